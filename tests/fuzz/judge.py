@@ -116,7 +116,7 @@ def whole_json(value: Any) -> Any:
 
 
 def refuse(name: str) -> None:
-    raise AssertionError(f"{name} is no JSON")
+    raise AssertionError(f"{name} is not valid JSON")
 
 
 class Judge:

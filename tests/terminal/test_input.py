@@ -137,7 +137,7 @@ def test_a_fault_in_what_reads_the_terminal(tmp_path: Path) -> None:
         terminal.wait_for("6 compiles")
         terminal.to_trouble()
         terminal.press("!")
-        terminal.wait_for("ZeroDivisionError: this is a fault of tltui")
+        terminal.wait_for("ZeroDivisionError: internal error in tltui")
         terminal.press("q")
         assert terminal.wait_end() == 0
 

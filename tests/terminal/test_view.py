@@ -263,7 +263,7 @@ def test_ctrl_c_is_not_for_the_job(begun: Begun) -> None:
     terminal = begun(DEAF)
     terminal.wait_for("ready", "O output")
     terminal.press("ctrl+c")
-    terminal.wait_for("ctrl+c does not reach the job: q asks whether to stop it")
+    terminal.wait_for("ctrl+c does not reach the job; press q to stop it")
     assert b"heard" not in terminal.output.read_bytes()
 
 

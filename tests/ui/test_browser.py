@@ -123,8 +123,8 @@ async def test_there_are_none(tmp_path: Path) -> None:
         none = "no error or function in eager mode in this run"
         for key, told in (("e", none), ("B", "no graph break in this run"), ("r", "f was compiled only once"),
                           ("greater_than_sign", "there is no rank after this one"),
-                          ("less_than_sign", "there is no rank before this one"), ("backspace", "nothing to go back to"),
-                          ("ctrl+o", "nothing to go forward to")):  # fmt: skip
+                          ("less_than_sign", "there is no rank before this one"), ("backspace", "no earlier page"),
+                          ("ctrl+o", "no later page")):  # fmt: skip
             await driver.press(key)
             assert driver.message.startswith(told)
 
@@ -150,7 +150,7 @@ async def test_breaks_and_back() -> None:
         await driver.press("b")
         assert driver.at == "3/0"
         await driver.press("alt+right")
-        assert driver.message.startswith("nothing to go forward to")
+        assert driver.message.startswith("no later page")
 
 
 async def test_recompiles(tmp_path: Path) -> None:
@@ -258,7 +258,7 @@ async def test_go_to_by_name() -> None:
         await driver.press("o")
         await driver.type("[/][red]")
         await driver.press("enter")
-        assert "nothing like this" in screen_text(driver.app)
+        assert "no match" in screen_text(driver.app)
         await driver.press("escape")
         assert driver.at == "4/0:dynamo_output_graph"
 
@@ -635,7 +635,7 @@ async def test_exporting(tmp_path: Path) -> None:
         driver.browser.go("0/0:dynamo_output_graph")
         await driver.shown("0/0:dynamo_output_graph")
         target = tmp_path / "graph.txt"
-        for answer, told in (("", "wrote"), ("n", "nothing was written"), ("y", "wrote")):
+        for answer, told in (("", "wrote"), ("n", "no file was written"), ("y", "wrote")):
             await driver.press("x", "ctrl+u")
             await driver.type("~/graph.txt")
             await driver.press("enter")

@@ -136,7 +136,7 @@ async def test_marking_two_artifacts_of_two_ranks() -> None:
 async def test_what_is_not_of_one_kind_is_marked_anew() -> None:
     async with opened(RECOMPILES, size=(80, 24)) as driver:
         for ref, said in (
-            ("", "artifacts, compiles, frames and ranks can be compared: go to one in the tree"),
+            ("", "cannot compare this page. Select an artifact, compile, frame or rank in the tree"),
             ("0/0:dynamo_output_graph", "marked 0/0:dynamo_output_graph: go to another one"),
             ("0/1", "marked 0/1, and no longer 0/0:dynamo_output_graph: they are not of one kind"),
         ):

@@ -208,7 +208,7 @@ async def test_folds() -> None:
         await pilot.press("right_curly_bracket")
         assert app.view.current_line() == 14
         await pilot.press("right_curly_bracket")
-        assert app.told[-1] == "no further section"
+        assert app.told[-1] == "no more sections"
         await pilot.press("left_curly_bracket", "left_curly_bracket")
         assert app.view.current_line() == 0
 

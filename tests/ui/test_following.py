@@ -307,7 +307,7 @@ async def test_what_was_there_before_is_no_news(job: Job) -> None:
     async with opened(job.directory, wait=False) as driver:
         await driver.until(lambda: "1 failed" in driver.run_bar)
         await driver.press("L")
-        assert "nothing went wrong since this was opened" in driver.message
+        assert "no new problems since the trace was opened" in driver.message
         job.write(begun(2) + ended(2))
         await driver.until(lambda: "3 compiles" in driver.run_bar)
         assert "goes to" not in driver.message

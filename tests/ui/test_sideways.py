@@ -61,10 +61,10 @@ async def test_a_page_scrolls_to_both_sides_and_says_so(right: str, left: str, a
         for _ in range(40):
             await driver.press(right)
         assert not any(line.rstrip().endswith(cut) for line in screen_lines(driver.app)[2:-1])
-        assert "nothing in sight goes on to the right" in driver.message
+        assert "no visible line extends to the right" in driver.message
         for _ in range(40):
             await driver.press(left)
-        assert view.scroll_offset.x == 0 and "this is the left edge" in driver.message and "from" not in position(driver)
+        assert view.scroll_offset.x == 0 and "this is already the left edge" in driver.message and "from" not in position(driver)
 
 
 async def test_wrapped_lines_go_nowhere() -> None:

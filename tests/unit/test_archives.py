@@ -232,7 +232,7 @@ def test_hostile_tar(cache: Path) -> None:
         f"good/{NAME}", "out/through_link.log", f"good/{NAME} (2)", "na␛[31mme␊with.log"
     }  # fmt: skip
     assert [(item.path.partition("!")[2], item.reason) for item in found.skipped] == [
-        ("../escaped.log", "its name leads out of the archive"), ("/tmp/absolute.log", "its name is an absolute path"),
+        ("../escaped.log", "its name points outside of the archive"), ("/tmp/absolute.log", "its name is an absolute path"),
         ("link.log", "a symbolic link"), ("out", "a symbolic link"), ("hard.log", "a hard link"), ("fifo.log", "a named pipe"),
         ("dev.log", "a device"),
     ]  # fmt: skip
@@ -243,8 +243,8 @@ def test_hostile_zip(cache: Path) -> None:
     found = discover([str(ARCHIVES / "hostile.zip")])
     assert [log.name.partition("!")[2] for log in found.logs] == [f"good/{NAME}"]
     assert [(item.path.partition("!")[2], item.reason) for item in found.skipped] == [
-        ("../escaped.log", "its name leads out of the archive"), ("/tmp/absolute.log", "its name is an absolute path"),
-        ("a\\..\\..\\b.log", "its name leads out of the archive"), ("link.log", "a symbolic link"),
+        ("../escaped.log", "its name points outside of the archive"), ("/tmp/absolute.log", "its name is an absolute path"),
+        ("a\\..\\..\\b.log", "its name points outside of the archive"), ("link.log", "a symbolic link"),
     ]  # fmt: skip
     assert_private(cache, 1)
 
@@ -317,7 +317,7 @@ def test_limits_in_all_and_of_members(tmp_path: Path, monkeypatch: pytest.Monkey
     assert len(found.logs) >= 1
     reasons = {log.fault for log in found.logs} | {item.reason for item in found.skipped}
     assert any(text.startswith("cut at the limit:") and text.endswith("of unpacked files in all") for text in reasons)
-    assert "more than 3 members: the rest was not looked at" in reasons
+    assert "more than 3 members: the rest was not read" in reasons
 
 
 def test_headers_that_are_bombs_are_not_read(tmp_path: Path) -> None:
@@ -454,7 +454,7 @@ def test_cut_off_data_is_opened_and_marked(capsys: pytest.CaptureFixture[str]) -
     [log] = found.logs
     assert PLAIN.startswith(Path(log.path).read_bytes()) and log.size > 100_000
     assert main(["damage", str(path)]) == 0
-    assert "the compressed data ends before its end: it was cut off" in capsys.readouterr().out
+    assert "the compressed data is truncated" in capsys.readouterr().out
     assert main(["check", "--fail-on", "damage", str(path)]) == 1
 
 
@@ -464,7 +464,7 @@ def test_a_wrong_checksum_loses_nothing(tmp_path: Path) -> None:
     data[-8] ^= 0xFF
     (tmp_path / "x.log.gz").write_bytes(data)
     [log] = discover([str(tmp_path / "x.log.gz")]).logs
-    assert (Path(log.path).read_bytes(), log.fault) == (PLAIN, "the compressed data is broken: incorrect data check")
+    assert (Path(log.path).read_bytes(), log.fault) == (PLAIN, "the compressed data is damaged: incorrect data check")
     path = zipped(tmp_path / "x.zip", {"x.log": PLAIN})
     data = bytearray(path.read_bytes())
     data[data.rindex(b"PK\x01\x02") + 16] ^= 0xFF  # in the list of members: APPNOTE.TXT 4.3.12
@@ -475,7 +475,7 @@ def test_a_wrong_checksum_loses_nothing(tmp_path: Path) -> None:
 
 def test_a_flipped_byte() -> None:
     [log] = discover([str(ARCHIVES / "flipped_byte.log.gz")]).logs
-    assert log.fault.startswith("the compressed data is broken")
+    assert log.fault.startswith("the compressed data is damaged")
     assert log.size > 100_000
 
 
@@ -483,14 +483,14 @@ def test_a_tar_archive_that_is_cut_off(tmp_path: Path) -> None:
     whole = tar(tmp_path / "x.tar", {"a.log": PLAIN, "b.log": PLAIN}, "w").read_bytes()
     (tmp_path / "x.tar").write_bytes(whole[: len(PLAIN) + 50_000])
     found = discover([str(tmp_path / "x.tar")])
-    assert [log.fault for log in found.logs] == ["", "the archive ends inside of it"]
+    assert [log.fault for log in found.logs] == ["", "the archive is truncated inside of this member"]
 
 
 # what cannot be opened
 
 
 @pytest.mark.parametrize(("name", "wanted"), [
-    ("empty.tar", "no log in it (0 files)"), ("no_trace.zip", "no log in it (1 file)"), ("empty.log.gz", "empty: no records"),
+    ("empty.tar", "contains no log (0 files)"), ("no_trace.zip", "contains no log (1 file)"), ("empty.log.gz", "empty: no records"),
 ])  # fmt: skip
 def test_nothing_of_ours(name: str, wanted: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ls", str(ARCHIVES / name)]) == 2

@@ -40,7 +40,7 @@ def test_what_is_wrong_is_told_and_the_rest_counts(tmp_path: Path) -> None:
         ", line 2: mouse: must be true or false, not 3; ignored",
         ", line 3: colour: no such setting (there are theme, mouse, ascii, unpack_member_mib, unpack_total_mib, "
         "unpack_members, keys); ignored",
-        ", line 6: app.fly: no such command (tltui config --keys lists them); ignored",
+        ", line 6: app.fly: unknown command (tltui config --keys lists all); ignored",
         ", line 7: app.help: must be a key or a list of keys; ignored",
     ]
 

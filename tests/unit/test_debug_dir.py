@@ -270,7 +270,7 @@ def test_more_files_than_anybody_lists(tmp_path: Path) -> None:
         os.link(copy / "output_code.py", copy / f"{number}.txt")
     log = read(copy)
     assert len(log) == MOST
-    assert [damage.reason for damage in log.damage] == [f"more than {MOST:,} files: the rest was not looked at"]
+    assert [damage.reason for damage in log.damage] == [f"more than {MOST:,} files: the rest was not read"]
 
 
 # joining with a trace

@@ -128,7 +128,7 @@ def test_a_dangling_link_and_a_pipe_are_listed(tmp_path: Path) -> None:
     found = discover([str(tmp_path)])
     assert names(found, tmp_path) == ["good.log"]
     reasons = {os.path.basename(item.path): item.reason for item in found.skipped}
-    assert reasons["gone.log"] == "a symbolic link that leads nowhere"
+    assert reasons["gone.log"] == "a dangling symbolic link"
     assert "symbolic link" in reasons["itself.log"]
     assert reasons["pipe"] == "not a regular file"
 
@@ -226,7 +226,7 @@ def test_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         put(tmp_path / f"{number}.data", mt.compiled(pid=number + 100))
     found = discover([str(tmp_path)])
     assert names(found, tmp_path) == ["0.data", "0.log", "1.data", "1.log", "2.log", "3.log"]
-    stopped = "stopped after 6 of 10 files, those with names of logs first: name the log or its directory"
+    stopped = "stopped after 6 of 10 files, those with log names first: name the log or its directory"
     assert [(item.path, item.reason) for item in found.skipped] == [(str(tmp_path), stopped)]
     assert f"not opened: {tmp_path}: {stopped}" in listing_document(open_run(found), Options(width=400)).text()
     for number in range(5, 9):

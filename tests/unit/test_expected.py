@@ -131,12 +131,12 @@ def test_runtime_estimates_need_a_flag() -> None:
 def test_other_backends() -> None:
     eager = reasons(outcome(DYNAMO, END - {"runtime_wrapper_orchestration"}, inductor=False))
     assert set(eager) == {"aot_inference_graph", "inductor_post_grad_graph", "inductor_output_code"}
-    assert {row.reason for row in eager.values()} == {"the backend is not Inductor: it is eager or one of your own"}
+    assert {row.reason for row in eager.values()} == {"the backend is not Inductor: eager or a custom backend"}
     aot = reasons(outcome(DYNAMO, TRAINING, END, inductor=False))
     assert set(aot) == {"inductor_post_grad_graph", "inductor_output_code"}
     assert "aot_eager" in aot["inductor_output_code"].reason
     old = reasons(outcome(DYNAMO, END, version=UNKNOWN))
-    assert old["inductor_output_code"].reason == "the backend is not Inductor, or this torch did not write it"
+    assert old["inductor_output_code"].reason == "the backend is not Inductor, or this torch version does not write it"
     # Inductor ran by the metrics: then it is not the backend.
     assert "backend" not in reasons(outcome(DYNAMO, END, inductor=True))["inductor_output_code"].reason
 
@@ -220,7 +220,7 @@ def test_a_log_that_ends_early() -> None:
         "aot_inference_graph", "inductor_post_grad_graph", "inductor_output_code", "dynamo_cpp_guards_str",
         "compilation_metrics",
     }  # fmt: skip
-    assert found["inductor_output_code"].reason == "the log ends before it"
+    assert found["inductor_output_code"].reason == "the log ends earlier"
     assert "still running" in found["compilation_metrics"].reason
     assert set(reasons(without("compilation_metrics", complete=False))) == {"compilation_metrics"}
 

@@ -537,8 +537,8 @@ def test_addresses_that_lead_nowhere_list_near_ones(tmp_path: Path) -> None:
 
 def test_unclear_addresses_list_their_candidates() -> None:
     run = trace("torch-2.13/ddp")
-    assert failure(run, "4/0") == "4/0 is not clear. It could be: 0:4/0, 1:4/0"
-    assert failure(run, "0/") == "0/ is not clear. It could be: 0:0/, 1:0/"
+    assert failure(run, "4/0") == "4/0 is ambiguous. Use one of: 0:4/0, 1:4/0"
+    assert failure(run, "0/") == "0/ is ambiguous. Use one of: 0:0/, 1:0/"
     assert failure(run, "4/0:dynamo_output_graph").endswith("It could be: 0:4/0:dynamo_output_graph, 1:4/0:dynamo_output_graph")
     assert run.resolve("0/1") is run.resolve("1:0/1"), "only one rank has it"
     unclear = failure(trace("torch-2.13/train"), "0/0:inductor_output_code")

@@ -177,7 +177,7 @@ def test_a_backend_of_the_job_is_not_in_the_trace() -> None:
     compile_ = compile_at("torch-2.13/outcomes", "8/0")
     script = repro_of(compile_).script
     assert "# Backend: refuses\n" in script
-    assert "backend refuses is not in the trace: import it and name it with --backend" in script
+    assert "backend refuses is not in the trace. Import it and pass its name with --backend" in script
     assert "EXPECTED = ''" in script
 
 
@@ -304,7 +304,7 @@ def test_inputs_that_are_no_tensors_are_refused(parameters: str, tmp_path: Path)
 
 def test_a_graph_that_was_cut_off_is_refused(tmp_path: Path) -> None:
     found = repro(tmp_path, graph("y = x.relu()"))
-    assert found.refused == "0/0 can't be made a script: its text ends before the graph does."
+    assert found.refused == "0/0 can't be made a script: the graph text is truncated."
     log = tmp_path / "dedicated_log_torch_trace_a.log"
     log.write_bytes(log.read_bytes().replace(b"relu", b"sinh"))
     (compile_,) = in_order(fresh(log))

@@ -43,8 +43,8 @@ OPTIONS = "TORCH_TRACE=/t INDUCTOR_PROVENANCE=1"
      "mpirun may start ranks without your environment: with Open MPI add -x TORCH_TRACE -x INDUCTOR_PROVENANCE"),
     ("sbatch job.sh", "sbatch only queues the job: the log comes when it has run"),
     ("env -i python a.py", f"env -i empties the environment: add {OPTIONS} after it"),
-    ("srun --export=NONE python a.py", "srun --export passes only the variables that it names: use --export=ALL"),
-    ("srun --export A=1 python a.py", "srun --export passes only the variables that it names: use --export=ALL"),
+    ("srun --export=NONE python a.py", "srun --export passes only the listed variables. Use --export=ALL"),
+    ("srun --export A=1 python a.py", "srun --export passes only the listed variables. Use --export=ALL"),
 ])  # fmt: skip
 def test_launchers_that_are_known(words: str, said: str) -> None:
     assert why(*shlex.split(words)) == [said]

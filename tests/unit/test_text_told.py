@@ -416,7 +416,7 @@ def test_lines_of_text_in_a_trace_are_named(tmp_path: Path) -> None:
     [packed] = (INPUTS / "breaks" / "trace").glob("*.xz")
     (tmp_path / "mixed.log").write_bytes(lzma.decompress(packed.read_bytes()) + unpacked("breaks/stderr.txt.xz").read_bytes())
     reason_text = joined(open_run(discover([str(tmp_path / "mixed.log")])), "@damage")
-    assert "× a line of TORCH_LOGS text, which no trace has: in a file of its own it can be read" in reason_text
+    assert "× a line of TORCH_LOGS text inside of a trace: tltui reads such text only from a separate file" in reason_text
     assert "not JSON" not in reason_text
 
 

@@ -201,26 +201,26 @@ class Row(NamedTuple):
 TABLE: dict[Status, Row] = {
     Status.ERROR: Row(
         "✗", "x", tokens.ERROR, "errors", "failed", "error", "eb",
-        "failed, with an exception for the caller as far as the log tells"),
+        "failed: an exception reached the caller, or the log does not show whether it did"),
     Status.EAGER: Row(
         "»", ">", tokens.EAGER, "eager", "in eager mode", "eager", "eb",
-        "not compiled: given up, or at the recompile limit; it runs in eager mode"),
+        "not compiled (skipped, or at the recompile limit): the function fell back to eager mode"),
     Status.BREAK: Row(
         "⚑", "!", tokens.BREAK, "broken", "with breaks", "break", "b",
-        "a graph break: what follows is compiled separately, or runs in eager mode"),
+        "graph break: the code after it is compiled separately or runs in eager mode"),
     Status.EMPTY: Row(
         "∅", "0", tokens.EMPTY, "empty", "empty", "empty", "",
-        "no operations were captured; torch may skip this function from now on, also for calls that have some"),
+        "Dynamo captured no operations; it may skip later calls of this function, even those with operations"),
     Status.RUNNING: Row(
         "◌", "o", tokens.RUNNING, "running", "running", "unfinished", "",
-        "no end yet: the job may still be compiling it, or its backward"),
+        "not finished: the job may still be compiling it or its backward"),
     Status.SEEN: Row(
         "·", ".", tokens.SEEN, "seen", "seen", "", "",
-        "seen in a text log or a debug directory, which do not tell what became of it"),
+        "found in a text log or debug directory, which do not record the outcome"),
     Status.OK: Row("✓", "+", tokens.OK, "ok", "ok", "", "", "compiled"),
     Status.MISSING: Row(
         "?", "?", tokens.MISSING, "missing", "not finished", "unfinished", "",
-        "no end of it, or of its backward: still compiling, killed, or cut off"),
+        "incomplete: the log ended before the compile or its backward (killed, hung or truncated)"),
 }  # fmt: skip
 DEFAULT_LIMIT = 8
 """Compiles of a function that torch keeps unless the limit is set (`cache_size_limit`, since torch 2.7 `recompile_limit`)."""

@@ -14,7 +14,7 @@ if sys.version_info >= (3, 9):  # noqa: UP036
 
         _tltui_recorder.begin(os.environ)
     except Exception as error:  # the job goes on, whatever it is
-        sys.stderr.write("tltui: --record-steps: nothing is recorded: %r\n" % (error,))  # noqa: UP031
+        sys.stderr.write("tltui: --record-steps: no steps were recorded: %r\n" % (error,))  # noqa: UP031
 # what follows is what happens without us: with their module, without any, with their errors
 sys.path[:] = [place for place in sys.path if os.path.abspath(place) != _here]
 sys.path_importer_cache.pop(_here, None)

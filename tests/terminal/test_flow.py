@@ -160,7 +160,7 @@ def test_another_size(terminal: Terminal) -> None:
 
 def test_ctrl_c_says_how_to_leave(terminal: Terminal) -> None:
     terminal.press("ctrl+c")
-    terminal.wait_for("q leaves tltui")
+    terminal.wait_for("q quits tltui")
     assert terminal.is_alive()
     leave(terminal)
 

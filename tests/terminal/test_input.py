@@ -169,7 +169,7 @@ def test_the_screen_is_as_if_drawn_anew(tmp_path: Path, columns: int, rows: int,
                 terminal.wait(lambda: terminal.pump(0.15) == 0, "silence")
                 terminal.press("escape")
             terminal.press("ctrl+c")
-            terminal.wait_for("q leaves tltui")  # all keys before it have done their work
+            terminal.wait_for("q quits tltui")  # all keys before it have done their work
             terminal.wait(lambda: terminal.pump(0.5) == 0, "silence")
             before, drawn = looks(terminal), terminal.raw.count(b"\x1b[H\x1b[J")
             terminal.press("ctrl+l")

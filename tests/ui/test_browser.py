@@ -122,8 +122,8 @@ async def test_there_are_none(tmp_path: Path) -> None:
     async with opened(write(tmp_path / "t", log_of([(0, 1, "f")]))) as driver:
         none = "no error or function in eager mode in this run"
         for key, told in (("e", none), ("B", "no graph break in this run"), ("r", "f was compiled only once"),
-                          ("greater_than_sign", "there is no rank after this one"),
-                          ("less_than_sign", "there is no rank before this one"), ("backspace", "no earlier page"),
+                          ("greater_than_sign", "no later rank"),
+                          ("less_than_sign", "no earlier rank"), ("backspace", "no earlier page"),
                           ("ctrl+o", "no later page")):  # fmt: skip
             await driver.press(key)
             assert driver.message.startswith(told)
@@ -192,7 +192,7 @@ async def test_the_same_code_on_other_ranks(tmp_path: Path) -> None:
         driver.browser.go("0:0/0")
         await driver.press("greater_than_sign")
         assert driver.at == "2:7/0"
-        assert "there it is [7/0], not [0/0]; 1 rank(s) in between did not compile it" in driver.message
+        assert "on this rank it is [7/0], not [0/0]; 1 skipped rank(s) did not compile it" in driver.message
         await driver.press("less_than_sign")
         assert driver.at == "0:0/0"
 
@@ -339,7 +339,7 @@ async def test_filter_in_the_tree() -> None:
         await driver.press("ctrl+u")
         await driver.type("nothing like this")
         await driver.press("enter")
-        assert "nothing in the tree has 'nothing like this'" in driver.message
+        assert "no node in the tree matches 'nothing like this'" in driver.message
         await driver.press("escape")
         assert "▸ ⚑ [2/0]" in screen_text(driver.app)
 
@@ -548,7 +548,7 @@ async def test_a_builder_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compile_page, "compile_document", broken)
     async with opened(BREAKS, faults=True) as driver:
         assert "ZeroDivisionError: ours" in screen_text(driver.app)
-        assert "fault of tltui" in screen_text(driver.app)
+        assert "internal error in tltui" in screen_text(driver.app)
         await driver.press("right_square_bracket")
         await driver.shown("0/0:dynamo_graph_break_reason")
 
@@ -772,8 +772,8 @@ async def test_what_is_said_of_overrides_is_so() -> None:
     said = keymap_problems(keys)
     assert said == [
         "app.next_break: it takes e from app.next_error, which has no other key",
-        "app.next_recompile: j stays the key of document.cursor_down in documents, and does this elsewhere only",
-        "app.leave: ctrl+q always quits, so it never does this",
+        "app.next_recompile: j remains the key of document.cursor_down in documents, so this binding works only outside",
+        "app.leave: ctrl+q always quits, so this binding has no effect",
     ]
     async with opened(BREAKS, config=Config(keys=keys)) as driver:
         driver.browser.tree_view.focus()

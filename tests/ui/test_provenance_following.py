@@ -111,7 +111,7 @@ async def test_enter_on_a_name_goes_to_its_definition_and_what_maps_to_nothing_p
         await go(driver, screen, POST, "class GraphModule")
         assert "this line maps to nothing" in screen_lines(driver.app)[-1]
         await driver.press("P")
-        assert "there is nothing to pin" in screen_lines(driver.app)[-1]
+        assert "cannot pin" in screen_lines(driver.app)[-1]
         assert not any(screen.view(pane).has_pinned for pane in ALL)
         await go(driver, screen, POST, "addmm_1 =")
         await driver.press("P")

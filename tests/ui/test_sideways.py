@@ -118,7 +118,7 @@ async def test_the_tree_scrolls_to_the_end_of_its_rows() -> None:
         rows = [line[: tree.region.right] for line in screen_lines(driver.app)]
         row = next(row for row in rows if "MODIFIED_BYTECODE" in row)
         assert row.startswith("‹") and "1.9 KB" in row
-        assert "nothing in sight goes on" in driver.message
+        assert "no visible line extends" in driver.message
         await driver.press("A", "A", "A")
         assert not any(line.startswith("‹") for line in screen_lines(driver.app))
 
@@ -219,7 +219,7 @@ async def test_what_cannot_be_remembered_is_told(state: Path) -> None:
     state.write_text("no directory")
     async with opened(BREAKS) as driver:
         await driver.press("ctrl+right")
-        await driver.until(lambda: "could not remember the width" in driver.message)
+        await driver.until(lambda: "could not save the width" in driver.message)
 
 
 async def test_the_scroll_bar_of_the_tree_stands_on_nothing() -> None:
@@ -247,7 +247,7 @@ async def test_titles_and_remarks_say_that_they_are_cut() -> None:
         driver.browser.show_message("torch_dynamo_resume_in_f_at_5 is what this is about " * 9)
         await driver.pilot.pause()
         line = screen_lines(driver.app)[-1]
-        assert line.startswith(" f ↩5 is what") and line.endswith("…") and len(line) == 100, "it has the whole line"
+        assert line.startswith(" f ↩5 is the") and line.endswith("…") and len(line) == 100, "it has the whole line"
         driver.browser.status.quiet()
         await driver.pilot.pause()
         assert screen_lines(driver.app)[-1].endswith(place), "and gives it back"

@@ -192,7 +192,7 @@ def test_places_are_found_by_number_address_and_name(demo: tltui.Run) -> None:
     assert list(tltui.summary(one)) == list(tltui.summary(demo, one)) == list(tltui.summary(demo, "0:4/1"))
     with pytest.raises(TypeError, match=r"run\.compiles"):
         iter(demo)
-    with pytest.raises(TypeError, match="an address is a string"):
+    with pytest.raises(TypeError, match="an address must be a string"):
         demo[0]  # type: ignore[index]
     with pytest.raises(TypeError, match=r"tltui\.open"):
         tltui.problems("/tmp")  # type: ignore[arg-type]
@@ -237,10 +237,10 @@ def test_what_is_wrong_is_said_in_the_words_of_the_command_line(
     said = failing(lambda: tltui.timing(demo, sort="size"))
     assert said == "BadArgument: there is no order 'size'. There are: own, total, count, name"
     said = failing(lambda: demo["@problems"])
-    assert said == "BadAddress: '@problems' is not a place of a run: tltui.problems(run) gives its page"
+    assert said == "BadAddress: '@problems' is not a place of a run. Its page: tltui.problems(run)"
     assert "0:4/1 is not an artifact" in failing(lambda: demo.artifact("0:4/1"))
     said = failing(lambda: demo["0:4/1"].artifacts["nix"])
-    assert said.startswith("BadAddress: there is no nix here. There are: recompile_reasons")
+    assert said.startswith("BadAddress: unknown name: nix. Available: recompile_reasons")
     graph = demo.artifact("0:0/0:dynamo_output_graph")
     assert failing(graph.json).startswith("BadArgument: 0:0/0:dynamo_output_graph is not JSON")
     kinds = [own for own in vars(errors).values() if inspect.isclass(own) and issubclass(own, tltui.TltuiError)]

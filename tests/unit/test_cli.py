@@ -429,7 +429,7 @@ def test_a_full_disk_leaves_no_part_of_a_file(command: str, tmp_path: Path) -> N
         (["show", DDP, "4/0"], ["is not clear", "0:4/0, 1:4/0"]),
         (["show", TRAIN, "nonsense"], ["nonsense: No such file or directory, and it is not an address: those look like 0/1"]),
         (["show", TRAIN, "0/0", "0/1"], ["one address at a time"]),
-        (["show", TRAIN, "9:"], ["there is no rank 9", "norank:"]),
+        (["show", TRAIN, "9:"], ["no rank 9", "norank:"]),
         (["records", TRAIN, "0/7"], ["there is no 0/7"]),
         (["ls", "/nowhere/trace"], ["/nowhere/trace: No such file or directory"]),
         (["ls", str(TRACES / "scripts")], ["no trace, TORCH_LOGS text, debug directory or tlparse output found"]),
@@ -666,12 +666,12 @@ def test_a_fault_of_ours_is_one_line(error: Exception, here: Path, tltui: Comman
     assert tltui("ls", "a.log", code=70) == ""
     log = here / "cache" / "tltui" / "crash.log"
     kind = type(error).__name__
-    assert tltui.err == f"tltui: {kind}: internal error in tltui; where it happened is in {log} (TLTUI_DEBUG=1 prints it)\n"
+    assert tltui.err == f"tltui: {kind}: internal error in tltui; details are in {log} (TLTUI_DEBUG=1 prints the traceback)\n"
     assert log.read_text().startswith(f"{kind}\n") and "in fail" in log.read_text() and "a text of" not in log.read_text()
     log.unlink()
     os.mkfifo(log)  # nobody reads it: nothing waits
     tltui("ls", "a.log", code=70)
-    assert tltui.err == f"tltui: {kind}: internal error in tltui (TLTUI_DEBUG=1 prints it)\n"
+    assert tltui.err == f"tltui: {kind}: internal error in tltui (TLTUI_DEBUG=1 prints the traceback)\n"
 
 
 def test_a_fault_of_ours_with_all_of_it(here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,7 +38,7 @@ def test_what_is_wrong_is_told_and_the_rest_counts(tmp_path: Path) -> None:
     assert [problem.removeprefix(str(path)) for problem in config.problems] == [
         ", line 1: theme: must be one of auto, dark, light, high-contrast, ansi-dark, ansi-light, mono, not 'pink'; ignored",
         ", line 2: mouse: must be true or false, not 3; ignored",
-        ", line 3: colour: no such setting (there are theme, mouse, ascii, unpack_member_mib, unpack_total_mib, "
+        ", line 3: colour: unknown setting (settings: theme, mouse, ascii, unpack_member_mib, unpack_total_mib, "
         "unpack_members, keys); ignored",
         ", line 6: app.fly: unknown command (tltui config --keys lists all); ignored",
         ", line 7: app.help: must be a key or a list of keys; ignored",
@@ -117,15 +117,15 @@ def test_a_key_has_one_name_however_it_is_written(tmp_path: Path) -> None:
 def test_a_key_of_something_else_is_told() -> None:
     assert keymap_problems({}) == []
     assert keymap_problems({"app.leave": ("j",)}) == [
-        "app.leave: j stays the key of tree.cursor_down in the tree, and does this elsewhere only",
-        "app.leave: j stays the key of document.cursor_down in documents, and does this elsewhere only",
+        "app.leave: j remains the key of tree.cursor_down in the tree, so this binding works only outside",
+        "app.leave: j remains the key of document.cursor_down in documents, so this binding works only outside",
     ]
     assert keymap_problems({"app.next_error": ("b",), "app.next_break": ("e",)}) == []
     assert keymap_problems({"app.next_error": ("f9",), "app.next_break": ("f9",)}) == [
-        "app.next_break: f9 is the key of app.next_error too, and only one of them works",
+        "app.next_break: f9 is also the key of app.next_error; only one of them works",
     ]
     assert keymap_problems({"provenance.next_unit": ("j",), "tree.top": ("home",)}) == []
-    assert keymap_problems({"tree.top": ("e",)}) == ["tree.top: e is no longer the key of app.next_error in the tree"]
+    assert keymap_problems({"tree.top": ("e",)}) == ["tree.top: e stops being the key of app.next_error in the tree"]
 
 
 def test_what_a_default_loses_its_key_by_is_told() -> None:

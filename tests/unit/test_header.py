@@ -96,7 +96,7 @@ def test_how_long_is_said_in_few_steps() -> None:
 def test_what_happened_to_a_file_is_said_with_the_key_that_helps(trouble: str) -> None:
     run = going_on()
     if trouble == "lost":
-        run.lost.append(("a.log", "no longer in the file: it was cut off after it was read"))
+        run.lost.append(("a.log", "no longer in the file: the file was truncated after it was read"))
     else:
         run.unreadable["a.log"] = "the file was deleted"
     assert "ctrl+r" in said(run, Live(follows=True), 80)

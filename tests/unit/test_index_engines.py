@@ -198,7 +198,7 @@ def test_nothing_to_index(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--engine", "dusk://a:1"], "--engine dusk://a:1: there are process, serial, dask://HOST:PORT and mpi"),
+        (["--engine", "dusk://a:1"], "--engine dusk://a:1: Engines: process, serial, dask://HOST:PORT, mpi"),
         (["--node-local"], "--node-local goes with --engine mpi and %h in the name of FILE"),
         (["--node-local", "--engine", "mpi"], "--node-local goes with --engine mpi and %h in the name of FILE"),
         (["--workers", "0"], "0: a number from 1 to 4096"),

@@ -301,10 +301,10 @@ def other_inputs() -> dict[str, bytes]:
     no_ids = "DEBUG:torch._dynamo.guards.__guards:GUARDS:\n" * 50
     old = "[2023-11-20 09:22:46,123] [0/0] torch._dynamo.guards.__guards: [DEBUG] GUARDS:\n" * 50
     return {
-        "the compressed data ends before its end": gzip.compress(b"")[:-4],
-        "a zip archive that is broken": b"PK\x03\x04" + b"\x00" * 100,
+        "the compressed data is truncated": gzip.compress(b"")[:-4],
+        "a damaged zip archive": b"PK\x03\x04" + b"\x00" * 100,
         "the compressed data is damaged": b"\x28\xb5\x2f\xfd" + b"\x01" * 50,
-        "a tar archive that is broken": b"a.log".ljust(257, b"\x00") + b"ustar" + b"\x00" * 300,
+        "a damaged tar archive": b"a.log".ljust(257, b"\x00") + b"ustar" + b"\x00" * 300,
         "UTF-16": BEFORE.decode().encode("utf-16"),
         "UTF-16 ": BEFORE.decode().encode("utf-16-be"),
         "UTF-16  ": BEFORE.decode().encode("utf-16-le"),

@@ -529,9 +529,9 @@ def test_addresses_that_lead_nowhere_list_near_ones(tmp_path: Path) -> None:
     assert failure(run, "0/4:inductor_output_code#3") == (
         "there is no 0/4:inductor_output_code#3. There are: 0/4:inductor_output_code#1, 0/4:inductor_output_code#2"
     )
-    assert failure(run, "5:0/1") == "there is no rank 5. There are: norank:"
+    assert failure(run, "5:0/1") == "no rank 5. Available: norank:"
     assert "has 1 process(es), not 2" in failure(run, "norank.2:0/0")
-    assert "no records with an id" in failure(Run(discover([str(TRACES / "torch-2.13" / "aoti")])), "0/0")
+    assert "no records with a compile id" in failure(Run(discover([str(TRACES / "torch-2.13" / "aoti")])), "0/0")
     assert failure(built(tmp_path, mt.compiled(3, 0)), "none") == "there is no none. Near it: 3/0"
 
 

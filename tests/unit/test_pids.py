@@ -289,7 +289,7 @@ def test_stacks_are_bounded(spy: Callable[[str], None]) -> None:
 
 @pytest.mark.skipif(not HERE, reason="no /proc here")
 @pytest.mark.parametrize(("text", "fault"), [
-    ("echo \"Permission Denied: Try again with elevated permissions by going 'sudo env !!'\" >&2; exit 1", "may not look into"),
+    ("echo \"Permission Denied: Try again with elevated permissions by going 'sudo env !!'\" >&2; exit 1", "not permitted to attach"),
     ("echo 'Error: Failed to find python version from target process' >&2; exit 1", "py-spy: Failed to find python version"),
     ("exit 3", "py-spy: it failed without a message"),
     ("printf 'Error: \\033[1m'; exit 1", "py-spy: ␛[1m"),
@@ -308,14 +308,14 @@ def test_the_rule_of_the_kernel_is_named(spy: Callable[[str], None], tmp_path: P
     spy("echo 'Permission denied (os error 13)'; exit 1")
     (tmp_path / "scope").write_text("1\n")
     monkeypatch.setattr("tltui.sources.local_processes.SCOPE", str(tmp_path / "scope"))
-    said = f"py-spy may not look into process {os.getpid()} (kernel.yama.ptrace_scope is 1: only a parent or root may)"
+    said = f"py-spy is not permitted to attach to process {os.getpid()} (kernel.yama.ptrace_scope is 1: only a parent process or root may attach)"
     assert own_stacks().fault == said
 
 
 @pytest.mark.skipif(not HERE, reason="no /proc here")
 def test_no_py_spy_no_answer_and_no_process(spy: Callable[[str], None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     spy(f"echo $$ > {tmp_path}/pid; exec sleep 60")
-    assert own_stacks(0.3) == Stacks((), "py-spy gave no answer in 0.3 s")
+    assert own_stacks(0.3) == Stacks((), "py-spy did not answer in 0.3 s")
     assert began(int((tmp_path / "pid").read_text())) is None, "it is ended"
     assert stacks_of(os.getpid(), 1) == Stacks((), f"process {os.getpid()} has ended")
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -283,7 +283,7 @@ HOSTILE = [
 def test_what_is_no_statement_of_a_graph_is_refused(line: str, tmp_path: Path) -> None:
     found = repro(tmp_path, graph(line, "return (x,)"))
     assert found.script == ""
-    assert found.refused.startswith("0/0 can't be made a script: ")
+    assert found.refused.startswith("cannot write a script for 0/0: ")
     assert "\n" not in found.refused
 
 
@@ -304,11 +304,11 @@ def test_inputs_that_are_no_tensors_are_refused(parameters: str, tmp_path: Path)
 
 def test_a_graph_that_was_cut_off_is_refused(tmp_path: Path) -> None:
     found = repro(tmp_path, graph("y = x.relu()"))
-    assert found.refused == "0/0 can't be made a script: the graph text is truncated."
+    assert found.refused == "cannot write a script for 0/0: the graph text is truncated."
     log = tmp_path / "dedicated_log_torch_trace_a.log"
     log.write_bytes(log.read_bytes().replace(b"relu", b"sinh"))
     (compile_,) = in_order(fresh(log))
-    assert repro_of(compile_).refused == "0/0 can't be made a script: its text is damaged."
+    assert repro_of(compile_).refused == "cannot write a script for 0/0: its text is damaged."
 
 
 def test_strings_and_comments_cannot_end_elsewhere(tmp_path: Path) -> None:

@@ -152,9 +152,9 @@ def test_every_command_opens_it(tmp_path: Path, capsys: pytest.CaptureFixture[st
         if command[0] not in ("damage", "ls", "grep"):
             assert texts[0] == texts[1], command
     assert main(["bundle", str(saved), "-o", str(tmp_path / "b.log")]) == 2
-    assert "only an index of it is here" in capsys.readouterr().err
+    assert "not only its index" in capsys.readouterr().err
     assert main(["case", str(saved), "-o", str(tmp_path / "c.zip")]) == 2
-    assert "only an index of these logs is: give their directory too" in capsys.readouterr().err
+    assert "not only their index. Add the directory of the logs" in capsys.readouterr().err
     assert not (tmp_path / "c.zip").exists()
     assert main(["case", str(saved), "--preview"]) == 0
     assert "only in an index" in capsys.readouterr().out

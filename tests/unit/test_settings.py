@@ -112,9 +112,9 @@ def test_problems_of_the_file_are_told(tmp_path: Path) -> None:
         f"{file}, line 1: theme: must be one of auto, dark, light, high-contrast, ansi-dark, ansi-light, mono, not 'pink'; ignored",
         f"{file}, line 4: app.nextt_error: unknown command (perhaps app.next_error; tltui config --keys lists all); ignored",
         "app.help: ctrl+b may never arrive: tmux uses it",
-        "app.leave: ctrl+q always quits, so it never does this",
-        "app.leave: j stays the key of tree.cursor_down in the tree, and does this elsewhere only",
-        "app.leave: j stays the key of document.cursor_down in documents, and does this elsewhere only",
+        "app.leave: ctrl+q always quits, so this binding has no effect",
+        "app.leave: j remains the key of tree.cursor_down in the tree, so this binding works only outside",
+        "app.leave: j remains the key of document.cursor_down in documents, so this binding works only outside",
     ]
     alone = tltui("config", "app.help", TLTUI_CONFIG=str(file)).stdout
     assert "ctrl+b" in alone and "tmux" in alone and "pink" not in alone

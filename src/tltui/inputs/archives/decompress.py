@@ -405,7 +405,7 @@ class Allowance:
         """Why no more comes out; '' while more may."""
         if self.used < self._most:
             return ""
-        return f"its {size_of(self._packed)} unpack to more than {size_of(self._most)}, too much for a log: the rest was not unpacked"
+        return f"its {size_of(self._packed)} unpack to more than {size_of(self._most)}, too much for a log; the rest was skipped"
 
     def limited(self, stream: Stream) -> Stream:
         """Return the stream, which ends with the fault where the allowance does."""

@@ -304,7 +304,7 @@ async def test_a_wrong_link_is_told() -> None:
         driver.browser.go("77/0")
         assert "there is no 77/0" in driver.message
         driver.browser.go("0/0:nothing_like_it")
-        assert "there is no 0/0:nothing_like_it" in driver.message
+        assert "no artifact 0/0:nothing_like_it" in driver.message
         driver.browser.go("!![")
         assert driver.message
 

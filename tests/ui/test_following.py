@@ -120,7 +120,7 @@ async def test_an_old_log_is_not_followed_until_one_asks(job: Job) -> None:
         await driver.until(lambda: "live · last record 10:02:00" in driver.run_bar)
         assert "following the job's logs" in driver.message or "1/0" in screen_text(driver.app)
         await driver.press("F")
-        assert "may go on · F follows it" in driver.run_bar
+        assert "may grow · F follows" in driver.run_bar
 
 
 async def test_growth_that_nobody_follows_is_said(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,7 +129,7 @@ async def test_growth_that_nobody_follows_is_said(job: Job, monkeypatch: pytest.
     async with opened(job.directory, wait=False) as driver:
         await driver.until(lambda: "quiet since" in driver.run_bar)
         job.write(begun(1, "10:02:00"))
-        await driver.until(lambda: "has grown · F follows it" in driver.run_bar)
+        await driver.until(lambda: "has new records · F follows" in driver.run_bar)
         assert "[1/0]" not in screen_text(driver.app)
         await driver.press("F")
         await driver.until(lambda: "[1/0]" in screen_text(driver.app))

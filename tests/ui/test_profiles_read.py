@@ -69,7 +69,7 @@ async def test_ctrl_r_reads_what_is_there_now(tmp_path: Path) -> None:
     async with opened(tmp_path / "job") as driver:
         await driver.until(lambda: bool(driver.browser.trace.profiles.profiles))
         before = driver.browser.trace
-        assert any("cut off" in fault for fault in before.profiles.profiles[0].faults)
+        assert any("truncated" in fault for fault in before.profiles.profiles[0].faults)
         profile.write_bytes(whole)
         await driver.press("ctrl+r")
         await driver.until(lambda: driver.browser.trace is not before and bool(driver.browser.trace.profiles.profiles))

@@ -218,7 +218,7 @@ def test_a_large_archive_in_a_directory_is_named(tmp_path: Path, monkeypatch: py
     found = discover([str(tmp_path)])
     assert {log.name.partition("!")[0] for log in found.logs} == {f"{tmp_path}/job.tar.xz"}
     assert [(item.path, item.reason) for item in found.skipped] == [
-        (str(tmp_path / "job.tar.gz"), "a packed file of 40.93 KiB: name it to have it opened")
+        (str(tmp_path / "job.tar.gz"), "a packed file of 40.93 KiB. To open it, give its path")
     ]
     assert len(discover([str(tmp_path / "job.tar.gz")]).logs) == 2
 
@@ -355,7 +355,7 @@ def test_members_that_overlap_are_not_unpacked(tmp_path: Path, capsys: pytest.Ca
     found = discover([str(overlapping(tmp_path / "x.zip", names, PLAIN, others={NAME: PLAIN}))])
     assert own_cache().written == 2 * len(PLAIN)
     assert {log.name.partition("!")[2] for log in found.logs} == {"1999.log", NAME} and len(found.logs) == 2
-    why = "1,999 of its 2,001 members overlap the ones behind them: these were not unpacked"
+    why = "1,999 of its 2,001 members overlap the members after them and were not unpacked"
     assert [item.reason for item in found.skipped] == [why]
     path = overlapping(tmp_path / "y.zip", names, b"no log", others={})
     assert main(["ls", str(path)]) == 2
@@ -378,7 +378,7 @@ def test_members_that_quote_one_another(tmp_path: Path) -> None:
         archive.filelist.append(quoted)
     found = discover([str(path)])
     assert [log.name.partition("!")[2] for log in found.logs] == ["b.log"]
-    assert [item.reason for item in found.skipped] == ["1 of its 2 members overlap the ones behind them: these were not unpacked"]
+    assert [item.reason for item in found.skipped] == ["1 of its 2 members overlap the members after them and were not unpacked"]
 
 
 BOMB = PLAIN + (b"\t" + b"a" * 63 + b"\n") * 200_000

@@ -78,14 +78,14 @@ def test_a_file_that_cannot_be_read_is_one_problem(text: str, told: str, tmp_pat
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "c.toml")
-    assert read_config(BY_ID, tmp_path / "c.toml").problems == (f"{tmp_path / 'c.toml'}: is no regular file",)
+    assert read_config(BY_ID, tmp_path / "c.toml").problems == (f"{tmp_path / 'c.toml'}: is not a regular file",)
 
 
 def test_many_problems_are_counted(tmp_path: Path) -> None:
     path = tmp_path / "c.toml"
     config = read(path, "".join(f"key{n} = 1\n" for n in range(60_000)))
     assert len(config.problems) == 21 and config.problems[20] == f"{path}: 59980 more problems"
-    assert config.problems[19].startswith(f"{path}, line 20: key19: no such setting")
+    assert config.problems[19].startswith(f"{path}, line 20: key19: unknown setting")
 
 
 @pytest.mark.parametrize("key", ["no key!!", "\x1b", "ctrl+", "+j", "crtl+j", "ctrl+ctrl+alt+ctrl+j", "f99", " ", "latin_capital"])

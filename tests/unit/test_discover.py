@@ -330,7 +330,7 @@ def test_latest_of_texts_goes_by_messages(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("later", "said"), [
-    (10, "/arr/job_2 is open: it began last, "), (0, "/arr/job_2 is open: it began "),
+    (10, "/arr/job_2 is open: it started last, "), (0, "/arr/job_2 is open: it started "),
 ])  # fmt: skip
 def test_latest_takes_one_job_of_an_array_and_names_the_others(later: int, said: str, tmp_path: Path) -> None:
     for number, begin in ((1, 0), (2, later)):

@@ -98,7 +98,7 @@ def test_the_page_groups_and_ends_with_a_count(tmp_path: object) -> None:
 
 def test_bad_patterns_and_nothing_found() -> None:
     run = trace("torch-2.13/breaks")
-    with pytest.raises(BadPattern, match="no regular expression"):
+    with pytest.raises(BadPattern, match="invalid regular expression"):
         grep_document(run, Query("a("), Options())
     with pytest.raises(BadPattern, match="empty pattern"):
         grep_document(run, Query(""), Options())

@@ -72,14 +72,14 @@ def test_a_damaged_index_costs_its_logs_and_no_page(section: str, copied: Path, 
     for page in PAGES:
         said = printed(page, copied)
         assert f"{path}: damaged index: a checksum is wrong (rank 5)" in said, page
-        assert said.count("it is damaged") == 1
+        assert said.count("damaged index") == 1
     assert "7 ranks" in printed("where", copied) and "All 8 ranks agree" in printed("ranks", copied)
 
 
 def test_times_that_are_damaged_cost_what_only_the_index_has(copied: Path, printed: Callable[..., str]) -> None:
     path = copied / "node0002.tlx"
     damage(path, IndexFile(str(path)).logs[1].processes[0].times)
-    assert f"Not read: {path}: it is damaged" in printed("ranks", copied)
+    assert f"Not read: {path}: damaged index" in printed("ranks", copied)
     assert "All 8 ranks agree" in printed("ranks", copied)
 
 

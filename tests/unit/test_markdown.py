@@ -107,7 +107,7 @@ def test_it_fits_into_an_issue_and_says_what_is_left_out(text: str) -> None:
     assert re.search(r"omitted: a GitHub issue holds 65,536 characters", found)
     if text.startswith("a line"):
         kept = found.count("a line of")
-        assert kept > 2_500 and f"{len(document) - kept:,} of {len(document):,} lines are left out" in found
+        assert kept > 2_500 and f"{len(document) - kept:,} of {len(document):,} lines are omitted" in found
 
 
 def test_what_fits_is_whole() -> None:

@@ -77,7 +77,7 @@ def test_a_bad_limit_is_said_at_once(tmp_path: Path) -> None:
 
 def test_it_is_listed_among_markers_fixtures_and_options(tmp_path: Path) -> None:
     done = suite(tmp_path, "--markers", program="")
-    assert "@pytest.mark.torch_compile(*limits, recompiles=N, breaks=N, errors=N, …): record what torch.compile does" in done.stdout
+    assert "@pytest.mark.torch_compile(*limits, recompiles=N, breaks=N, errors=N, …): record torch.compile" in done.stdout
     (tmp_path / "help").mkdir()
     done = suite(tmp_path / "help", "--help", program="")
     assert "--tltui-limits=LIMITS" in done.stdout and "--tltui-keep=DIR" in done.stdout

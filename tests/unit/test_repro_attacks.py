@@ -21,7 +21,7 @@ def test_the_command_refuses_it_with_a_sentence(line: str, tmp_path: Path, capsy
     script = tmp_path / "repro.py"
     assert main(["repro", str(trace_with(graph(line), tmp_path)), "0/0", "-o", str(script)]) == 2
     printed = capsysbinary.readouterr().err.decode()
-    assert "cannot write a script for 0/0: " in printed
+    assert "0/0 cannot become a script: " in printed
     assert printed.rstrip().endswith(".")
     assert not script.exists()
 

@@ -113,7 +113,7 @@ def test_fresh_and_debug_where_the_user_had_set_something() -> None:
     found = prepared(user, fresh=True, debug=True)
     assert (found.environment["TORCH_COMPILE_DEBUG"], found.environment["TORCH_COMPILE_DEBUG_DIR"]) == ("1", "/mine")
     assert found.messages[1:] == (
-        "TORCHINDUCTOR_FORCE_DISABLE_CACHES was 0, --fresh sets it to 1", "TORCH_COMPILE_DEBUG was 0, --debug sets it to 1",
+        "TORCHINDUCTOR_FORCE_DISABLE_CACHES was 0; --fresh sets it to 1", "TORCH_COMPILE_DEBUG was 0; --debug sets it to 1",
     )  # fmt: skip
 
 

@@ -25,7 +25,7 @@ def test_nothing_is_known() -> None:
     for words in (("python", "ssh.py"), ("./run.sh",), ("torchrun", "train.py", "docker"), ("python", "-m", "sudo")):
         compiled, launched = why(*words)
         assert compiled.startswith("(1) nothing was compiled: the job did not reach torch.compile")
-        assert launched.startswith("or the job did not get TORCH_TRACE: ssh, sudo, docker, srun --export=NONE or env -i")
+        assert launched.startswith("(2) the job did not get TORCH_TRACE: ssh, sudo, docker, srun --export=NONE or env -i")
         assert launched.endswith("put TORCH_TRACE=/t INDUCTOR_PROVENANCE=1 before python in that command")
 
 
@@ -34,14 +34,14 @@ OPTIONS = "TORCH_TRACE=/t INDUCTOR_PROVENANCE=1"
 
 @pytest.mark.parametrize(("words", "said"), [
     ("ssh node7 python\\ train.py",
-     f"ssh starts a job on another machine and without your environment: put {OPTIONS} before python"),
+     f"ssh starts a job on another machine without your environment. Put {OPTIONS} before python"),
     ("/usr/bin/sudo -u me python a.py",
-     "sudo starts a job without your environment: sudo --preserve-env=TORCH_TRACE,INDUCTOR_PROVENANCE"),
+     "sudo starts a job without your environment. Use sudo --preserve-env=TORCH_TRACE,INDUCTOR_PROVENANCE"),
     ("docker run image",
-     "docker starts a job without your environment and files: add -e TORCH_TRACE -e INDUCTOR_PROVENANCE -v /t:/t"),
+     "docker starts a job without your environment and files. Add -e TORCH_TRACE -e INDUCTOR_PROVENANCE -v /t:/t"),
     ("mpirun -n 2 python a.py",
-     "mpirun may start ranks without your environment: with Open MPI add -x TORCH_TRACE -x INDUCTOR_PROVENANCE"),
-    ("sbatch job.sh", "sbatch only queues the job: the log comes when it has run"),
+     "mpirun may start ranks without your environment. With Open MPI, add -x TORCH_TRACE -x INDUCTOR_PROVENANCE"),
+    ("sbatch job.sh", "sbatch only queues the job: the log is written when the job runs"),
     ("env -i python a.py", f"env -i clears the environment. Add {OPTIONS} after it"),
     ("srun --export=NONE python a.py", "srun --export passes only the listed variables. Use --export=ALL"),
     ("srun --export A=1 python a.py", "srun --export passes only the listed variables. Use --export=ALL"),

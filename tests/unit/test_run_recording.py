@@ -46,7 +46,7 @@ def test_steps() -> None:
 def test_steps_that_are_none(text: str, why: str) -> None:
     with pytest.raises(Refused) as refused:
         parse_steps(text)
-    assert str(refused.value).startswith(f"--record-steps {text}: {why}")
+    assert str(refused.value).startswith(f"invalid --record-steps {text}: {why}")
 
 
 def test_the_users_pythonpath_stays_behind_ours() -> None:
@@ -54,7 +54,7 @@ def test_the_users_pythonpath_stays_behind_ours() -> None:
     said = enable_recording(Steps(2, 3), environment, "/t")
     assert environment == {"PYTHONPATH": f"{HOOK}:/a::b", STEPS: "2:3", DIRECTORY: "/t", KERNELS: "1"}
     assert said[0] == "recording steps 2 to 3 into /t"
-    assert "part of the key of Inductor's caches" in said[1]
+    assert "changes Inductor's cache keys" in said[1]
     empty = {"PYTHONPATH": ""}
     enable_recording(Steps(2, 3), empty, "/t")
     assert empty["PYTHONPATH"] == HOOK, "an empty entry would be the working directory"

@@ -46,5 +46,5 @@ def test_a_debug_directory_has_words_of_its_own() -> None:
 
 def test_of_some_processes_the_page_says_of_how_many() -> None:
     some = [process(), process(origins=("trace",)), process(origins=("trace", TEXT))]
-    assert untold(some, needs_of("timing")).startswith("1 of 3 processes is known from TORCH_LOGS text alone, which has no times:")
+    assert untold(some, needs_of("timing")).startswith("1 of 3 processes is only in TORCH_LOGS text, which has no times.")
     assert untold(some[1:], needs_of("timing")) == ""

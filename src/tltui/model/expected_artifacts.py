@@ -341,7 +341,7 @@ def absent(outcome: Outcome) -> list[Absent]:
     if outcome.attempt_restarted:
         return [_row("dynamo_output_graph", "torch discarded this attempt and restarted: see the last attempt", None)]
     if outcome.recompile_limit:
-        reason = "recompile limit reached: nothing was compiled for these inputs"
+        reason = "the recompile limit was reached: nothing was compiled for these inputs"
         return [_row("dynamo_start", reason, limit_name(outcome.version))]
     reached = max((place for place, row in enumerate(_TABLE[:-1]) if _present(row, outcome)), default=-1)
     if _has(outcome, _AFTER_CODE):
@@ -404,7 +404,7 @@ def _why(row: _Expected, outcome: Outcome, *, beyond: bool) -> Why | None:
             return None
         return _failed(outcome)
     if beyond and not outcome.complete:
-        return ("the log ends earlier", None) if row.core else None
+        return ("the log ends before it", None) if row.core else None
     version, span = outcome.version, _SPANS[row.name]
     written = version.has(span)
     if written is False:

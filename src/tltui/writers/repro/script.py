@@ -341,7 +341,7 @@ def _without_graph(compile_: Compile, only: str | None) -> str:
         Status.BREAK: "Dynamo hit a graph break before it captured an operation",
         Status.EMPTY: "Dynamo captured no operations",
         Status.EAGER: "the function was not compiled and runs in eager mode",
-        Status.MISSING: "the log ends earlier",
+        Status.MISSING: "the log ends before one",
         Status.RUNNING: "torch has not written one yet",
     }
     return f"{ref} has no graph: {words.get(compile_.status, 'the log does not contain it')}."
@@ -350,4 +350,4 @@ def _without_graph(compile_: Compile, only: str | None) -> str:
 def _sentence(ref: str, tried: list[Tried]) -> str:
     """Return why no graph is suitable: the reason of the best one, mostly that of all."""
     more = ". Its other graphs cannot be converted either" if len(tried) > 1 else ""
-    return f"cannot write a script for {ref}: {tried[0].why}{more}."
+    return f"{ref} cannot become a script: {tried[0].why}{more}."

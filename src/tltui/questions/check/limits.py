@@ -663,7 +663,7 @@ def why_a_profile(run: Run, names: Sequence[str]) -> str:
 def why_a_trace(run: Run, names: Sequence[str]) -> str:
     """Return why these limits cannot be checked without a trace."""
     verb = "needs" if len(names) == 1 else "need"
-    return f"{', '.join(names)}: {verb} a trace. {title_of(run.processes())} does not record it: {HOW}"
+    return f"{', '.join(names)}: {verb} a trace. {title_of(run.processes())} does not record it. {HOW}"
 
 
 def gates(run: Run, limits: Sequence[Limit], baseline: Run | None = None) -> Gates:

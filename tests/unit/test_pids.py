@@ -101,7 +101,7 @@ def test_a_compiler_at_work_below_a_process_that_waits(log: Path, started: Calla
         os.kill(child.pid, 9)
     assert [child.name.rstrip("0123456789.") for child in found.at_work] == ["python"]
     assert lines[2] == "  3 child processes, 1 at work"
-    [sleeping] = [line for line in lines if "  sleep 60  sleeping, 0 % CPU, 0.0 s of CPU since it began at " in line]
+    [sleeping] = [line for line in lines if "  sleep 60  sleeping, 0% CPU, 0.0 s of CPU since it began at " in line]
     assert re.search(r"at \d\d:\d\d:\d\d$", sleeping), "a time that stays, and no age"
 
 
@@ -146,7 +146,7 @@ def test_a_stopped_process(log: Path, started: Callable[..., subprocess.Popen[by
     job = started()
     job.send_signal(19)
     time.sleep(0.1)
-    assert lines_of(look(log, interval=0.05))[1].startswith("  stopped, 0 % CPU, ")
+    assert lines_of(look(log, interval=0.05))[1].startswith("  stopped, 0% CPU, ")
     job.send_signal(18)
 
 
@@ -202,12 +202,12 @@ def test_what_is_used_between_two_looks(proc: Proc, log: Path) -> None:
     )  # fmt: skip
     assert lines_of(found) == [
         "pid 10  python train.py",
-        "  sleeping, 0 % CPU, 5.0 s of CPU since it began, 3 threads",
+        "  sleeping, 0% CPU, 5.0 s of CPU since it began, 3 threads",
         "  4 child processes, 3 at work",
-        "    pid 21  cc1plus … cpu_fused.cpp  running, 50 % CPU, 3.0 s of CPU since it began",
-        "    pid 22  python train.py  sleeping, 50 % CPU, 2.0 s of CPU since it began",
-        "    pid 24  python train.py  running, 25 % CPU, 1.0 s of CPU since it began",
-        "    pid 20  python train.py  sleeping, 0 % CPU, 1.0 s of CPU since it began",
+        "    pid 21  cc1plus … cpu_fused.cpp  running, 50% CPU, 3.0 s of CPU since it began",
+        "    pid 22  python train.py  sleeping, 50% CPU, 2.0 s of CPU since it began",
+        "    pid 24  python train.py  running, 25% CPU, 1.0 s of CPU since it began",
+        "    pid 20  python train.py  sleeping, 0% CPU, 1.0 s of CPU since it began",
     ]
 
 

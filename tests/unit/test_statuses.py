@@ -141,7 +141,7 @@ def test_pages_say_who_was_reached() -> None:
     run = trace(OUTCOMES)
     text = seen(page(run, "", 120))
     assert "✗ 8 failed · » 3 in eager mode · ⚑ 2 with breaks · ∅ 1 empty · ✓ 8 ok" in text
-    assert "3 graph breaks, 1 of which made torch give the function up" in text
+    assert "3 graph breaks (at 1 torch skipped the whole function)" in text
     text = seen(page(run, "@problems", 120))
     assert "✗ 8 compiles failed · » 3 in eager mode" in text and "In eager mode (2)" in text
     assert text.count("is an error because fullgraph=True") == 2 and "error_on_recompile is set" in text

@@ -276,7 +276,7 @@ def doing_of(process: LogProcess) -> str:
 def _lines(process: LogProcess) -> list[str]:
     state = STATES.get(process.state, f"state {sanitize(process.state)}")
     threads = f"{process.threads} thread{'s' * (process.threads != 1)}"
-    used = f"{process.cpu_percent:.0f} % CPU, {process.cpu_seconds:.1f} s of CPU since it began"
+    used = f"{process.cpu_percent:.0f}% CPU, {process.cpu_seconds:.1f} s of CPU since it began"
     lines = [f"pid {process.pid}  {process.command}", f"  {state}, {used}, {threads}"]
     return lines + _children(process.children)
 
@@ -300,10 +300,10 @@ def _children(children: Sequence[Child]) -> list[str]:
 
 
 def _doing(child: Child) -> str:
-    """`sleeping, 0 % CPU, 0.0 s of CPU since it began at 13:55:26`"""
+    """`sleeping, 0% CPU, 0.0 s of CPU since it began at 13:55:26`"""
     state = STATES.get(child.state, f"state {sanitize(child.state)}")
     at = "" if child.since is None else time.strftime(" at %H:%M:%S", time.localtime(child.since / 1e6))
-    return f"{state}, {child.cpu_percent:.0f} % CPU, {child.cpu_seconds:.1f} s of CPU since it began{at}"
+    return f"{state}, {child.cpu_percent:.0f}% CPU, {child.cpu_seconds:.1f} s of CPU since it began{at}"
 
 
 def compilers_of(pid: int, log: Identity, proc: str = PROC) -> tuple[str, ...]:

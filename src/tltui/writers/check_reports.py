@@ -68,7 +68,7 @@ def number(outcome: Outcome, value: float) -> str:
     if outcome.seconds:
         return fmt.seconds(value)
     if outcome.share:
-        return f"{round(value, 1):g} %"
+        return f"{round(value, 1):g}%"
     return fmt.count(int(value)) if value == int(value) else f"{value:g}"
 
 

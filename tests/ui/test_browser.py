@@ -294,7 +294,7 @@ async def test_an_address_of_nothing_is_no_fault() -> None:
         await driver.shown("@foo")
         await driver.until(lambda: "there is nothing at @foo" in screen_text(driver.app))
         said = screen_text(driver.app)
-        assert "there is no page @foo. There are: @" in said and "fault" not in said and "…" not in said
+        assert "unknown page @foo. Pages: @" in said and "fault" not in said and "…" not in said
         await driver.press("backspace")
         await driver.until(lambda: driver.browser.shown_ref != "@foo")
 

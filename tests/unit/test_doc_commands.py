@@ -36,7 +36,8 @@ WRITTEN = {"DIR": "out", "FILE": "out.log"}
 """Placeholders after an option that names an output."""
 OUTPUTS = ("-o", "--perfetto")
 NEEDS_MORE = {
-    "run": "starts a job", "try": "runs a job several times", "--engine": "needs a cluster", "--stacks": "needs py-spy and a process", "--pids": "needs a process",
+    "run": "starts a job", "try": "runs a job several times", "--engine": "needs a cluster", "--stacks": "needs a process",
+    "--pids": "needs a process",
     "-": "reads standard input", "/tmp/pytest-of-you/…": "is made by pytest", "FILE": "is any file", "QUERY": "is any text",
 }  # fmt: skip
 """Words of commands that are parsed only, with the reason."""

@@ -120,7 +120,7 @@ async def test_errors(tmp_path: Path) -> None:
 
 async def test_there_are_none(tmp_path: Path) -> None:
     async with opened(write(tmp_path / "t", log_of([(0, 1, "f")]))) as driver:
-        none = "no error or function in eager mode in this run"
+        none = "no error or fallback to eager mode in this run"
         for key, told in (("e", none), ("B", "no graph break in this run"), ("r", "f was compiled only once"),
                           ("greater_than_sign", "there is no rank after this one"),
                           ("less_than_sign", "there is no rank before this one"), ("backspace", "nothing to go back to"),

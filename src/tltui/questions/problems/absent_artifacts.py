@@ -468,7 +468,7 @@ def why_none(compile_: Compile) -> str:
     if facts.recompile_limit:
         return "the recompile limit was reached, and nothing was compiled"
     if status is Status.EAGER:
-        return "torch gave the function up, and it runs in eager mode"
+        return "the function fell back to eager mode"
     if facts.interrupted:
         return "it was interrupted"
     if status is Status.RUNNING:

@@ -341,7 +341,7 @@ def _without_graph(compile_: Compile, only: str | None) -> str:
         Status.BREAK: "Dynamo met a graph break before there was anything to compile",
         Status.EMPTY: "no torch operation was captured",
         Status.EAGER: "it was not compiled, and runs in eager mode",
-        Status.MISSING: "the log ends before there was one",
+        Status.UNFINISHED: "the log ends before there was one",
         Status.RUNNING: "torch has not produced one yet",
     }
     return f"{ref} has no graph: {words.get(compile_.status, 'the log has none of it')}."

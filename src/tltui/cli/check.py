@@ -24,7 +24,7 @@ with a profile (--profile FILE, or beside the log): guard_overhead eager_share w
            never_called
 A name without a number allows none; with --baseline what OLD has, and +N or +N% that much more.
 error: an exception reached the caller, or the output says that a process of the job failed. break: every graph break.
-eager: torch gave a function up, it runs in eager mode. no_graph: no compile of a rank handed a graph with operations to a backend.
+eager: a function fell back to eager mode. no_graph: no compile of a rank handed a graph with operations to a backend.
 diverge: functions that differ between ranks.
 guard_overhead: guards, of the time of compiled code; eager_share: eager operators, of a step; wrapper_share: between kernels, of
 the time of graphs. Of several profiles the one that has most of it counts.

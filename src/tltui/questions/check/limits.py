@@ -19,6 +19,7 @@ from tltui.model.torch_version import version_of
 from tltui.questions.job_failures.job_failures import RunFailure, failures_outside_trace, independent_failures
 from tltui.questions.overview.graphs_made import ranks_without_graph
 from tltui.questions.overview.run_summary import Code
+from tltui.questions.problems.compile_problems import headline_of
 from tltui.questions.problems.problem_list import Problems, problems
 from tltui.questions.ranks.differences import Side, differences_of
 from tltui.questions.ranks.matching import WORDS
@@ -127,7 +128,7 @@ def why_no_profile(run: Run) -> str:
     runtimes = runtimes_of(run)
     if any(isinstance(item, Runtime) for item in runtimes):
         return ""
-    refused = [f"{item.profile} was not joined: {item.why}" for item in runtimes if isinstance(item, Refused)]
+    refused = [f"{item.profile} does not match this trace: {item.why}" for item in runtimes if isinstance(item, Refused)]
     return "; ".join(refused) or "none was found. Add --profile FILE; tltui runtime PATH shows how to record one"
 
 
@@ -182,7 +183,7 @@ def _of_compile(facts: Facts, ref: str, text: str) -> Occurrence:
 
 
 def _percent(part: float, total: float) -> str:
-    return f"{100 * part / total:.0f} %" if total > 0 else "0 %"
+    return f"{100 * part / total:.0f}%" if total > 0 else "0%"
 
 
 def _name(facts: Facts, ref: str) -> str:
@@ -257,7 +258,7 @@ def _errors(facts: Facts) -> list[Occurrence]:
         failure = group.failure
         side = "backward: " if failure.backward else ""
         where = f" at {failure.file}:{failure.line}" if failure.file else ""
-        text = f"{side}{failure.type}: {one_line(failure.reason.partition(chr(10))[0])} (in {group.code.name or '?'}{where})"
+        text = f"{side}{failure.type}: {one_line(headline_of(failure.reason))} (in {group.code.name or '?'}{where})"
         key = f"{failure.type}\0{failure.reason.partition(chr(10))[0]}\0{group.code.name}"
         location = _user_location(failure.file, failure.line, group.code)
         occurrences += [Occurrence(item.ref, text, key, *location) for item in group.occurrences]
@@ -506,7 +507,7 @@ MEASURES: dict[str, Measure] = {
     "empty": Measure(
         "compiles without operations", lambda f: len(_skipped(f)), _skipped, "problems"),
     "unfinished": Measure(
-        "compiles that did not finish", lambda f: len(f.problems.unfinished) + len(f.problems.running), _unfinished, "problems"),
+        "compiles that are running or unfinished", lambda f: len(f.problems.unfinished) + len(f.problems.running), _unfinished, "problems"),
     "damage": Measure(
         "damaged places of the logs", lambda f: f.run.damaged, _damage, "damage"),
     "unknown": Measure(
@@ -662,7 +663,7 @@ def why_a_profile(run: Run, names: Sequence[str]) -> str:
 def why_a_trace(run: Run, names: Sequence[str]) -> str:
     """Return why these limits cannot be checked without a trace."""
     verb = "needs" if len(names) == 1 else "need"
-    return f"{', '.join(names)}: {verb} a trace. {title_of(run.processes())} does not record it: {HOW}"
+    return f"{', '.join(names)}: {verb} a trace. {title_of(run.processes())} does not record it. {HOW}"
 
 
 def gates(run: Run, limits: Sequence[Limit], baseline: Run | None = None) -> Gates:

@@ -213,7 +213,7 @@ class Summary:
     """The slowest compiles."""
     errors: tuple[ErrorLine, ...]
     eager: tuple[ErrorLine, ...]
-    """Functions that torch gave up."""
+    """Functions that fell back to eager mode."""
     breaks: tuple[BreakPlace, ...]
     breaks_read: int
     recompiled: MostRecompiled | None
@@ -274,7 +274,7 @@ def summarise(processes: Iterable[Process], ahead: Mapping[int, Offset] | None =
         counts(Counter(r for c in real if (r := c.facts.cudagraph_skip_reason)).most_common(5)),
         versions_of(everything),
         forgotten(everything),
-        sum(bool(c.tally.missing) or c.facts.backward_unfinished for c in real),
+        sum(bool(c.tally.unfinished) or c.facts.backward_unfinished for c in real),
     )
 
 
@@ -423,7 +423,7 @@ def _replaced(processes: Sequence[Process]) -> set[int]:
 def _unfinished(compiles: list[Compile], replaced: set[int]) -> tuple[Unfinished, ...]:
     newest: dict[int, list[Compile]] = defaultdict(list)
     for compile_ in compiles:
-        if compile_.tally.missing or compile_.facts.backward_unfinished:
+        if compile_.tally.unfinished or compile_.facts.backward_unfinished:
             newest[id(compile_.process)].append(compile_)
     results = []
     for members in sorted(newest.values(), key=lambda item: id(item[0].process) in replaced)[:UNFINISHED_READ]:

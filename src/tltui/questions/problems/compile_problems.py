@@ -37,6 +37,7 @@ _END = re.compile(
     r"^\s*(?:For more details about this graph break|Stack variable source attribution|User code traceback:"
     r"|Traceback \(most recent|from user code:|The above exception|During handling of the above exception)"
 )
+_WEB = ("http://", "https://")
 _TYPED = re.compile(r"^(?:torch\._dynamo\.exc\.)?Unsupported: (?=\S)")
 _EARLIER = "This graph break may have been caused by an earlier graph break."
 WRAPPERS = frozenset(("Graph break under GenericContextWrappingVariable",))
@@ -307,6 +308,15 @@ def from_restart(reason: str) -> GraphBreak:
     return _graph_break(read_reason(reason))
 
 
+def headline_of(message: str) -> str:
+    """Return the first line of a failure in torch's words: of a graph break its reason, of a backend's failure its error."""
+    if "Explanation:" in message and (headline := read_reason(message).first.headline):
+        return headline
+    lines = (stripped for line in message.split("\n") if (stripped := line.strip()) and not stripped.startswith(_WEB))
+    first = next(lines, "")
+    return f"{first} {next(lines, '')}".rstrip() if first.endswith(" raised:") else first
+
+
 def parse_break(text: str, ref: str | None = None, attempt: int = 0) -> GraphBreak:
     """Parse the text of a break record. Text of any shape yields a headline."""
     record = read_record(text)
@@ -330,7 +340,7 @@ ERROR = "dynamo_error"
 BACKWARD = "eager_compile_backwards_failure"
 FAILURE_LIMIT = 1 << 18
 INTERRUPTED = "interrupted"
-INTERRUPTION = "by Ctrl-C, an exit or a timeout of the test runner, which are no errors; torch logs nothing further"
+INTERRUPTION = "by Ctrl-C, an exit or a timeout of the test runner, not by an error; torch logs nothing further"
 
 
 @frozen

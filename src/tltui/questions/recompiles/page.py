@@ -8,7 +8,7 @@ from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 
 from tltui.documents import format as fmt
 from tltui.documents.columns import Column, Table
-from tltui.documents.page import Page
+from tltui.documents.page import Page, to_page
 from tltui.documents.rank_groups import said_ranks
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs
@@ -330,7 +330,7 @@ class _View:
     @staticmethod
     def _limit(page: Page, frame: FrameRecompiles) -> None:
         limit = f" of {frame.limit}" if frame.limit is not None else ""
-        link: list[Piece] = ["  ", ("metrics", tokens.LINK, frame.limit_ref)] if frame.limit_ref else []
+        link: list[Piece] = ["  ", to_page("metrics", frame.limit_ref)] if frame.limit_ref else []
         if frame.limit_hit:
             page.row([(f"the recompile limit{limit} was reached", tokens.WARN), *link])
         elif frame.left is not None:

@@ -191,7 +191,7 @@ class RecordRow:
     """One record of a log."""
 
     record: int
-    """Its number in its log, from 0."""
+    """Its number in its log, from 1."""
     file: str
     """The log."""
     offset: int
@@ -318,7 +318,7 @@ class DamageRow:
     offset: int
     """Its offset in bytes."""
     record: int | None
-    """The number of the record, from 0; None outside of records."""
+    """Its number in its log, from 1; None outside of records."""
     name: str
     """The name of the record."""
     reason: str

@@ -57,7 +57,7 @@ def check_document(result: Gates, title: str, options: Options, unread: int = 0,
 
 def unsure(result: Gates, unread: int = 0, lacks: str = "") -> tuple[str, ...]:
     """Return the caveats of the outcome."""
-    no_compile = "No compiles: limits on compiles counted nothing." if not result.compiles else ""
+    no_compile = "No compiles, so limits on compiles had no effect." if not result.compiles else ""
     unknown = (_why_unknown(outcome) for outcome in result.limits if outcome.unknown)
     return tuple(filter(None, (no_compile, *unknown, lacks, _unread(unread) if unread else "")))
 
@@ -68,7 +68,7 @@ def _unknown(result: Gates) -> str:
 
 
 def _unread(unread: int) -> str:
-    return f"{fmt.plural(unread, 'file')} could not be read: the numbers are of the others (tltui damage)"
+    return f"{fmt.plural(unread, 'file')} could not be read. The numbers exclude them (details: tltui damage)"
 
 
 def number(outcome: Outcome, value: float) -> str:
@@ -76,7 +76,7 @@ def number(outcome: Outcome, value: float) -> str:
     if outcome.seconds:
         return fmt.seconds(value)
     if outcome.share:
-        return f"{round(value, 1):g} %"
+        return f"{round(value, 1):g}%"
     return fmt.count(int(value)) if value == int(value) else f"{value:g}"
 
 
@@ -113,7 +113,7 @@ def _add_reasons(page: Page, outcome: Outcome) -> None:
             page.add(*(pieces if n == 0 else [" " * used]), line)
     more = len(outcome.reasons) - REASONS_SHOWN
     if more > 0:
-        page.add("  ", (f"and more; all of them: tltui {outcome.page.removeprefix('@')} PATH", tokens.LINK, outcome.page))
+        page.add("  ", (f"… more. All of them: tltui {outcome.page.removeprefix('@')} PATH", tokens.LINK, outcome.page))
 
 
 CLASS = "tltui.check"
@@ -153,7 +153,7 @@ def reasons(outcome: Outcome) -> list[str]:
     """Return the items that a limit counted, a sanitised line each."""
     lines = [sanitize(_line(reason)) for reason in outcome.reasons]
     if len(lines) == REASONS:
-        lines.append(f"and more; all of them: tltui {outcome.page.removeprefix('@')} PATH")
+        lines.append(f"… more. All of them: tltui {outcome.page.removeprefix('@')} PATH")
     return lines
 
 
@@ -210,7 +210,7 @@ def errors(result: Gates, workspace: str) -> list[Annotation]:
     annotations = [annotation for turn in zip_longest(*by_limit) for annotation in turn if annotation is not None]
     if len(annotations) <= SHOWN:
         return annotations
-    more = f"{len(annotations) - SHOWN + 1} more places are in the output of this step, and in the summary of the job."
+    more = f"{len(annotations) - SHOWN + 1} more places are in the output of this step and in the job summary."
     return [*annotations[: SHOWN - 1], Annotation("error", "tltui check", more)]
 
 
@@ -267,7 +267,7 @@ def summary(result: Gates, title: str, warnings: tuple[str, ...]) -> str:
     lines = [f"### tltui check {verdict}", "", f"{fmt.plural(result.compiles, 'compile')} of {_code(sanitize(title))}", ""]
     for warning in warnings:
         lines += [f"⚠ {_code(sanitize(warning))}", ""]
-    lines += ["| | limit | found | allowed | what |", "| --- | --- | ---: | --- | --- |"]
+    lines += ["| | limit | found | allowed | description |", "| --- | --- | ---: | --- | --- |"]
     for outcome in result.limits:
         mark = "✗" if outcome.exceeded else "?" if outcome.unknown else "✓"
         lines.append(f"| {mark} | `{outcome.name}` | {measured(outcome)} | {at_most(outcome)} | {outcome.title} |")

@@ -128,7 +128,7 @@ def why_no_profile(run: Run) -> str:
     runtimes = runtimes_of(run)
     if any(isinstance(item, Runtime) for item in runtimes):
         return ""
-    refused = [f"{item.profile} was not joined: {item.why}" for item in runtimes if isinstance(item, Refused)]
+    refused = [f"{item.profile} does not match this trace: {item.why}" for item in runtimes if isinstance(item, Refused)]
     return "; ".join(refused) or "none was found. Add --profile FILE; tltui runtime PATH shows how to record one"
 
 
@@ -183,7 +183,7 @@ def _of_compile(facts: Facts, ref: str, text: str) -> Occurrence:
 
 
 def _percent(part: float, total: float) -> str:
-    return f"{100 * part / total:.0f} %" if total > 0 else "0 %"
+    return f"{100 * part / total:.0f}%" if total > 0 else "0%"
 
 
 def _name(facts: Facts, ref: str) -> str:
@@ -663,7 +663,7 @@ def why_a_profile(run: Run, names: Sequence[str]) -> str:
 def why_a_trace(run: Run, names: Sequence[str]) -> str:
     """Return why these limits cannot be checked without a trace."""
     verb = "needs" if len(names) == 1 else "need"
-    return f"{', '.join(names)}: {verb} a trace. {title_of(run.processes())} does not record it: {HOW}"
+    return f"{', '.join(names)}: {verb} a trace. {title_of(run.processes())} does not record it. {HOW}"
 
 
 def gates(run: Run, limits: Sequence[Limit], baseline: Run | None = None) -> Gates:

@@ -37,7 +37,7 @@ def add_span(page: Page, summary: Summary) -> None:
     """Add the time from the first compile to the end of the last."""
     if summary.start is not None and summary.end is not None:
         span = fmt.seconds(max(summary.end - summary.start, 0.0) / 1e6)
-        text = f"{span} from the first compile to the end of the last, beginning {fmt.when(summary.start)}"
+        text = f"{span} from the first compile to the end of the last, starting {fmt.when(summary.start)}"
         page.say(text, "", tokens.DIM)
 
 
@@ -202,7 +202,7 @@ def _add_recompiled(page: Page, summary: Summary) -> None:
         return
     page.heading(f"Recompiles ({fmt.count(summary.tally.recompiles)})")
     name = fmt.clip_middle(sanitize(worst.code.shown or worst.frame), 40)
-    pieces: list[Piece] = ["most often ", (name, tokens.LINK, worst.frame)]
+    pieces: list[Piece] = ["most often: ", (name, tokens.LINK, worst.frame)]
     if worst.code.file is not None:
         pieces += ["  ", page.place(worst.code.file, worst.code.line)]
     pieces.append(f"  {fmt.plural(worst.recompiles, 'recompile')}{fmt.took(worst.seconds, ', ')}")
@@ -212,7 +212,7 @@ def _add_recompiled(page: Page, summary: Summary) -> None:
     unlogged = NEVER_LOGGED if worst.never_logged else page.so_far("torch logged no reason")
     reason = sanitize(fmt.one_line(worst.reason)) if worst.reason else unlogged
     last = f"[{worst.last}]"
-    page.add("  its last ", (last, tokens.LINK, worst.last), " ", fmt.clip(reason, max(page.width - len(last) - 12, 10)))
+    page.add("  last reason: ", (last, tokens.LINK, worst.last), " ", fmt.clip(reason, max(page.width - len(last) - 16, 10)))
 
 
 def _add_costs(page: Page, summary: Summary, shown: int) -> None:
@@ -250,9 +250,9 @@ def _add_cached(page: Page, summary: Summary) -> None:
     if not summary.cached:
         return
     of = f"{fmt.count(summary.cached)} of {fmt.plural(summary.tally.compiles, 'compile')} came from the cache"
-    part = f" ({fmt.count(summary.cached_in_part)} of them in part)" if summary.cached_in_part else ""
-    then = f"some of the graphs are not written then. When you need them, run with --fresh (tltui run) or {FRESH}"
-    page.say(f"{of}{part}: {then}", "  ")
+    part = f" ({fmt.count(summary.cached_in_part)} in part)" if summary.cached_in_part else ""
+    fix = f"To log all graphs, record with tltui run --fresh, or set {FRESH}."
+    page.say(f"{of}{part}. Torch does not log every graph on a cache hit. {fix}", "  ")
 
 
 def add_caches(page: Page, summary: Summary) -> None:

@@ -397,7 +397,7 @@ def failures_of(
             record = errors.pop(BACKWARD if backward else ERROR, None)
             failures.append(_failure(compile_, kind, fields, backward, record, reader))
     if compile_.facts.interrupted:
-        failures.append(Failure(INTERRUPTED, "by something that is no error: Ctrl-C, or an exit; torch logs no more of it"))
+        failures.append(Failure(INTERRUPTED, "by Ctrl-C or an exit, not by an error; torch logs nothing further"))
     for name, record in errors.items():  # the log ends before the metrics, or torch went on in eager mode
         if name == BACKWARD or not (compile_.facts.has_metrics or compile_.facts.waiting):
             failures.append(_failure(compile_, "", {}, name == BACKWARD, record, reader))

@@ -239,7 +239,7 @@ def add_break_group(page: Page, group: BreakGroup, costs: str = "") -> None:
     if graph_break.file is not None:
         add_break_place(page, graph_break, INDENT)
     elif graph_break.ref is not None:
-        page.add(INDENT, ("the record does not say where", tokens.DIM))
+        page.add(INDENT, ("unknown place (not in the record)", tokens.DIM))
     add_occurrences(page, group.occurrences, label="while compiling")
     if graph_break.op:
         page.labelled("op", graph_break.op, INDENT, 5)
@@ -327,8 +327,8 @@ def add_unlogged_limits(page: Page, frames: Sequence[Frame]) -> None:
         return
     version = version_of(frames[0].process).words
     page.say(
-        f"{version} writes nothing when it hits the recompile limit. The limit is {DEFAULT_LIMIT} unless it was changed, and these "
-        f"were compiled {DEFAULT_LIMIT} times or more: calls that fit none of their compiles may have run in eager mode.",
+        f"{version} does not log hits of the recompile limit ({DEFAULT_LIMIT} by default). These functions were compiled "
+        f"{DEFAULT_LIMIT} times or more; calls that matched no compiled version may have run in eager mode.",
         "", tokens.WARN,
     )  # fmt: skip
     pieces: list[Piece] = []
@@ -368,7 +368,7 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Problems]
     limits = yield from limit_groups(compiles)
     _add_limits(page, run, limits)
     phases = {str(c.ref): doing(c) for c in [c for c in compiles if is_unfinished(c)][:PHASES_SHOWN]}
-    why = "The log has no end of these: still compiling, killed, or the log is cut off."
+    why = "No end logged: still compiling, killed, or the log was cut off."
     _add_unfinished(page, unfinished, phases, "Unfinished", why)
     _add_unfinished(page, running, phases, "Running", f"No end yet: {page.goes_on}.")
     yield
@@ -422,9 +422,9 @@ def _head(page: Page, run: Run, scope: Scope, running: int, unfinished: int, ski
     if has_failures and not words:
         return
     if not tally.compiles and not words:
-        page.say(f"There is no compile{reading} in this part of the log, and so no problem of one.")
+        page.say(f"No compiles{reading} in this part of the log.")
         if "exports" in BY_NAME:
-            page.add("What went wrong in an export: ", to_page("exports", scope.page("exports")))
+            page.add("Failures of exports: ", to_page("exports", scope.page("exports")))
     elif not words and page.untold:
         page.say(page.so_far(f"{fmt.plural(tally.compiles, 'compile')}{reading}, no failure and no graph break."))
     elif not words:
@@ -435,7 +435,7 @@ def _head(page: Page, run: Run, scope: Scope, running: int, unfinished: int, ski
         )
         page.say(f"{fmt.plural(tally.compiles, 'compile')}{reading}: {text}.")
     if run.damaged and not str(scope.ref):
-        damaged = f"{fmt.plural(run.damaged, 'place')} of the logs damaged: something may be missing here"
+        damaged = f"{fmt.plural(run.damaged, 'damaged place')} in the logs: this page may be incomplete"
         page.add((damaged, tokens.LINK, "@damage"))
 
 
@@ -516,7 +516,7 @@ def _add_differing(page: Page, run: Run, differing: Differing | None) -> str:
         return ""
     page.heading(f"Ranks that differ ({fmt.plural(differing.count, 'difference')})")
     add_divergence(page, run, differing.leading)
-    lead = "all of them: " if differing.count > 1 else "more about it: "
+    lead = "all of them: " if differing.count > 1 else "details: "
     page.row([(lead, tokens.DIM), to_page("ranks", "@ranks")])
     return sentence[1]
 
@@ -526,8 +526,8 @@ def _add_breaks(page: Page, run: Run, groups: Sequence[BreakGroup], logged: bool
         return
     places = len({(group.found.gb or group.found.headline, group.user_file, group.user_line) for group in groups})
     note = "" if logged else (
-        "This torch wrote no records of graph breaks (2.6 and later do). What has a link to metrics here is the reason"
-        " of a restart, as the metrics give it: without a line of your code."
+        "This torch wrote no records of graph breaks (2.6 and later do). Entries with a link to metrics are restart reasons"
+        " from the metrics, without a line of your code."
     )
     ran = break_costs(run)
     for group in _section(page, "Graph breaks", "at place", groups, note, places, apart=True):
@@ -536,7 +536,7 @@ def _add_breaks(page: Page, run: Run, groups: Sequence[BreakGroup], logged: bool
 
 
 def _add_restarts(page: Page, groups: Sequence[RestartGroup]) -> None:
-    note = "The analysis began again. No record of a graph break has this reason."
+    note = "Torch restarted the analysis. No record of a graph break has this reason."
     for group in _section(page, "Other restarts", "for reason", groups, note):
         add_restart(page, group)
 
@@ -635,12 +635,12 @@ def _problem_row(
 
 QUESTION = Question(
     name="problems",
-    help="errors, graph breaks, restarts, the recompile limit: each kind once, the worst first",
+    help="errors, graph breaks, restarts, the recompile limit: grouped by kind, worst first",
     key="2",
     group="look at a run",
     order=20,
     needs=Needs(
-        "tells of no restarts, and of failures and functions in eager mode only what was printed",
+        "has no restarts, and only the printed failures and functions in eager mode",
         ("graph_breaks",), "graph breaks",
     ),
     document=document,
@@ -648,7 +648,7 @@ QUESTION = Question(
     rows=ProblemRow,
     records=problem_rows,
     doc="""
-    Errors, graph breaks, restarts, the recompile limit: a row for each kind at each place, the worst first.
+    Errors, graph breaks, restarts, the recompile limit: a row per kind and place, worst first.
 
     >>> import tltui
     >>> for problem in tltui.problems(tltui.open("tests/traces/torch-2.13/breaks")):

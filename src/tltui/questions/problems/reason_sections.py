@@ -57,8 +57,8 @@ LIMIT_RAISES = "It is an error for calls that match none of its compiled version
 FOLD_FRAMES = 2
 """Frames of torch in a row from which on they are folded."""
 LINKS = {
-    CAUSE: "that was the direct cause of:",
-    HANDLING: "while that was handled, another exception came:",
+    CAUSE: "direct cause of:",
+    HANDLING: "while handling it, another exception was raised:",
     QUOTED: "its message quotes:",
     MEMBER: "one of the exceptions in it:",
 }
@@ -93,7 +93,7 @@ def _frame(page: Page, frame: StackFrame, room: int, indent: str) -> None:
         pieces += ["   ", (fmt.clip(sanitize(frame.code.strip()), left), tokens.DIM)]
     page.add(*pieces)
     if frame.repeated:
-        page.add(indent, (f"and {fmt.count(frame.repeated)} more of the same, one in the other", tokens.DIM))
+        page.add(indent, (f"and {fmt.count(frame.repeated)} more of the same, nested", tokens.DIM))
 
 
 def add_called_from(page: Page, frames: Sequence[StackFrame], indent: str = "  ", user_limit: int = 4) -> None:
@@ -103,7 +103,7 @@ def add_called_from(page: Page, frames: Sequence[StackFrame], indent: str = "  "
     if len(of_user) < len(frames) or len(of_user) > user_limit:
         text = f"{fmt.plural(len(frames), 'frame')}, outermost first"
         if others := len(frames) - len(of_user):
-            text += f", {others} of torch and libraries" if of_user else ", none your own"
+            text += f", {others} of torch and libraries" if of_user else ", none in your code"
         with page.fold(text, indent):
             add_stack(page, frames, indent + "  ")
 
@@ -118,7 +118,7 @@ def add_traceback(page: Page, parts: Sequence[TracebackPart], suffix: str, inden
             if link := LINKS.get(part.link):
                 page.add(indent, "  ", (link, tokens.LABEL))
             elif part.kind == USER and len(parts) > 1 and part.frames:
-                page.add(indent, "  ", ("of your program:", tokens.LABEL))
+                page.add(indent, "  ", ("your program:", tokens.LABEL))
             add_stack(page, part.frames, indent + "  ")
             if part.type:
                 message = fmt.one_line(_first_line(part.message))
@@ -180,9 +180,9 @@ def add_break(page: Page, graph_break: GraphBreak, indent: str = "  ") -> None:
 def add_consequence(page: Page, graph_break: GraphBreak, indent: str) -> None:
     """Add the extent of eager execution after a break, where it exceeds the broken line."""
     if graph_break.skips_frame:
-        page.say("All of the function runs in eager mode: torch could not resume it after this break.", indent, tokens.WARN)
+        page.say("Torch could not resume tracing after this break, so the whole function runs in eager mode.", indent, tokens.WARN)
     elif graph_break.stops:
-        text = "What follows in the function runs in eager mode: torch could not resume it after this break."
+        text = "Torch could not resume tracing after this break, so the rest of the function runs in eager mode."
         page.say(text, indent, tokens.WARN)
 
 
@@ -190,7 +190,7 @@ def add_break_place(page: Page, graph_break: GraphBreak, indent: str) -> None:
     """Add the user line of a break, and the location of the break if it is in other code."""
     lead, at = graph_break.lead, graph_break.at
     if lead is None or at is None:
-        page.add(indent, ("the log does not record where", tokens.DIM))
+        page.add(indent, ("unknown place (not in the log)", tokens.DIM))
         return
     add_line(page, lead, f"{whose_line(lead.owner)} ", indent)
     if (at.file, at.line) != (lead.file, lead.line):
@@ -288,7 +288,7 @@ def add_advice(page: Page, graph_break: GraphBreak, indent: str) -> None:
 
 def add_later(page: Page, reason: Reason, skipped: bool, indent: str) -> None:
     """Add a break raised while torch handled another one: the cause of a skipped function."""
-    label = "What made it fall back to eager mode: " if skipped else "While torch handled that: "
+    label = "Cause of the fallback to eager mode: " if skipped else "While torch handled this break: "
     gb = f"  {reason.gb}" if reason.gb else ""
     page.say(f"{label}{reason.headline or 'torch wrote no reason'}{gb}", indent, tokens.WARN, indent + "  ")
     add_explanation(page, reason.explanation, hints_without_nesting(reason), indent + "  ")
@@ -324,14 +324,14 @@ def add_recompile(page: Page, recompile: Recompile, logged: Collection[str], ind
     for n, reason in enumerate(recompile.reasons[:shown]):
         add_reason(page, reason, logged, indent, same_place=n > 0 and _same_place(reason, recompile.reasons[n - 1]))
     if len(recompile.reasons) > shown:
-        with page.fold(f"{len(recompile.reasons) - shown} more earlier compiles that could not be used either", indent):
+        with page.fold(f"{len(recompile.reasons) - shown} more earlier compiles that did not match", indent):
             for reason in recompile.reasons[shown:]:
                 add_reason(page, reason, logged, indent + "  ")
     for change in recompile.became:
         if change.why in ("size change", "scalar change") and change.before.isdigit() and change.now.isdigit():
             page.say(became(change), indent, tokens.VALUE, indent + "  ")
     if recompile.logged == "metrics":
-        title = "(from the metrics, which keep only one reason: this log has no recompile_reasons record)"
+        title = "(from the metrics, which record only one reason; this log has no recompile_reasons record)"
         page.say(title, indent, tokens.DIM)
 
 
@@ -341,13 +341,13 @@ def add_contexts(page: Page, contexts: Sequence[str], indent: str) -> None:
         page.labelled("your context", fmt.one_line(text), indent, 14)
 
 
-NEVER_LOGGED = "torch before 2.5 does not write why; TORCH_LOGS=recompiles does"
+NEVER_LOGGED = "torch before 2.5 does not log the reason; TORCH_LOGS=recompiles does"
 
 
 def no_reason(recompile: Recompile) -> str:
     """Return the text for a recompile without a known reason."""
     if recompile.logged == "artifact":
-        return "torch logged an empty list of reasons: no guard of an earlier compile was found to fail."
+        return "torch logged an empty list of reasons: it found no guard failure in earlier compiles."
     return f"{NEVER_LOGGED}." if recompile.logged == "never" else "torch logged no reason."
 
 

@@ -278,7 +278,7 @@ def names_table(total_s: float, is_one_compile: bool) -> Table[NameTime]:
 
 
 def _mostly(phases: Sequence[Phase]) -> Piece:
-    """Format the largest phase: `mostly kernels, 62 %`."""
+    """Format the largest phase: `mostly kernels, 62%`."""
     total = sum(phase.seconds for phase in phases)
     if total <= 0:
         return ""

@@ -232,7 +232,7 @@ class Process(Node):
 
     @property
     def pid(self) -> int:
-        """Its number on the machine of the job."""
+        """Its process id on the machine of the job."""
         return self._node.pid
 
     @property

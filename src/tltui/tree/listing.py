@@ -94,7 +94,7 @@ class ArtifactRow(TypedDict):
     stored_bytes: int
     """Bytes in the log, tabs included; 0 for metrics."""
     md5: str | None
-    """As torch declared it."""
+    """The md5 that torch logged."""
 
 
 class CheckedRow(ArtifactRow, total=False):

@@ -79,7 +79,7 @@ class Measure:
     """The page with more about it: a name of `questions/index.py`, or `damage`."""
     seconds: bool = False
     share: bool = False
-    """Whether it is a share, in percent."""
+    """Whether the value is a percentage."""
 
 
 def one_line(text: str) -> str:

@@ -516,13 +516,13 @@ class MetricRow:
     count: int
     """Records that have it."""
     sum: float | None
-    """The sum; none where it is no number, or a sum has no meaning."""
+    """The sum; None if not numeric, or if a sum has no meaning."""
     least: float | None
-    """The least; none where it is no number."""
+    """The lowest value; None if not numeric."""
     most: float | None
-    """The most; none where it is no number."""
+    """The highest value; None if not numeric."""
     text: str | None
-    """The value where it is no number, as JSON; of several records none."""
+    """A value that is not numeric, as JSON; None for several records."""
 
 
 def metric_rows(data: RunMetrics | CompileMetrics) -> Iterator[MetricRow]:

@@ -691,7 +691,7 @@ def _no_timing(page: Page, events: int) -> None:
 
 @frozen
 class TimingRow:
-    """What one phase of one compile took by itself. A compile without phases has one row, with an empty `phase`."""
+    """Own time of one phase of one compile. A compile without phases has one row with an empty `phase`."""
 
     ref: str
     """The address of the compile."""
@@ -706,11 +706,11 @@ class TimingRow:
     compile_seconds: float
     """What all of the compile took, in seconds: the same in each of its rows."""
     source: str
-    """What tells it: `metrics` or `events`."""
+    """The source of the time: `metrics` or `events`."""
     phase: str
-    """The phase; empty where the log does not tell phases."""
+    """The phase; empty if the log has no phases."""
     seconds: float
-    """What the phase took by itself, in seconds: these add up."""
+    """Own time of the phase in seconds; these add up."""
 
 
 def timing_rows(data: Timing) -> Iterator[TimingRow]:

@@ -15,7 +15,7 @@ from tltui.model.run import Run
 from tltui.model.status import TABLE, Facts, glyph, tlparse_status
 from tltui.model.torch_version import torch_version
 from tltui.questions.runtime.costs import Costs, costs_of
-from tltui.questions.stacks.tracebacks import display_name
+from tltui.questions.stacks.tracebacks import display_code, display_name
 from tltui.text import formatting, tokens
 from tltui.text.document import Builder, Options, Piece, TextDocument, piece_text, with_text
 from tltui.text.formatting import cells
@@ -229,7 +229,7 @@ def _iso(process: Process) -> str | None:
 def _compile(compile_: Compile, check: bool) -> CompileRow:
     artifacts = artifacts_of(compile_)
     units = {unit.number: unit.name for unit in units_of(artifacts)}
-    code = FrameRow(*compile_.frame.code)
+    code = FrameRow(*display_code(compile_.frame))
     return {
         "id": compile_.label,
         "ref": str(compile_.ref),

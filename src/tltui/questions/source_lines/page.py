@@ -419,7 +419,8 @@ def _compile(page: Page, compile_trails: CompileTrails) -> None:
 
 
 def _trails(page: Page, kind: str, unit: str, trails: list[Trail]) -> None:
-    page.add("  ", (HEADINGS.get(kind, kind), tokens.LABEL), (f" of {sanitize(unit)}" if unit else "", tokens.DIM))
+    of = f" of the {sanitize(fmt.graph_title(unit))}" if unit else ""
+    page.add("  ", (HEADINGS.get(kind, kind), tokens.LABEL), (of, tokens.DIM))
     if kind == "node":
         for graph, members in groupby(trails, key=lambda trail: trail.detail):
             _names(page, graph, members)

@@ -182,9 +182,9 @@ def result_of(document: Document) -> object:
     return document.data()
 
 
-def printed(document: Document, options: argparse.Namespace) -> Iterator[bytes]:
+def printed(document: Document, options: argparse.Namespace, all_frames: bool = False) -> Iterator[bytes]:
     """Yield a document, or with --json its result."""
-    yield from as_json(result_of(document)) if options.json else as_text(document, options)
+    yield from as_json(result_of(document)) if options.json else as_text(document, options, all_frames)
 
 
 def message(text: str) -> bytes:

@@ -152,12 +152,12 @@ def test_it_says_how_far_it_is(job: Path, tmp_path: Path, monkeypatch: pytest.Mo
         (None, "missing -o FILE.tlx"),
         ("%x.tlx", "unknown %x in -o: '%x.tlx'\n  use %h for the name of the host, %% for a percent sign"),
         ("run.tlx%", "unknown % in -o: 'run.tlx%'"),
-        (".", ".: is a directory; name a file in it, such as here.tlx"),
+        (".", ".: is a directory\n  use -o here.tlx"),
         ("no/run.tlx", "no: No such file or directory\n  mkdir -p "),
         ("a.log", "-o names one of the inputs: 'a.log'"),
         ("link.tlx", "-o names one of the inputs: 'link.tlx'"),
-        ("../notes.txt", "../notes.txt: exists and is not an index; name another FILE"),
-        ("fifo", "fifo: exists and is not an index; name another FILE"),
+        ("../notes.txt", "not an index: '../notes.txt'"),
+        ("fifo", "not an index: 'fifo'"),
     ],
 )
 def test_where_it_is_not_written(

@@ -25,6 +25,7 @@ class Entry:
 
 COMMANDS: dict[str, Entry] = {
     "run": Entry("run a job with a trace, then print its summary", "run"),
+    "try": Entry("run a job again with each remedy that needs no edit, and show the effect of each", "try_job"),
     **{question.name: Entry(question.help, "view", question.key) for question in QUESTIONS},
     "ls": Entry("list ranks, frames and compiles with status and time", "records"),
     "show": Entry("print a compile, frame, rank or artifact", "records"),
@@ -54,7 +55,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "many ranks, and hangs": (),
     "find and compare": ("grep", "source", "diff"),
     "share, keep": ("report", "bundle", "case", "index", "extract", "repro"),
-    "record, follow": ("run", "tail"),
+    "record, follow": ("run", "try", "tail"),
     "hold a limit (CI)": ("check",),
 }
 """Heading of the help → its commands without a page; a page has its heading in its `QUESTION`. Other commands come last."""

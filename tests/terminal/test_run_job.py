@@ -149,7 +149,8 @@ def test_check(tmp_path: Path) -> None:
     failed = tltui(tmp_path, "--fail-on", "error", "--fail-on", "break=2", "--", *job("breaks"))
     assert failed.returncode == 1
     assert "FAILED: 1 of 2 limits exceeded" in failed.stderr.decode()
-    assert tltui(tmp_path, "--fail-on", "break", "--", *job("breaks", "raise SystemExit(5)")).returncode == 5, "the job's comes first"
+    done = tltui(tmp_path, "--fail-on", "break", "--", *job("breaks", "raise SystemExit(5)"))
+    assert done.returncode == 5, "the job's comes first"
     compared = tltui(tmp_path, "--fail-on", "break", "--baseline", str(TRACES / "breaks"), "--", *job("breaks"))
     assert compared.returncode == 0
 
@@ -275,7 +276,7 @@ def test_a_python_that_reads_no_hook(tmp_path: Path) -> None:
     done = tltui(tmp_path, "--record-steps", "2:3", "--", program[0], "-I", *program[1:])
     assert done.stdout == b"False\n"
     name = os.path.basename(sys.executable)
-    assert said(done)[1].startswith(f"tltui: no steps are recorded: {name} -I reads no start-up hook. The lines to paste into the program")
+    assert said(done)[1].startswith(f"tltui: no steps are recorded: {name} -I reads no start-up hook. The lines to paste")
     assert "  torch._inductor.config.cpp.enable_kernel_profile = True" in said(done)
 
 

@@ -425,7 +425,7 @@ def test_a_full_disk_leaves_no_part_of_a_file(command: str, tmp_path: Path) -> N
     [
         (["show", TRAIN, "0/7"], ["unknown address: '0/7'\n  near it: 0/0"]),
         (["show", TRAIN, "0/0:inductor_output_cod"], ["artifacts of 0/0: inductor_output_code"]),
-        (["show", TRAIN, "0/0:inductor_output_code"], ["ambiguous address", "#1 (forward), 0/0:inductor_output_code#2 (backward), or add --unit"]),
+        (["show", TRAIN, "0/0:inductor_output_code"], ["#1 (forward), 0/0:inductor_output_code#2 (backward), or add --unit"]),
         (["show", DDP, "4/0"], ["ambiguous address", "0:4/0 (rank 0), 1:4/0 (rank 1), or add --rank"]),
         (["show", TRAIN, "nonsense"], ["nonsense: No such file or directory\n  not an address either; examples: 0/1"]),
         (["show", TRAIN, "0/0", "0/1"], ["too many addresses: 0/0 0/1"]),

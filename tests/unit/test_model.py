@@ -541,7 +541,8 @@ def test_unclear_addresses_list_their_candidates() -> None:
     run = trace("torch-2.13/ddp")
     assert failure(run, "4/0") == "ambiguous address: '4/0'; use 0:4/0 (rank 0), 1:4/0 (rank 1)"
     assert failure(run, "0/") == "ambiguous address: '0/'; use 0:0/ (rank 0), 1:0/ (rank 1)"
-    assert failure(run, "4/0:dynamo_output_graph").endswith("use 0:4/0:dynamo_output_graph (rank 0), 1:4/0:dynamo_output_graph (rank 1)")
+    graphs = "use 0:4/0:dynamo_output_graph (rank 0), 1:4/0:dynamo_output_graph (rank 1)"
+    assert failure(run, "4/0:dynamo_output_graph").endswith(graphs)
     assert run.resolve("0/1") is run.resolve("1:0/1"), "only one rank has it"
     unclear = failure(trace("torch-2.13/train"), "0/0:inductor_output_code")
     assert unclear.endswith("use 0/0:inductor_output_code#1 (forward), 0/0:inductor_output_code#2 (backward)")

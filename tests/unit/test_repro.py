@@ -436,7 +436,7 @@ def test_the_command(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes])
         (["0/0", "-o", "-", "--from", "nothing"], "0/0 has no graph nothing. It has: "),
         (["0/0:compilation_metrics", "-o", "-"], "0/0 has no graph compilation_metrics. It has: "),
         (["9/9", "-o", "-"], "unknown address: '9/9'"),
-        (["0/0:dynamo_output_graph", "-o", "-", "--from", "aot_forward_graph"], "--from needs the address of a compile, not of a graph"),
+        (["0/0:dynamo_output_graph", "-o", "-", "--from", "aot_forward_graph"], "--from needs the address of a compile"),
     ],
 )
 def test_what_is_wrong_is_said(arguments: list[str], said: str, capsysbinary: pytest.CaptureFixture[bytes]) -> None:

@@ -248,7 +248,8 @@ def test_limits_are_checked_at_the_end(tail: Command) -> None:
     (("-n", "some"), "invalid number of lines: 'some'\n  use a number, such as 10 or all"), (("-n", "-1"), ""),
     (("--until-idle", "soon"), "invalid number of seconds: 'soon'"), (("--until-idle", "nan"), "invalid number of seconds"),
     (("--until-idle=-1",), "invalid number of seconds"), (("--fail-on", "nonsense"), "unknown limit: 'nonsense'"),
-    (("--baseline", OUTCOMES), "--baseline needs limits"), (("--fail-on", "error", "--baseline", "/nowhere/trace"), "/nowhere/trace"),
+    (("--baseline", OUTCOMES), "--baseline needs limits"),
+    (("--fail-on", "error", "--baseline", "/nowhere/trace"), "/nowhere/trace"),
 ])  # fmt: skip
 def test_bad_usage(arguments: tuple[str, ...], said: str, tail: Command) -> None:
     code, lines, err = tail(OUTCOMES, *arguments)

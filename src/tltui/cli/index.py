@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from tltui.cli.exits import Failure, print_error, printable
 from tltui.cli.loading import ProgressLine, discover_logs, no_path
-from tltui.cli.options import REDACT, add_force, add_paths
+from tltui.cli.options import REDACT, add_force, add_paths, no_text
 from tltui.cli.parser import Command, argument
 from tltui.cli.printing import message
 
@@ -263,5 +263,6 @@ COMMANDS = {
         argument("--workers", metavar="N", type=_count, default=0, help="number of processes (default: one per processor)"),
         argument("--node-local", action="store_true", help="with mpi: each host reads its own PATHs and writes its own FILE"),
         partial(add_force, help_="replace FILE, whatever it is, instead of updating it"),
+        no_text,
     ), EXAMPLES),
 }  # fmt: skip

@@ -7,7 +7,7 @@ import re
 from functools import partial
 
 from tltui.cli.exits import Failure
-from tltui.cli.parser import Argument, Parser, argument
+from tltui.cli.parser import Argument, Parser, UnusedOption, argument
 
 _SIZE = re.compile(r"(\d{1,9}(?:\.\d{1,3})?) ?([kKmMgG]?)(?:i?[bB])?")
 _UNITS = {"": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000}
@@ -25,6 +25,8 @@ def add_paths(parser: Parser, profile: bool = True) -> None:
     if profile:
         common.add_argument("--profile", action="append", metavar="FILE",
                             help="a torch.profiler export of the run, .json or .json.gz; repeat it for more ranks")  # fmt: skip
+    else:
+        parser.add_argument("--profile", action=UnusedOption, nargs=None)
 
 
 def refs(help_: str, several: bool = False) -> Argument:
@@ -80,8 +82,21 @@ def add_text(parser: Parser, folds: bool = True) -> None:
     """Add the options of printed text. `folds`: the output may be cut."""
     if folds:
         parser.common.add_argument("--all", action="store_true", help="cut nothing: all rows of tables, all frames of tracebacks")
+    else:
+        add_unused(parser, "--all")
     parser.common.add_argument("--ascii", action="store_true", default=None, help="draw with ASCII characters only")
     parser.common.add_argument("--color", action="store_true", help="print colors even if the output is not a terminal")
+
+
+def add_unused(parser: Parser, *names: str) -> None:
+    """Accept flags without effect on the command, with a warning."""
+    for name in names:
+        parser.add_argument(name, action=UnusedOption)
+
+
+def no_text(parser: Parser) -> None:
+    """Accept the options of printed text on a command that prints none, with a warning."""
+    add_unused(parser, "--all", "--ascii", "--color")
 
 
 def add_json(parser: Parser) -> None:

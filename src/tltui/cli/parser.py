@@ -145,6 +145,19 @@ class RenamedOption(argparse.Action):
         parser._option_string_actions[self.new](parser, namespace, values, option)
 
 
+class UnusedOption(argparse.Action):
+    """An option without effect on this command: accepted with a warning during 0.2, and not in the help."""
+
+    def __init__(self, option_strings: list[str], dest: str, nargs: int | None = 0, **settings: Any) -> None:
+        super().__init__(option_strings, dest, nargs=nargs, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        """Print the warning."""
+        print_error(f"tltui: {option} has no effect on {parser.prog} and will be an error in 0.3: leave it out")
+
+
 def argument(*names: str, **settings: Any) -> Argument:
     """Return an argument of `ArgumentParser.add_argument`."""
     return lambda parser: parser.add_argument(*names, **settings)

@@ -60,7 +60,7 @@ def _style_of_file(options: argparse.Namespace, path: str) -> str:
         return BYTES
     if options.command in RAW and options.raw and not (options.json and style == "json"):
         if style in ("markdown", "html"):
-            raise Failure(f"--raw conflicts with the suffix of the file: '{path}'", "change one of them: --raw writes unchanged bytes")
+            raise Failure(f"--raw conflicts with the suffix of the file: '{path}'", "change one of them")
         return BYTES
     if not style:
         suffixes = ", ".join(SUFFIXES)

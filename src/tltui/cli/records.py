@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tltui.cli.exits import Failure
 from tltui.cli.loading import load, load_other, part_of, path_words, selected
-from tltui.cli.options import add_force, add_json, add_output, add_part, add_paths, add_text, count, refs
+from tltui.cli.options import add_force, add_json, add_output, add_part, add_paths, add_text, count, no_text, refs
 from tltui.cli.parser import Command, argument
 from tltui.cli.printing import as_json, as_text, layout, message, printed, result_of
 from tltui.model.status import Status
@@ -252,7 +252,7 @@ examples:
     "extract": Command(extract_payloads, (
         paths_only, refs("compiles, frames, ranks or artifacts (default: the run)", several=True),
         argument("-o", "--output", metavar="DIR", help="the directory to write into"),
-        add_force,
+        add_force, no_text,
     ), """\
 examples:
   tltui extract /tmp/tracedir -o out             every payload

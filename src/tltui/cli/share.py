@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from tltui.cli.exits import Failure, print_error, printable
 from tltui.cli.loading import discover_logs, load, one_ref, path_words
-from tltui.cli.options import REDACT, add_force, add_json, add_paths, add_text, refs, size
+from tltui.cli.options import REDACT, add_force, add_json, add_paths, add_text, no_text, refs, size
 from tltui.cli.parser import Command, argument, defaults
 from tltui.cli.printing import as_json, as_text, layout, message
 from tltui.text.safe_files import quoted
@@ -220,7 +220,7 @@ examples:
         argument("--max-size", metavar="SIZE", type=size, default=size(REPORT_SIZE),
                  help=f"the maximum size of the file, as 800k, 5M, 1G (default: {REPORT_SIZE})"),
         argument("--redact", action="store_true", help=REDACT),
-        partial(add_force, help_="replace FILE if it exists"),
+        partial(add_force, help_="replace FILE if it exists"), no_text,
         defaults(reads_profiles=True),
     ), """\
 The file has the summary, problems, every page with data, all compiles, and code, graphs and guards of the compiles that matter, up
@@ -237,7 +237,7 @@ examples:
         argument("--from", dest="source", metavar="NAME", help="the graph to use (default: the most complete usable one)"),
         argument("--max-bytes", metavar="SIZE", type=size,
                  help="the maximum size of all tensors together, as 800M, 16G (default: 4 GiB)"),
-        partial(add_force, help_="replace FILE if it exists"),
+        partial(add_force, help_="replace FILE if it exists"), no_text,
     ), """\
 The script creates inputs as the trace describes them, compiles the graph, runs it, and compares the result with eager mode. It runs
 in a child process with limits on CPU time, memory and wall time. If you do not trust the source of the trace, read the script first

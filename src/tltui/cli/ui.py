@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tltui import __version__
 from tltui.cli.exits import Failure, print_error, printable
-from tltui.cli.options import add_paths
+from tltui.cli.options import add_paths, add_unused
 from tltui.cli.parser import Parser
 from tltui.cli.registry import COMMANDS, command, grouped, parser_of
 from tltui.inputs.archives import STANDARD_INPUT
@@ -113,6 +113,7 @@ def ui_parser() -> Parser:
     about = "The terminal workbench for torch.compile. Without a terminal it prints the summary."
     parser = Parser("", about, f"commands (tltui help COMMAND)\n\n{listed}\n\n{EXAMPLES}")
     add_paths(parser)
+    add_unused(parser, "--all", "--color")
     parser.add_argument("--ascii", action="store_true", default=None, help="draw with ASCII characters only")
     parser.add_argument("--theme", metavar="NAME", help="colors: auto, dark, light, high-contrast, ansi-dark, ansi-light or mono")
     parser.add_argument("--no-mouse", action="store_true", default=None, help="do not use the mouse")

@@ -23,7 +23,7 @@ from tltui.text.document import Options
 from tltui.text.payload import Payload
 
 BREAKS = str(TRACES / "torch-2.13" / "breaks")
-OWN = {"extract", "case", "index", "repro", "bundle", "run", "report"}
+OWN = {"extract", "case", "index", "repro", "bundle", "run", "try", "report"}
 """Commands whose `-o` means something else."""
 NONE = {"tail", "completions", "schema"}
 """Commands without one: what goes on, and what opens no run."""
@@ -69,17 +69,17 @@ def test_each_format(words: tuple[str, ...], capfdbinary: pytest.CaptureFixture[
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("ls", "-o", "a"), "the suffix says in which format it is written, and this name has none: one of .txt, .ansi, .md"),
-        (("ls", "-o", "."), ".: is a directory: name the file too, one that ends in .txt"),
-        (("ls", "-o", "a.docx"), ".docx is none of .txt, .ansi, .md, .html"),
-        (("check", "-o", "a.xml"), "XML is --format junit"),
-        (("check", "--format", "json", "-o", "a.md"), "--format json conflicts with the suffix of a.md (markdown)"),
-        (("ls", "--json", "-o", "a.txt"), "--json conflicts with the suffix of a.txt (text)"),
-        (("ls", "--markdown", "-o", "a.html"), "--markdown conflicts with the suffix of a.html"),
+        (("ls", "-o", "a"), "unknown format of the output file: 'a'\n  use a name that ends in .txt, .ansi, .md"),
+        (("ls", "-o", "."), ".: Is a directory\n  add the name of a file that ends in .txt"),
+        (("ls", "-o", "a.docx"), "unknown format of the output file: 'a.docx'"),
+        (("check", "-o", "a.xml"), "for XML use --format junit"),
+        (("check", "--format", "json", "-o", "a.md"), "--format json conflicts with the suffix of the file: 'a.md'"),
+        (("ls", "--json", "-o", "a.txt"), "--json conflicts with the suffix of the file: 'a.txt'"),
+        (("ls", "--markdown", "-o", "a.html"), "--markdown conflicts with the suffix of the file: 'a.html'"),
         (("ls", "--markdown", "--json"), "--json and --markdown cannot be combined"),
-        (("ls", "--check", "-o", "a.txt"), "--check prints JSON: call the file NAME.json"),
-        (("show", CODE, "--raw", "-o", "a.html"), "--raw writes the bytes as they are, which is no html"),
-        (("timing", "--perfetto", "p.json", "-o", "a.md"), "--perfetto FILE is where to already"),
+        (("ls", "--check", "-o", "a.txt"), "--check prints JSON, not the format of 'a.txt'"),
+        (("show", CODE, "--raw", "-o", "a.html"), "--raw conflicts with the suffix of the file: 'a.html'"),
+        (("timing", "--perfetto", "p.json", "-o", "a.md"), "--perfetto and -o cannot be combined"),
         (("ls", "-o", "nowhere/a.txt"), "No such file or directory"),
         (("show", "9/9", "-o", "a.txt"), "9/9"),
         (("grep", "(", "-o", "a.txt"), "("),

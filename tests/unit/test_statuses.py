@@ -97,6 +97,18 @@ def test_an_older_torch_logs_less() -> None:
     assert "does not log" in " ".join(seen(page(run, "@problems")).split())
 
 
+def test_a_failure_before_tracing_is_no_error_of_fullgraph() -> None:
+    run = trace("torch-2.13/transforms")
+    assert of(run, Status.EAGER) == ["2/0", "3/0"] and not of(run, Status.ERROR)
+    facts = [compiles(run)[ref].facts for ref in ("2/0", "3/0")]
+    alike = (Eager.UNTRACED, None, False)
+    assert [(fact.eager, fact.reached, fact.no_breaks) for fact in facts] == [alike, alike], "torch logs both alike"
+    problems = " ".join(seen(page(run, "@problems")).split())
+    assert "Dynamo failed before it traced the function" in problems and "fullgraph=True (or" not in problems
+    assert "fell back to eager mode at" in seen(page(run, "2/")), "the page of the frame"
+    assert gates(run, parse_limits("error")).passed and not gates(run, parse_limits("eager")).passed
+
+
 def test_a_recompile_needs_compiled_code_before_it() -> None:
     run = trace(OUTCOMES)
     again = [ref for ref, compile_ in compiles(run).items() if compile_.is_recompile]

@@ -84,7 +84,7 @@ def brief_lines(document: Document, style: str = "text") -> Iterator[str]:
     yield from plain(document, style == "ansi", done, len(document))
     if done:
         yield ""
-        yield _dim("Torch's own frames are counted only: --all prints them.", style)
+        yield _dim("torch's own frames are only counted. Print them with --all.", style)
 
 
 def _dim(text: str, style: str) -> str:
@@ -300,7 +300,7 @@ def _as_code(text: str) -> str:
 
 def _left_out(count: int, of: int) -> list[str]:
     noun = "The last line is" if count == 1 else f"{count:,} of {of:,} lines are"
-    return ["", f"*{noun} left out: an issue takes {LIMIT:,} characters. A file, `-o NAME.md` or `-o NAME.html`, has all of them.*"]
+    return ["", f"*{noun} omitted: a GitHub issue holds {LIMIT:,} characters. For all lines, use `-o NAME.md` or `-o NAME.html`.*"]
 
 
 SUFFIXES = {".txt": "text", ".ansi": "ansi", ".md": "markdown", ".html": "html", ".htm": "html", ".json": "json"}

@@ -27,6 +27,8 @@ class Eager(str, Enum):
     SUPPRESSED = "suppressed"
     """`suppress_errors` is set."""
     LIMIT = "recompile_limit"
+    UNTRACED = "untraced"
+    """Dynamo failed before it traced the function, unless `fullgraph=True` made that an error: torch logs both alike."""
 
     def __str__(self) -> str:
         return self.value
@@ -52,7 +54,12 @@ RAISED = frozenset(("UncapturedHigherOrderOpError", "ResumePrologueTracingError"
 """Never suppressed."""
 LOGS_SKIPS = (2, 11)
 """Since this torch every skipped function has a record of its break."""
-_UNTRACED = ("Attempted to guard on uninitialized nn.Module", "Excessive RestartAnalysis() calls")
+_UNTRACED = (
+    "Attempted to guard on uninitialized nn.Module",
+    "Excessive RestartAnalysis() calls",
+    "Unsupported functorch tracing attempt",
+    "If you are reaching here, it means dynamo failed for one of the following reasons",  # of an older torch
+)
 """Soft failures that are raised outside of tracing: they have no record of a break, whatever was allowed."""
 _CLASS = re.compile(r"^<class '(?P<name>[^'\n]+)'>$")
 _LIMIT_TYPE = re.compile("(?:RecompileLimit|CacheLimit)")
@@ -91,10 +98,10 @@ def outcome_of(failed: Metrics, breaks: int, last_breaks: bool) -> Outcome:
         return Outcome(Eager.SUPPRESSED, False) if failed.suppressed else Outcome(None, True)
     if last_breaks:
         return Outcome(Eager.SKIPPED, False)
+    if (failed.fail_reason or "").startswith(_UNTRACED):
+        return Outcome(Eager.UNTRACED, None)
     if not _logs_skips(failed.pytorch_version):
         return Outcome(Eager.SKIPPED, False) if breaks else Outcome(None, None)
-    if (failed.fail_reason or "").startswith(_UNTRACED):
-        return Outcome(None, None)
     return Outcome(None, True, no_breaks=kind in ("Unsupported", "UserError"))
 
 
@@ -318,7 +325,7 @@ class SharedFacts:
     interrupted: bool
     """Something that is no `Exception` broke it off: Ctrl-C, `SystemExit`."""
     reached: bool | None
-    """Whether its exception reached the caller; None: this torch does not log it."""
+    """Whether its exception reached the caller; None: torch does not log it."""
     no_breaks: bool
     """It failed as a graph break was not allowed: `fullgraph=True`, `error_on_graph_break`."""
     eager: Eager | None

@@ -346,27 +346,27 @@ NARROW = 74
 def error_document(ref: str, title: str, task: str, error: Exception) -> TextDocument:
     """Return a document that reports an internal error or an unreadable file, so that the failure stays local."""
     builder = Builder(ref, title)
-    builder.add((f"tltui could not show this: {task}", "error"))
+    builder.add((f"tltui cannot show this page: {task}", "error"))
     if isinstance(error, OSError):
         builder.add(f"{error.filename or 'a file'}: {error.strerror or error}")
         builder.blank()
-        builder.add(("That is no fault of tltui. What was read before can be used as before.", "dim"))
+        builder.add(("tltui cannot read this file. The rest of the run remains usable.", "dim"))
         return builder.document()
     builder.add(f"{type(error).__name__}: {error}")
     builder.blank()
-    builder.add(("This is a fault of tltui, not of the trace.", "dim"))
-    builder.add(("The rest of the run can be used as before.", "dim"))
+    builder.add(("This is an internal error in tltui, not in the trace.", "dim"))
+    builder.add(("The rest of the run remains usable.", "dim"))
     return builder.document()
 
 
 def nowhere_document(ref: str, why: str) -> TextDocument:
     """Return a document that explains why an address does not resolve."""
     builder = Builder(ref, ref)
-    builder.add((f"there is nothing at {ref}", "error"))
+    builder.add((f"unknown address: {ref}", "error"))
     for line in textwrap.wrap(why, NARROW, break_long_words=False):
         builder.add(line)
     builder.blank()
-    builder.add(("The rest of the run can be used as before.", "dim"))
+    builder.add(("The rest of the run remains usable.", "dim"))
     return builder.document()
 
 

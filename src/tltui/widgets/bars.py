@@ -587,5 +587,5 @@ class Asking(Vertical):
         self.styles.height = 0
 
 
-NO_MATCHES: Sequence[Sequence[Piece]] = ([("nothing like this", tokens.DIM)],)
+NO_MATCHES: Sequence[Sequence[Piece]] = ([("no match", tokens.DIM)],)
 """The list where nothing fits."""

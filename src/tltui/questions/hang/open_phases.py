@@ -43,7 +43,7 @@ class Phase:
     """An open phase: begun and not ended."""
 
     name: str
-    """As torch calls it."""
+    """Torch's name for it."""
     since: float
     """Microseconds since the epoch, by the clock of the process."""
 

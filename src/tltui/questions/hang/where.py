@@ -143,7 +143,7 @@ class Group:
     not_begun: str
     """The ranks with nothing open that have not begun it."""
     behind: bool
-    """Nothing is open, and they have come less far than others."""
+    """Nothing is open, and they have made less progress than others."""
     first: int
     """The first of the ranks."""
     pid: int

@@ -541,7 +541,7 @@ class LayerRow:
     lines: str
     """The lines of source, `FILE:LINE`."""
     loads: int | None
-    """Loads in the code of its kernels, as far as it tells."""
+    """Known loads in the code of its kernels."""
     stores: int | None
     """Stores."""
     reductions: int | None

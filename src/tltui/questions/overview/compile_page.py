@@ -62,7 +62,7 @@ def phase_document(run: Run, node: Compile, phase: str, unit: int | None, option
     """
     artifacts = next((p for p in Phase if p.key == phase), None)
     if artifacts is None:
-        raise BadAddress(f"there is no phase {phase!r}. There are: {', '.join(p.key for p in Phase)}")
+        raise BadAddress(f"unknown phase {phase!r}. Phases: {', '.join(p.key for p in Phase)}")
     name = None
     if unit is not None:
         name = next((u.name for u in units_of(artifacts_of(node)) if u.number == unit - 1), None)
@@ -83,12 +83,12 @@ def unit_document(run: Run, node: Compile, n: int, options: Options) -> TextDocu
     unit = next((u for u in units if u.number == n - 1), None)
     if unit is None:
         names = ", ".join(f"{u.number + 1} {u.name}" for u in units) or "none"
-        raise BadAddress(f"{node.ref} has no unit {n}. It has: {names}")
+        raise BadAddress(f"{node.ref} has no unit {n}. Units: {names}")
     parts = [part for part in parts_of(node) if part.unit == unit.name]
     page = Page(f"@unit:{node.ref}#{n}", f"{called(node)} {fmt.graph_title(unit.name)}", options)
     owner = (f"[{node.ref}]", tokens.LINK, str(node.ref))
     page.row([(fmt.graph_title(unit.name), tokens.TITLE), f", {n} of {len(units)} graphs of ", owner], "")
-    page.say("A unit is one lowering: one graph that Inductor turned into code.", "", tokens.DIM)
+    page.say("A unit is one graph that Inductor lowered to code.", "", tokens.DIM)
     _parts(page, parts, phases=True)
     return page.document()
 
@@ -96,7 +96,7 @@ def unit_document(run: Run, node: Compile, n: int, options: Options) -> TextDocu
 def _parts(page: Page, parts: list[Part], phases: bool = False) -> None:
     if not parts:
         page.blank()
-        page.say("It has no artifacts.", "", tokens.DIM)
+        page.say("No artifacts.", "", tokens.DIM)
         return
     stored = sum(part.stored for part in parts)
     page.add((f"{fmt.plural(len(parts), 'artifact')}, {fmt.size_of(stored)}", tokens.DIM))
@@ -119,7 +119,7 @@ def attempt_document(run: Run, node: Compile, attempt: int, options: Options) ->
     """Return one attempt of a compile. Raises `BadAddress` if there is no such attempt."""
     if attempt not in node.attempts and not (attempt == 0 and not node.attempts):
         numbers = ", ".join(map(str, sorted(node.attempts))) or "none"
-        raise BadAddress(f"{node.ref} has no attempt {attempt}. It has: {numbers}")
+        raise BadAddress(f"{node.ref} has no attempt {attempt}. Attempts: {numbers}")
     name = display_name(node.frame) or ""
     ref = str(node.ref) + (f"_{attempt}" if attempt else "")
     page = Page(f"@attempt:{ref}", f"{called(node)} attempt {attempt} {name}".strip(), options)
@@ -128,17 +128,17 @@ def attempt_document(run: Run, node: Compile, attempt: int, options: Options) ->
     page.add((f"attempt {attempt}", tokens.STRONG), f", one of {total}, of " if total > 1 else " of ",
              (f"[{node.ref}]", tokens.LINK, str(node.ref)))  # fmt: skip
     if attempt == last:
-        page.say("The last one: its graphs and code are those of the compile.", "", tokens.DIM)
+        page.say("The last attempt: the compile has its graphs and code.", "", tokens.DIM)
     else:
-        page.say(f"Given up: the analysis started again as attempt {attempt + 1}.", "", tokens.DIM)
+        page.say(f"Discarded: torch restarted the analysis as attempt {attempt + 1}.", "", tokens.DIM)
     breaks = [item for item in cached_breaks(node, 50) if item.attempt == attempt]
     if node.counts["dynamo_graph_break_reason"] and breaks:
-        page.heading("Graph break" if attempt == last else "Why it started again")
+        page.heading("Graph break" if attempt == last else "Reason of the restart")
         for item in breaks:
             reason_sections.add_break(page, item)
             page.blank()
     elif attempt != last:
-        page.heading("Why it started again")
+        page.heading("Reason of the restart")
         _restarts(page, node)
     inputs = inputs_of(node, reader_of(node), attempt)
     add_inputs(page, inputs, None)
@@ -158,10 +158,10 @@ def _restarts(page: Page, node: Compile) -> None:
     reasons = node.facts.restarts
     if not reasons:
         when = " when a compile failed" if node.facts.failed else ""
-        page.say(f"The log does not say: metrics name no restart reason{when}.", "  ", tokens.DIM)
+        page.say(f"unknown (the metrics have no restart reason{when})", "  ", tokens.DIM)
         return
     if len(reasons) > 1:
-        page.say("one of these (torch does not say which belongs to which attempt):", "  ", tokens.DIM)
+        page.say("one of these (torch does not log the attempt of a reason):", "  ", tokens.DIM)
     for reason in reasons[:8]:
         page.say(next((line for line in reason.splitlines() if line.strip()), "no reason"), "  ")
 
@@ -237,7 +237,7 @@ def _epochs(page: Page, node: Compile) -> None:
     other_epochs = [compile_ for compile_ in process.epochs_of(node.id.of(0)) if compile_ is not node]
     if other_epochs:
         epoch = f"epoch {node.id.epoch} of {process.epochs}"
-        page.say(f"{epoch}: ids begin again after torch._dynamo.reset(). The others with this id:", "  ", tokens.DIM)
+        page.say(f"{epoch}: compile ids restart after torch._dynamo.reset(). Other compiles with this id:", "  ", tokens.DIM)
         for compile_ in other_epochs[-8:]:
             name = display_name(compile_.frame)
             shown = f"  {fmt.clip_middle(sanitize(name), 32)}" if name else ""
@@ -245,7 +245,7 @@ def _epochs(page: Page, node: Compile) -> None:
     if node.doubtful:
         text = fmt.plural(node.doubtful, "record")
         page.say(
-            f"{text} of a backward may belong to this compile or to another one with this id: the log does not record which.",
+            f"{text} of a backward may belong to this compile or to another one with this id (the log does not record it).",
             "  ", tokens.WARN,
         )  # fmt: skip
 
@@ -280,7 +280,7 @@ def _outcome(run: Run, node: Compile, study: Study) -> list[str]:
     breaks = [fmt.plural(facts.breaks, "graph break")] if facts.breaks else []
     backward = []
     if (later := node.backward_s) is not None:
-        backward = [f"of that {fmt.seconds(later)} for the backward"]
+        backward = [f"including {fmt.seconds(later)} for the backward graph"]
     if facts.backward_running or facts.backward_unfinished:
         backward.append(_backward(study))
     return [text + took, *breaks, *backward]
@@ -296,7 +296,7 @@ def _untraced_outcome(node: Compile) -> list[str]:
     """Describe the outcome of a compile without a trace."""
     facts = node.facts
     breaks = [fmt.plural(facts.breaks, "graph break")] if facts.breaks else []
-    return ["failed, as a traceback in the output says" if facts.failed else TABLE[Status.SEEN].words, *breaks]
+    return ["failed (traceback in the output)" if facts.failed else TABLE[Status.SEEN].words, *breaks]
 
 
 def _open_phase(study: Study) -> str:
@@ -350,8 +350,8 @@ def _no_compile(page: Page, node: Compile) -> None:
             page.say("Files of the process, not of one graph.", "  ", tokens.DIM)
             return
         page.say(
-            "Written outside of any compile: torch.export and AOTInductor have no ids, and neither have the threads "
-            "that compile kernels, the string table and the torch version.", "  ", tokens.DIM,
+            "Records outside of compiles: torch.export, AOTInductor, threads that compile kernels, the string table "
+            "and the torch version have no compile id.", "  ", tokens.DIM,
         )  # fmt: skip
         return
     page.add((f"{'·'} compiled autograd captured a backward pass", tokens.STRONG))
@@ -375,7 +375,7 @@ def _breaks(page: Page, node: Compile, study: Study) -> None:
         reason_sections.add_break(page, graph_break)
     if total > len(study.breaks):
         page.blank()
-        page.add("  ", (f"the first {len(study.breaks)} of {total} are shown", tokens.DIM), " ",
+        page.add("  ", (f"first {len(study.breaks)} of {total}", tokens.DIM), " ",
                  to_page("all records", f"@records:{node.ref}"))  # fmt: skip
 
 
@@ -422,12 +422,12 @@ def _time(page: Page, node: Compile, study: Study, finished: bool) -> None:
         reason_sections.add_time(page, timing.backward)
     if timing.open:
         inner = timing.open[-1]
-        state = "still running" if not finished else "begun and not seen to end"
+        state = "still running" if not finished else "started, no end logged"
         names = " › ".join(fmt.clip_middle(sanitize(item.name), 40) for item in timing.open[-4:])
         least = f", {time}" if (time := at_least(inner.seconds)) else ""
         page.say(f"{state}{least}: {names}", "  ", tokens.WARN)
     if timing.source == "metrics":
-        page.say("(from the totals in the metrics: this log has no timing events for it)", "  ", tokens.DIM)
+        page.say("(totals of the metrics; this log has no timing events for this compile)", "  ", tokens.DIM)
 
 
 def _add_run_time(page: Page, run: Run, node: Compile) -> None:
@@ -448,13 +448,13 @@ def _counts(page: Page, node: Compile, study: Study) -> None:
     if facts.guard_count is not None:
         words.append(f"guard_count {fmt.count(facts.guard_count)}")
     if study.guard_latency_us is not None:
-        words.append(f"guards take {study.guard_latency_us:.0f} µs a call")
+        words.append(f"guards take {study.guard_latency_us:.0f} µs per call")
     fused = has_fusion(node)
     if words or fused:
         page.heading("Graph and guards")
         page.joined(words, "  ")
     if fused:
-        text = "  which operations went into which kernel, and why not more"
+        text = "  the operations of each kernel, and why others were not fused"
         page.row([to_page("fusion", f"@fusion:{node.ref}"), (text, tokens.DIM)])
 
 
@@ -466,8 +466,8 @@ def _attempts(page: Page, node: Compile, study: Study) -> None:
     last = max(node.attempts, default=0)
     for number in sorted(node.attempts):
         ref = replace(node.ref, view="attempt", attempt=number or None)
-        outcome = ("this one was kept" if facts.traced else "the last one") if number == last else "discarded and restarted"
+        outcome = ("kept" if facts.traced else "last") if number == last else "discarded and restarted"
         page.add("  ", (f"attempt {number}", tokens.LINK, str(ref)), "  ", (outcome, tokens.DIM))
     if facts.restarts and not study.breaks:
         for reason in facts.restarts:
-            page.say(f"restarted for: {reason.splitlines()[0] if reason.strip() else 'no reason'}", "  ")
+            page.say(f"restart reason: {reason.splitlines()[0] if reason.strip() else 'no reason'}", "  ")

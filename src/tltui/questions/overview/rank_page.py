@@ -31,7 +31,7 @@ def rank_document(run: Run, node: Rank, options: Options) -> TextDocument:
     page = Page(str(node.ref), node.title, options)
     page.add((node.title, tokens.TITLE))
     if node.unread:
-        page.say(f"It stands for {rank_title(node)}, which did the same, as their saved indexes say.", "", tokens.DIM)
+        page.say(f"Represents {rank_title(node)}, which did the same according to their saved indexes.", "", tokens.DIM)
     _head(page, summary, node.processes)
     if len(node.processes) > 1:
         _processes(page, node)
@@ -113,13 +113,13 @@ PROCESSES: Table[Process] = Table((
 def _facts(page: Page, process: Process) -> None:
     """Add the origin of a process for a bug report."""
     page.heading("Where")
-    page.labelled("pid", str(process.pid) if process.pid else "not known")
+    page.labelled("pid", str(process.pid) if process.pid else "unknown")
     if process.launch:
         page.labelled("launch", process.launch)
     if process.is_dated:
         page.labelled("started", fmt.when(process.started * 1e6))
     if process.parent is not None:
-        page.labelled("parent", f"pid {process.parent.pid} (its string table is used for what is undefined here)")
+        page.labelled("parent", f"pid {process.parent.pid} (its string table defines strings that are missing here)")
     page.file(process.log.path)
     number = process.ref.rank
     ref = Ref(number, process.ref.process)
@@ -152,7 +152,7 @@ def frame_document(run: Run, node: Frame, options: Options) -> TextDocument:
     total = f"{fmt.plural(len(node.compiles), 'compile')}{fmt.took(tally.seconds)}"
     words: list[Piece] = [total]
     if recompiles:
-        words.append(f"{len(recompiles)} of them recompiles{fmt.took(spent, ' (', ')')}")
+        words.append(f"including {fmt.plural(len(recompiles), 'recompile')}{fmt.took(spent, ' (', ')')}")
     limit = limit_of(node)
     hit = next((c for c in node.compiles if c.facts.recompile_limit), None)
     fallen_back = next((c for c in node.compiles if c.facts.eager not in (None, Eager.LIMIT)), None)
@@ -169,7 +169,7 @@ def frame_document(run: Run, node: Frame, options: Options) -> TextDocument:
         with_code = sum(1 for c in node.compiles if c.facts.left_code is not False)
         if 0 < limit - with_code <= 3:
             remaining = fmt.plural(limit - with_code, "more compile")
-            page.say(f"{remaining} before the recompile limit of {limit}, if none was dropped.", "", tokens.WARN)
+            page.say(f"{remaining} until the recompile limit of {limit}, if torch dropped none.", "", tokens.WARN)
     page.heading("Compiles")
     _ladder(page, node)
     return page.document()
@@ -241,4 +241,4 @@ def _rung(page: Page, compile_: Compile, reasons: list[str]) -> None:
         lead = "because " if n == 0 else "    and "
         page.add("      ", (lead, tokens.LABEL), page.clip(sanitize(fmt.one_line(reason)), page.width - 14))
     if (more := len(reasons) - REASONS_SHOWN) > 0:
-        page.add("          ", (f"and {fmt.plural(more, 'earlier compile')} more did not fit either", tokens.DIM))
+        page.add("          ", (f"{fmt.plural(more, 'more earlier compile')} did not match either", tokens.DIM))

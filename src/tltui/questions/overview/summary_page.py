@@ -75,7 +75,7 @@ def summary_rows(data: Summary | Study, ref: str, compiles: Sequence[Compile]) -
 
 QUESTION = Question(
     name="summary",
-    help="what happened in the run, and where to look first",
+    help="outcome of the run, and where to look first",
     key="1",
     group="look at a run",
     order=10,
@@ -87,7 +87,7 @@ QUESTION = Question(
     answer=Summary | Study,
     rows=SummaryRow,
     doc="""
-    What happened, and what to look at first. One row: the counts. `data` is a `Study` where one compile is meant.
+    The outcome of the run, and where to look first. One row: the counts. `data` is a `Study` for a single compile.
 
     >>> import tltui
     >>> run = tltui.open("tests/traces/torch-2.13/recompiles")

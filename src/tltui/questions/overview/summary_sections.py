@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tltui.documents import format as fmt
 from tltui.documents.columns import Column, Table
 from tltui.documents.page import Page
@@ -9,7 +11,15 @@ from tltui.model.expected_artifacts import FRESH
 from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, TABLE, Eager, Status, Tally
 from tltui.questions.overview.run_summary import BreakPlace, Code, ErrorLine, Summary
 from tltui.questions.problems.compile_problems import headline_of
-from tltui.questions.problems.reason_sections import LIMIT_EAGER, LIMIT_RAISES, NEVER_LOGGED, NO_BREAKS, gb_piece, inside
+from tltui.questions.problems.reason_sections import (
+    LIMIT_EAGER,
+    LIMIT_RAISES,
+    NEVER_LOGGED,
+    NO_BREAKS,
+    gb_piece,
+    inside,
+    ranks_text,
+)
 from tltui.questions.timing.timing_events import OTHER, Open, group_of
 from tltui.text import tokens
 from tltui.text.document import Piece, piece_text
@@ -27,8 +37,16 @@ def add_span(page: Page, summary: Summary) -> None:
     """Add the time from the first compile to the end of the last."""
     if summary.start is not None and summary.end is not None:
         span = fmt.seconds(max(summary.end - summary.start, 0.0) / 1e6)
-        text = f"{span} from the first compile to the end of the last, beginning {fmt.when(summary.start)}"
+        text = f"{span} from the first compile to the end of the last, starting {fmt.when(summary.start)}"
         page.say(text, "", tokens.DIM)
+
+
+def add_without_graph(page: Page, ranks: Sequence[int | None], of: int) -> None:
+    """Add that no operation runs in compiled code, of the ranks for which this is so."""
+    if ranks:
+        where = f" on {ranks_text(set(ranks))}" if len(ranks) < of else ""
+        text = f"No compile{where} handed a graph with operations to a backend, so no operation runs in compiled code."
+        page.say(page.so_far(text), "", tokens.ERROR)
 
 
 def add_counts(page: Page, tally: Tally) -> None:
@@ -84,7 +102,9 @@ def _error_lines(page: Page, title: str, lines: tuple[ErrorLine, ...]) -> None:
                 _error(page, error, "    ")
 
 
-KINDS: dict[Eager | None, str] = {Eager.SKIPPED: "graph break", Eager.SUPPRESSED: "suppress_errors"}
+KINDS: dict[Eager | None, str] = {
+    Eager.SKIPPED: "graph break", Eager.SUPPRESSED: "suppress_errors", Eager.UNTRACED: "not traced",
+}  # fmt: skip
 """The reasons for which a function falls back to eager mode."""
 
 
@@ -94,6 +114,8 @@ def _error(page: Page, error: ErrorLine, indent: str) -> None:
     pieces.append((fmt.clip(sanitize(kind), 40), tokens.EAGER if error.eager else tokens.ERROR))
     if error.function:
         pieces += ["  ", (fmt.clip_middle(sanitize(error.function), 40), tokens.FUNCTION)]
+    if error.functions > 1:
+        pieces.append(f" and {fmt.plural(error.functions - 1, 'other function')}")
     if error.file is not None:
         pieces += ["  ", page.place(error.file, error.line)]
     if error.count > 1:
@@ -181,7 +203,7 @@ def _add_recompiled(page: Page, summary: Summary) -> None:
         return
     page.heading(f"Recompiles ({fmt.count(summary.tally.recompiles)})")
     name = fmt.clip_middle(sanitize(worst.code.shown or worst.frame), 40)
-    pieces: list[Piece] = ["most often ", (name, tokens.LINK, worst.frame)]
+    pieces: list[Piece] = ["most often: ", (name, tokens.LINK, worst.frame)]
     if worst.code.file is not None:
         pieces += ["  ", page.place(worst.code.file, worst.code.line)]
     pieces.append(f"  {fmt.plural(worst.recompiles, 'recompile')}{fmt.took(worst.seconds, ', ')}")
@@ -191,7 +213,7 @@ def _add_recompiled(page: Page, summary: Summary) -> None:
     unlogged = NEVER_LOGGED if worst.never_logged else page.so_far("torch logged no reason")
     reason = sanitize(fmt.one_line(worst.reason)) if worst.reason else unlogged
     last = f"[{worst.last}]"
-    page.add("  its last ", (last, tokens.LINK, worst.last), " ", fmt.clip(reason, max(page.width - len(last) - 12, 10)))
+    page.add("  last reason: ", (last, tokens.LINK, worst.last), " ", fmt.clip(reason, max(page.width - len(last) - 16, 10)))
 
 
 def _add_costs(page: Page, summary: Summary, shown: int) -> None:
@@ -229,9 +251,9 @@ def _add_cached(page: Page, summary: Summary) -> None:
     if not summary.cached:
         return
     of = f"{fmt.count(summary.cached)} of {fmt.plural(summary.tally.compiles, 'compile')} came from the cache"
-    part = f" ({fmt.count(summary.cached_in_part)} of them in part)" if summary.cached_in_part else ""
-    then = f"some of the graphs are not written then. When you need them, run with --fresh (tltui run) or {FRESH}"
-    page.say(f"{of}{part}: {then}", "  ")
+    part = f" ({fmt.count(summary.cached_in_part)} in part)" if summary.cached_in_part else ""
+    fix = f"To log all graphs, record with tltui run --fresh, or set {FRESH}."
+    page.say(f"{of}{part}. Torch does not log every graph on a cache hit. {fix}", "  ")
 
 
 def add_caches(page: Page, summary: Summary) -> None:

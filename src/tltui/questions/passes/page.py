@@ -470,7 +470,7 @@ def _text(page: Page, text: str, name: str, room: int, style: str, target: str) 
 
 @frozen
 class PassRow:
-    """One step of the compiler: a graph, and what changed since the one that it was made from."""
+    """One step of the compiler: a graph and its changes from the previous one."""
 
     ref: str
     """The address of the graph."""

@@ -344,7 +344,7 @@ def _eager(compile_: Compile, eager: Eager) -> EagerGroup:
     broke = cached_breaks(compile_) if eager is Eager.SKIPPED else ()
     record = broke[-1].ref if broke else failure.ref if failure else None
     if failure is not None:
-        kind = "" if eager is Eager.SKIPPED else f"{failure.type}: "
+        kind = f"{failure.type}: " if eager is Eager.SUPPRESSED else ""
         headline, file, line = kind + headline_of(failure.reason), failure.file, failure.line
     else:  # up to torch 2.10 a graph break in a loop is no failure
         headline, file, line = (broke[-1].headline, broke[-1].file, broke[-1].line) if broke else ("", None, None)

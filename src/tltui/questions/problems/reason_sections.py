@@ -24,7 +24,7 @@ from tltui.questions.timing.timing_events import ORDER, Phase
 from tltui.text import tokens
 from tltui.text.document import Piece, piece_text
 from tltui.text.sanitize import sanitize
-from tltui.text.torch_names import Owner, graph_break_page
+from tltui.text.torch_names import Owner, graph_break_page, is_runner
 
 SKIPS = (
     "From then on the whole function runs in eager mode, even for calls that "
@@ -35,6 +35,10 @@ FALLBACK_CAUSES = {
     Eager.SUPPRESSED: (
         "suppress_errors is on, so the error did not reach the caller. Under fullgraph=True it does, and torch logs both alike."
     ),
+    Eager.UNTRACED: (
+        "Dynamo failed before it traced the function, so torch skipped it. Under fullgraph=True the exception reaches the caller, "
+        "and torch logs both alike."
+    ),
 }
 NO_BREAKS = "This graph break is an error because fullgraph=True (or error_on_graph_break) was set."
 NO_RECOMPILES = "It is an error because error_on_recompile is set: these guards failed for the call."
@@ -42,7 +46,7 @@ UNSURE = (
     "Torch before 2.11 does not log whether this reached the caller. With fullgraph=True it did; otherwise torch skipped the "
     "function, and all of it runs in eager mode."
 )
-INTERRUPTED = "Interrupted (Ctrl-C or exit), not an error. Torch logs nothing further."
+INTERRUPTED = "Interrupted (Ctrl-C, an exit, or a timeout of the test runner), not an error. Torch logs nothing further."
 LIMIT_EAGER = (
     "It will not be compiled again. Calls that match an existing compiled version use it; all others run in eager mode, "
     "and functions called from those are not newly compiled either."
@@ -53,26 +57,33 @@ LIMIT_RAISES = "It is an error for calls that match none of its compiled version
 FOLD_FRAMES = 2
 """Frames of torch in a row from which on they are folded."""
 LINKS = {
-    CAUSE: "that was the direct cause of:",
-    HANDLING: "while that was handled, another exception came:",
+    CAUSE: "direct cause of:",
+    HANDLING: "while handling it, another exception was raised:",
     QUOTED: "its message quotes:",
     MEMBER: "one of the exceptions in it:",
 }
 
 
 def add_stack(page: Page, frames: Sequence[StackFrame], indent: str = "  ") -> None:
-    """Add frames in the order given: place, function, source line. Several frames of torch in a row are folded."""
+    """Add frames in the order given: place, function, source line. Several frames of torch or a test runner in a row are folded."""
     places = [fmt.place(frame.file, frame.line) for frame in frames]
     room = min(max((len(place) for place in places), default=0), page.width // 2 - len(indent))
-    for is_torch, members in groupby(frames, key=lambda frame: frame.owner in (Owner.TORCH, Owner.PYTHON)):
+    for owner, members in groupby(frames, key=_folded_owner):
         run = list(members)
-        if not is_torch or len(run) < FOLD_FRAMES:
+        if not owner or len(run) < FOLD_FRAMES:
             for frame in run:
                 _frame(page, frame, room, indent)
             continue
-        with page.fold(f"{fmt.plural(len(run), 'frame')} of torch", indent, aside=True):
+        with page.fold(f"{fmt.plural(len(run), 'frame')} of {owner}", indent, aside=True):
             for frame in run:
                 _frame(page, frame, room, indent)
+
+
+def _folded_owner(frame: StackFrame) -> str:
+    """Return who owns a frame that is folded with its neighbours; '' for one that is shown."""
+    if is_runner(frame.file):
+        return "the test runner"
+    return "torch" if frame.owner in (Owner.TORCH, Owner.PYTHON) else ""
 
 
 def _frame(page: Page, frame: StackFrame, room: int, indent: str) -> None:
@@ -89,7 +100,7 @@ def _frame(page: Page, frame: StackFrame, room: int, indent: str) -> None:
         pieces += ["   ", (fmt.clip(sanitize(frame.code.strip()), left), tokens.DIM)]
     page.add(*pieces)
     if frame.repeated:
-        page.add(indent, (f"and {fmt.count(frame.repeated)} more of the same, one in the other", tokens.DIM))
+        page.add(indent, (f"and {fmt.count(frame.repeated)} more of the same, nested", tokens.DIM))
 
 
 def add_called_from(page: Page, frames: Sequence[StackFrame], indent: str = "  ", user_limit: int = 4) -> None:
@@ -99,7 +110,7 @@ def add_called_from(page: Page, frames: Sequence[StackFrame], indent: str = "  "
     if len(of_user) < len(frames) or len(of_user) > user_limit:
         text = f"{fmt.plural(len(frames), 'frame')}, outermost first"
         if others := len(frames) - len(of_user):
-            text += f", {others} of torch and libraries" if of_user else ", none your own"
+            text += f", {others} of torch and libraries" if of_user else ", none in your code"
         with page.fold(text, indent):
             add_stack(page, frames, indent + "  ")
 
@@ -114,7 +125,7 @@ def add_traceback(page: Page, parts: Sequence[TracebackPart], suffix: str, inden
             if link := LINKS.get(part.link):
                 page.add(indent, "  ", (link, tokens.LABEL))
             elif part.kind == USER and len(parts) > 1 and part.frames:
-                page.add(indent, "  ", ("of your program:", tokens.LABEL))
+                page.add(indent, "  ", ("your program:", tokens.LABEL))
             add_stack(page, part.frames, indent + "  ")
             if part.type:
                 message = fmt.one_line(_first_line(part.message))
@@ -176,9 +187,9 @@ def add_break(page: Page, graph_break: GraphBreak, indent: str = "  ") -> None:
 def add_consequence(page: Page, graph_break: GraphBreak, indent: str) -> None:
     """Add the extent of eager execution after a break, where it exceeds the broken line."""
     if graph_break.skips_frame:
-        page.say("All of the function runs in eager mode: torch could not resume it after this break.", indent, tokens.WARN)
+        page.say("Torch could not resume tracing after this break, so the whole function runs in eager mode.", indent, tokens.WARN)
     elif graph_break.stops:
-        text = "What follows in the function runs in eager mode: torch could not resume it after this break."
+        text = "Torch could not resume tracing after this break, so the rest of the function runs in eager mode."
         page.say(text, indent, tokens.WARN)
 
 
@@ -186,7 +197,7 @@ def add_break_place(page: Page, graph_break: GraphBreak, indent: str) -> None:
     """Add the user line of a break, and the location of the break if it is in other code."""
     lead, at = graph_break.lead, graph_break.at
     if lead is None or at is None:
-        page.add(indent, ("the log does not record where", tokens.DIM))
+        page.add(indent, ("unknown place (not in the log)", tokens.DIM))
         return
     add_line(page, lead, f"{whose_line(lead.owner)} ", indent)
     if (at.file, at.line) != (lead.file, lead.line):
@@ -284,7 +295,7 @@ def add_advice(page: Page, graph_break: GraphBreak, indent: str) -> None:
 
 def add_later(page: Page, reason: Reason, skipped: bool, indent: str) -> None:
     """Add a break raised while torch handled another one: the cause of a skipped function."""
-    label = "What made it fall back to eager mode: " if skipped else "While torch handled that: "
+    label = "Cause of the fallback to eager mode: " if skipped else "While torch handled this break: "
     gb = f"  {reason.gb}" if reason.gb else ""
     page.say(f"{label}{reason.headline or 'torch wrote no reason'}{gb}", indent, tokens.WARN, indent + "  ")
     add_explanation(page, reason.explanation, hints_without_nesting(reason), indent + "  ")
@@ -314,29 +325,36 @@ def add_explanation(page: Page, explanation: str, hints: Sequence[str], indent: 
 
 def add_recompile(page: Page, recompile: Recompile, logged: Collection[str], indent: str = "  ", shown: int = 4) -> None:
     """Add why it recompiled; of many earlier compiles the older ones are folded. `logged` are those in the log."""
+    add_contexts(page, recompile.contexts, indent)
     if not recompile.reasons:
         page.say(page.so_far(no_reason(recompile)), indent, tokens.DIM)
     for n, reason in enumerate(recompile.reasons[:shown]):
         add_reason(page, reason, logged, indent, same_place=n > 0 and _same_place(reason, recompile.reasons[n - 1]))
     if len(recompile.reasons) > shown:
-        with page.fold(f"{len(recompile.reasons) - shown} more earlier compiles that could not be used either", indent):
+        with page.fold(f"{len(recompile.reasons) - shown} more earlier compiles that did not match", indent):
             for reason in recompile.reasons[shown:]:
                 add_reason(page, reason, logged, indent + "  ")
     for change in recompile.became:
         if change.why in ("size change", "scalar change") and change.before.isdigit() and change.now.isdigit():
             page.say(became(change), indent, tokens.VALUE, indent + "  ")
     if recompile.logged == "metrics":
-        title = "(from the metrics, which keep only one reason: this log has no recompile_reasons record)"
+        title = "(from the metrics, which record only one reason; this log has no recompile_reasons record)"
         page.say(title, indent, tokens.DIM)
 
 
-NEVER_LOGGED = "torch before 2.5 does not write why; TORCH_LOGS=recompiles does"
+def add_contexts(page: Page, contexts: Sequence[str], indent: str) -> None:
+    """Add the texts that the program's hooks gave at a recompilation."""
+    for text in contexts:
+        page.labelled("your context", fmt.one_line(text), indent, 14)
+
+
+NEVER_LOGGED = "torch before 2.5 does not log the reason; TORCH_LOGS=recompiles does"
 
 
 def no_reason(recompile: Recompile) -> str:
     """Return the text for a recompile without a known reason."""
     if recompile.logged == "artifact":
-        return "torch logged an empty list of reasons: no guard of an earlier compile was found to fail."
+        return "torch logged an empty list of reasons: it found no guard failure in earlier compiles."
     return f"{NEVER_LOGGED}." if recompile.logged == "never" else "torch logged no reason."
 
 

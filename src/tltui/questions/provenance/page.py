@@ -431,17 +431,17 @@ class ProvenanceRow:
     kernels: int
     """Kernels: 1 where the row is one."""
     kernels_with_nodes: int
-    """Kernels of which it is known which nodes they compute."""
+    """Kernels whose nodes are known."""
     kernels_with_lines: int
-    """Kernels of which it is known which lines of source they come from."""
+    """Kernels whose source lines are known."""
     nodes: str
     """The post-grad nodes that it computes."""
     lines: str
     """The lines of source, `FILE:LINE`."""
     nodes_from: str
-    """What tells the nodes: recorded by torch, or derived (`flow`, `names`); of a lowering what tells most."""
+    """The source of the nodes: recorded by torch, or derived (`flow`, `names`); of a lowering the best one."""
     lines_from: str
-    """What tells the lines."""
+    """The source of the lines."""
 
 
 def provenance_rows(data: ProvenanceJson | Coverages) -> Iterator[ProvenanceRow]:

@@ -449,13 +449,13 @@ class DifferenceRow:
     number: int
     """Which compile of the function, from 1."""
     facets: str
-    """In what they differ."""
+    """The facets in which they differ."""
     ranks: str
     """The ranks on this side, as ranges."""
     count: int
     """How many they are."""
     said: str
-    """What is so on them."""
+    """The state of these ranks."""
     ref: str
     """The address on the first of them."""
 

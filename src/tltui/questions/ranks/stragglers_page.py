@@ -446,7 +446,7 @@ class StragglerRow:
     ranks: str
     """The ranks, as ranges; of `waited` those that the others waited for."""
     seconds: float
-    """How late they began, what the compile took them, or how long was waited, in seconds."""
+    """The delay of the start, the time of the compile, or the time of the wait, in seconds."""
     typical_s: float | None
     """What it took on the others, of `slow`, in seconds."""
     phase: str

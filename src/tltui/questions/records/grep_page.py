@@ -15,7 +15,7 @@ from tltui.inputs.index.indexed_log import Elsewhere, IndexBytes
 from tltui.model.artifacts import artifact_name, artifacts_of
 from tltui.model.log_model import LogModel
 from tltui.model.nodes import Compile
-from tltui.model.ref import Ref, at_line, parse_ref
+from tltui.model.ref import NORANK, Ref, at_line, parse_ref
 from tltui.model.run import Run
 from tltui.questions.index import BY_NAME
 from tltui.questions.question import view_document
@@ -263,7 +263,7 @@ class _Places:
         if query.frame is not None and context.frame != query.frame:
             return False
         owner = self._owner(record)
-        if query.rank is not None and owner.process.rank != query.rank:
+        if query.rank is not None and query.rank != (NORANK if owner.process.rank is None else owner.process.rank):
             return False
         return not query.status or str(owner.status) == query.status
 

@@ -279,7 +279,7 @@ def names_table(total_s: float, is_one_compile: bool) -> Table[NameTime]:
 
 
 def _mostly(phases: Sequence[Phase]) -> Piece:
-    """Format the largest phase: `mostly kernels, 62 %`."""
+    """Format the largest phase: `mostly kernels, 62%`."""
     total = sum(phase.seconds for phase in phases)
     if total <= 0:
         return ""
@@ -692,7 +692,7 @@ def _no_timing(page: Page, events: int) -> None:
 
 @frozen
 class TimingRow:
-    """What one phase of one compile took by itself. A compile without phases has one row, with an empty `phase`."""
+    """Own time of one phase of one compile. A compile without phases has one row with an empty `phase`."""
 
     ref: str
     """The address of the compile."""
@@ -707,11 +707,11 @@ class TimingRow:
     compile_seconds: float
     """What all of the compile took, in seconds: the same in each of its rows."""
     source: str
-    """What tells it: `metrics` or `events`."""
+    """The source of the time: `metrics` or `events`."""
     phase: str
-    """The phase; empty where the log does not tell phases."""
+    """The phase; empty if the log has no phases."""
     seconds: float
-    """What the phase took by itself, in seconds: these add up."""
+    """Own time of the phase in seconds; these add up."""
 
 
 def timing_rows(data: Timing) -> Iterator[TimingRow]:

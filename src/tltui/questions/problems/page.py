@@ -49,8 +49,6 @@ from tltui.questions.problems.problem_list import (
 )  # fmt: skip
 from tltui.questions.problems.reason_sections import (
     FALLBACK_CAUSES,
-    LIMIT_EAGER,
-    LIMIT_RAISES,
     NO_BREAKS,
     NO_RECOMPILES,
     UNSURE,
@@ -62,6 +60,7 @@ from tltui.questions.problems.reason_sections import (
     add_stack,
     add_traceback,
     gb_piece,
+    limit_text,
     ranks_text,
 )
 from tltui.questions.question import Question
@@ -209,7 +208,7 @@ def add_limit(page: Page, group: LimitGroup, ran: str = "") -> None:
         head.append((f"  {times(len(group.occurrences))}", tokens.STRONG))
     page.row(head)
     limit = f"the limit of {group.limit} compiles was" if group.limit is not None else "the recompile limit was"
-    page.say(f"{limit} reached. {LIMIT_EAGER if group.eager else LIMIT_RAISES}", INDENT, tokens.WARN)
+    page.say(f"{limit} reached. {limit_text(group.eager, group.callees_eager)}", INDENT, tokens.WARN)
     if ran:
         page.say(ran, INDENT, tokens.STRONG)
     if group.failure.type:

@@ -15,6 +15,7 @@ from tltui.questions.records.grep_page import GrepResult
 from tltui.questions.records.log_page import OutputReport
 from tltui.questions.records.records_page import Records
 from tltui.questions.source_lines.page import SourceLine
+from tltui.questions.stacks.tracebacks import display_code
 from tltui.text.frozen import frozen
 
 Row = TypeVar("Row")
@@ -99,7 +100,7 @@ class FrameRow:
     def of(cls, frame: model.Frame) -> FrameRow:
         """Return the row of a frame."""
         tally = frame.tally
-        return cls(str(frame.ref), frame.process.rank, *frame.code, tally.compiles, tally.recompiles, tally.seconds)
+        return cls(str(frame.ref), frame.process.rank, *display_code(frame), tally.compiles, tally.recompiles, tally.seconds)
 
 
 @frozen
@@ -142,7 +143,8 @@ class CompileRow:
         """Return the row of a compile."""
         facts, start = compile_.all_facts, compile_.start_us
         return cls(
-            str(compile_.ref), compile_.process.rank, str(compile_.status) if compile_.status else None, *compile_.frame.code,
+            str(compile_.ref), compile_.process.rank, str(compile_.status) if compile_.status else None,
+            *display_code(compile_.frame),
             compile_.duration_s, None if start is None else start / 1e6, compile_.is_recompile, facts.breaks, facts.attempts,
             facts.graph_op_count, facts.guard_count, facts.fail_type, facts.fail_reason,
         )  # fmt: skip

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tltui.questions.recompiles import guard_grammar
-from tltui.questions.recompiles.explanations import Reason, name_of
+from tltui.questions.recompiles.explanations import Key, Reason, name_of
 from tltui.questions.recompiles.failed_guard_text import strip_local
 from tltui.questions.recompiles.guard_grammar import (
     DIVISIBLE,
@@ -94,10 +94,19 @@ class CauseFacts:
     """The compiles since which it is dynamic."""
     co_dynamic: tuple[tuple[str, int], ...] = ()
     """The other sizes that became dynamic in the same compile: equal to this one, or not."""
+    failures: list[str] = field(default_factory=list)
+    """The exceptions of its recompiles that failed."""
+    named: int = 0
+    """Recompiles for which torch named it."""
 
-    def add(self, reason: Reason, ref: str) -> None:
-        """Add a reason of a recompile for this cause."""
-        if len(self.reasons) < REASONS_USED:
+    @property
+    def key(self) -> Key:
+        """The identity of the cause."""
+        return (self.cause, self.source, self.dim)
+
+    def add(self, reason: Reason, ref: str, failed: bool = False) -> None:
+        """Add a reason of a recompile for this cause; `failed`: it made no code, and is no evidence for a remedy."""
+        if len(self.reasons) < REASONS_USED and not (failed and self.reasons):
             self.reasons.append(reason)
         nan = "nan" in (reason.expected, reason.actual)
         is_condition = reason.cause == guard_grammar.CONDITION
@@ -325,7 +334,21 @@ _ASKED: dict[str, Callable[[CauseFacts, Reason], Advice]] = {
 def advice_for(facts: CauseFacts, settings: Settings) -> Advice | None:
     """Return the advice against a cause; None if there is none."""
     advice = _ADVICE.get(facts.cause)
-    return advice(facts, settings) if callable(advice) else advice
+    result = advice(facts, settings) if callable(advice) else advice
+    if result is not None and result.remedy in _FROM_CODE and len(facts.failures) == len(facts.refs) > 0:
+        return _failed(facts)
+    return result
+
+
+_FROM_CODE = ("mark dynamic", "mark unbacked", "dynamic=True", "dynamic parameters", "nothing to do", "dynamic attribute")
+"""Remedies that a compile has to show: it finished with the value as a symbol."""
+
+
+def _failed(facts: CauseFacts) -> Advice:
+    """Return the text for a cause of failed compiles only: none shows that another value can be compiled."""
+    failures = ", ".join(dict.fromkeys(facts.failures))
+    subject = "This compile" if len(facts.refs) == 1 else "Each of these compiles"
+    return Advice(f"{subject} failed ({failures}). The call was wrong, or torch could not compile it: see `tltui problems`.")
 
 
 def _int(facts: CauseFacts, settings: Settings) -> Advice:

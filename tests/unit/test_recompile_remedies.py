@@ -60,7 +60,7 @@ def test_each_proven_remedy_has_a_case_and_a_row() -> None:
 
 
 def advice(name: str) -> str:
-    (variation,) = (v for v in frames()[name].variations if v.named)
+    (variation,) = (v for v in frames()[name].variations if v.reported)
     return variation.advice
 
 

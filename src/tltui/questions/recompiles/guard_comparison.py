@@ -110,8 +110,8 @@ def compared(
     for difference in comparing.differences:
         if difference.cause == guard_grammar.STATE and reasons and difference.key not in differences:
             continue  # torch compares its settings first and names each that differs
-        named = differences.setdefault(difference.key, difference)
-        if not named.actual or not named.expected:  # a setting, a length: torch names no value
+        reported = differences.setdefault(difference.key, difference)
+        if not reported.actual or not reported.expected:  # a setting, a length: torch names no value
             differences[difference.key] = difference
     if comparing.opaque_settings and (not differences or any(key[0] == guard_grammar.STATE for key in differences)):
         is_complete = False
@@ -213,8 +213,8 @@ class _Comparing:
                 actual = "NoneType" if none else self._call.kind(source).rpartition(".")[2]
             if actual != expected:
                 self._others[source] = actual
-                known = bool(actual) and not (actual.endswith("Tensor") or actual == "Parameter")
-                self._differs(key, expected, actual if known or self._call.value(key) is not None else "")
+                is_other = bool(actual) and not (actual.endswith("Tensor") or actual == "Parameter")
+                self._differs(key, expected, actual if is_other or self._call.value(key) is not None else "")
             return
         if kind == required.RANK and actual is not None:
             self._resized.add(source)
@@ -296,8 +296,8 @@ class _Comparing:
         values: dict[str, str] = {}
         is_fixed = True
         for term in condition.terms:
-            known = Property(required.VALUE, term.text) if term.dim is None else Property(required.SIZE, term.source, str(term.dim))
-            value = self._call.value(known)
+            term_key = Property(required.VALUE, term.text) if term.dim is None else Property(required.SIZE, term.source, str(term.dim))
+            value = self._call.value(term_key)
             if value is None or value == ANY:
                 is_fixed, value = False, self._call.hint(term.text)
             values[term.text] = value

@@ -13,7 +13,7 @@ from tltui.model.record_reader import Reader, records_of
 from tltui.questions.guards.guard_report import LIMIT, TREE
 from tltui.questions.recompiles import guard_requirements as required
 from tltui.questions.recompiles.explanations import Explained, Key
-from tltui.questions.recompiles.guard_comparison import MODES, Comparison, Values, Version
+from tltui.questions.recompiles.guard_comparison import MODES, Comparison, Values, Version, compared
 from tltui.questions.recompiles.guard_requirements import Property, requirements_of
 from tltui.text.frozen import frozen
 
@@ -132,8 +132,8 @@ def table_of(frame: Frame, explained: Sequence[Explained]) -> Generator[None, No
         item = by_ref.get(version.ref)
         tried: list[int] = []
         if item is not None:
-            named = (numbers[reason.earlier] for reason in item.reasons if reason.earlier in numbers)
-            tried = list(dict.fromkeys((*named, *reversed(different.values()))))[:most]
+            reported = (numbers[reason.earlier] for reason in item.reasons if reason.earlier in numbers)
+            tried = list(dict.fromkeys((*reported, *reversed(different.values()))))[:most]
         most_compared = max(most_compared, len(tried))
         modes = item is not None and any(MODES in reason.settings for reason in item.reasons)
         pairs = tuple(compared(versions[number], version, number, item, modes, properties) for number in tried)
@@ -145,7 +145,8 @@ def table_of(frame: Frame, explained: Sequence[Explained]) -> Generator[None, No
             yield
     shown = [versions[n] for n in list(different.values())[:MOST_VERSIONS]]
     without = tuple(version.ref for version in versions if version.changes is None)
-    table = GuardTable(tuple(version.ref for version in shown), _rows(calls, shown, properties), len(different), without, most_compared)
+    rows = _rows(calls, shown, properties)
+    table = GuardTable(tuple(version.ref for version in shown), rows, len(different), without, most_compared)
     return FrameGuards(table, tuple(calls))
 
 

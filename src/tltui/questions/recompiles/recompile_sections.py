@@ -174,10 +174,10 @@ class RecompileLines:
         call = self._calls.get(recompile.ref)
         if call is None or self._guards is None:
             return
-        named = {*recompile.keys_of(reason), *reason.keys}
+        reported = {*recompile.keys_of(reason), *reason.keys}
         for comparison in call.comparisons:
             if self._guards.calls[comparison.version].ref == reason.earlier:
-                others = [difference for difference in comparison.differences if difference.key not in named]
+                others = [difference for difference in comparison.differences if difference.key not in reported]
                 texts = [_difference(difference) for difference in others[:ALSO_SHOWN]]
                 if len(others) > ALSO_SHOWN:
                     texts.append(f"{fmt.count(len(others) - ALSO_SHOWN)} more")
@@ -189,10 +189,10 @@ class RecompileLines:
         """Return the values that differ in some recompiles next to the one that torch named."""
         names: dict[str, None] = {}
         for recompile in recompiles:
-            call, named = self._calls.get(recompile.ref), recompile.keys
+            call, reported = self._calls.get(recompile.ref), recompile.keys
             for comparison in call.comparisons if call is not None else ():
                 for difference in comparison.differences:
-                    if difference.key not in named:
+                    if difference.key not in reported:
                         names[f"{difference.cause} {name_of(difference.source, difference.dim)}"] = None
         texts = [fmt.clip(fmt.one_line(sanitize(name)), 60) for name in list(names)[:ALSO_SHOWN]]
         return [*texts, f"{fmt.count(len(names) - ALSO_SHOWN)} more"] if len(names) > ALSO_SHOWN else texts
@@ -371,10 +371,10 @@ def _share(variation: Variation, recompiles: int) -> str:
     everything = many if recompiles > 1 else "the recompile"
     of = everything if variation.count == recompiles else f"{variation.count} of {recompiles} recompiles"
     if not variation.only_cause:
-        if variation.named == variation.count:
+        if variation.reported == variation.count:
             return f"a cause of {of}"
-        named = f"named first in {fmt.count(variation.named)}" if variation.named else "named by torch in none"
-        return f"a cause of {of}, {named}"
+        share = f"named first in {fmt.count(variation.reported)}" if variation.reported else "named by torch in none"
+        return f"a cause of {of}, {share}"
     if len(variation.only_cause) == variation.count:
         cause = f"the only cause {'of' if variation.is_proven else 'that torch named for'}"
         return f"{cause} {of}{fmt.took(variation.only_cause_seconds, ' (', ')')}"

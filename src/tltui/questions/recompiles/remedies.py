@@ -96,7 +96,7 @@ class CauseFacts:
     """The other sizes that became dynamic in the same compile: equal to this one, or not."""
     failures: list[str] = field(default_factory=list)
     """The exceptions of its recompiles that failed."""
-    named: int = 0
+    reported: int = 0
     """Recompiles for which torch named it."""
 
     @property

@@ -58,7 +58,7 @@ class Variation:
     """`proven` by a program that torch ran with it, `quoted` from torch, or ''."""
     code: tuple[str, ...]
     """The remedy as Python, where it is a line to run before the first call."""
-    named: int = 0
+    reported: int = 0
     """Recompiles for which torch named it."""
     sources: tuple[str, ...] = ()
     """The sources, of several that differ only in an index."""
@@ -127,9 +127,9 @@ def causes_of(recompiles: Iterable[Explained], guards: FrameGuards | None) -> li
     calls = {call.ref: call for call in guards.calls} if guards is not None else {}
     results: list[RecompileCauses] = []
     for recompile in recompiles:
-        named = recompile.keys
+        reported = recompile.keys
         call = calls.get(recompile.ref)
-        keys = dict.fromkeys(named)
+        keys = dict.fromkeys(reported)
         for comparison in call.comparisons if call is not None else ():
             for difference in comparison.differences:
                 if difference.cause != guard_grammar.STATE or not recompile.settings:
@@ -181,8 +181,8 @@ class _Gathering:
         for reason in sorted(recompile.reasons, key=lambda reason: self._order.get(reason.earlier, -1)):
             for key in recompile.keys_of(reason):
                 self._facts(key).add(reason, recompile.ref, failed)
-        named = recompile.keys
-        wanted = set(causes.causes) - named
+        reported = recompile.keys
+        wanted = set(causes.causes) - reported
         for earlier, difference in reversed(differences):
             if difference.key in wanted:
                 facts = self._facts(difference.key)
@@ -194,8 +194,8 @@ class _Gathering:
             facts.refs.append(recompile.ref)
             if failed:
                 facts.failures.append(recompile.failure)
-            if any(self._heads[key] == facts.key for key in named):
-                facts.named += 1
+            if any(self._heads[key] == facts.key for key in reported):
+                facts.reported += 1
             if (causes.is_complete or not self._has_guards) and all(self._heads[key] == facts.key for key in causes.causes):
                 facts.only.append(recompile.ref)
                 facts.seconds += recompile.seconds or 0.0
@@ -262,7 +262,7 @@ def _variation(
     return Variation(
         facts.cause, source, facts.dim, facts.value, len(facts.refs), tuple(facts.refs[:REFS_LISTED]),
         tuple(facts.values)[:VALUES_SHOWN], len(facts.values), facts.became, facts.fixed, tuple(facts.only[:REFS_LISTED]),
-        facts.seconds, advice.text, advice.remedy, advice.proof, advice.code, facts.named,
+        facts.seconds, advice.text, advice.remedy, advice.proof, advice.code, facts.reported,
         tuple(key[1] for key in members) if len(members) > 1 else (), prediction if advice.remedy else None, is_proven,
     )  # fmt: skip
 

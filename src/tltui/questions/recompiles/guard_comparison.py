@@ -296,7 +296,8 @@ class _Comparing:
         values: dict[str, str] = {}
         is_fixed = True
         for term in condition.terms:
-            term_key = Property(required.VALUE, term.text) if term.dim is None else Property(required.SIZE, term.source, str(term.dim))
+            is_size = term.dim is not None
+            term_key = Property(required.SIZE, term.source, str(term.dim)) if is_size else Property(required.VALUE, term.text)
             value = self._call.value(term_key)
             if value is None or value == ANY:
                 is_fixed, value = False, self._call.hint(term.text)

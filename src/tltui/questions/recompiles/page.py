@@ -19,7 +19,7 @@ from tltui.model.run import Run
 from tltui.questions.question import Question
 from tltui.questions.recompiles.explanations import Explained, Reason, explained_of, reason_for
 from tltui.questions.recompiles.guard_comparison import Difference
-from tltui.questions.recompiles.guard_grammar import CAUSES
+from tltui.questions.recompiles.guard_grammar import CAUSES, whose
 from tltui.questions.recompiles.guard_table import FrameGuards, GuardTable, guards_of
 from tltui.questions.recompiles.guard_table_sections import add_guard_table
 from tltui.questions.recompiles.predictions import Prediction
@@ -117,7 +117,8 @@ def frame_recompiles(
     def reason_of(ref: str, earlier: str, difference: Difference) -> Reason | None:
         return reason_for(by_ref[ref], earlier, difference.text) if difference.text else None
 
-    result = variations_of(every, config.settings, (name or "").startswith(RESUMED), guards, reason_of)
+    resumed, is_foreign = (name or "").startswith(RESUMED), file is not None and bool(whose(file))
+    result = variations_of(every, config.settings, resumed, is_foreign, guards, reason_of)
     return FrameRecompiles(
         str(frame.ref), name, file, line, str(frame.compiles[0].ref), len(frame.compiles), seconds_of(frame), len(every),
         spent, config.limit, 0 if hit else config.left, config.ref, hit, tuple(recompiles),

@@ -22,8 +22,8 @@ MOST_STEPS = 400_000
 
 REMOVED, DYNAMIC, AUTOMATIC = "removed", "dynamic", "automatic"
 """Effects of a remedy on a value: it no longer differs; dynamic from the first compile on; dynamic once it has changed."""
-_DYNAMIC = ("mark dynamic", "dynamic=True")
-_AUTOMATIC = ("no mark_static", "specialize_float", "dynamic attribute", "dynamic parameters")
+_DYNAMIC = ("mark dynamic", "dynamic=True", "dynamic sources")
+_AUTOMATIC = ("no mark_static", "specialize_float", "dynamic attribute", "dynamic parameters", "argument", "stack")
 _WITHOUT_EFFECT = ("", "nothing to do")
 
 _INDEX = re.compile(r"(?<=[\w\]])\[\d+\]|\._(?:modules|parameters|buffers)\['\d+'\]|(?<=\w)\.\d+(?=\.|$)")
@@ -68,6 +68,7 @@ class Prediction:
     names: tuple[str, ...]
     """The sources that they are about."""
     remedies: tuple[str, ...]
+    """The remedy for each of them."""
     before: int
     """Recompilations of the frame in the log."""
     fewest: int
@@ -116,7 +117,7 @@ class Simulation:
         """Return the prediction for a set of remedies."""
         effects = {key: candidate.effect for candidate in candidates for key in candidate.keys}
         fewest, most = self.remaining(effects, False), self.remaining(effects, True)
-        names, remedies = tuple(c.name for c in candidates), tuple(dict.fromkeys(c.remedy for c in candidates))
+        names, remedies = tuple(c.name for c in candidates), tuple(c.remedy for c in candidates)
         return Prediction(names, remedies, self.before, fewest, max(fewest, most))
 
 
@@ -134,12 +135,18 @@ def _fits(pair: _Pair, dynamic: set[Key], effects: Mapping[Key, str], is_certain
             return False
         if effect == REMOVED:
             continue
-        special = difference.actual in SPECIAL or (effect == DYNAMIC and difference.expected in SPECIAL)
-        if special or (effect == AUTOMATIC and key not in dynamic):
+        if _is_special(difference, effect) or (effect == AUTOMATIC and key not in dynamic):
             return False
     if not is_certain:
         return True
     return bool(pair.differences) and all(key in effects for key in pair.unknown) and (pair.is_complete or bool(pair.unknown))
+
+
+def _is_special(difference: Difference, effect: str) -> bool:
+    """Return whether torch compiles one of the values for itself: the sizes 0 and 1, but no ints."""
+    if difference.cause != guard_grammar.SIZE:
+        return False
+    return difference.actual in SPECIAL or (effect == DYNAMIC and difference.expected in SPECIAL)
 
 
 def _dynamic_in(pairs: Iterable[_Pair], compiled: Mapping[int, set[Key]], effects: Mapping[Key, str]) -> set[Key]:
@@ -148,7 +155,7 @@ def _dynamic_in(pairs: Iterable[_Pair], compiled: Mapping[int, set[Key]], effect
         difference.key
         for pair in pairs if pair.version in compiled
         for difference in pair.differences
-        if effects.get(difference.key) == AUTOMATIC and difference.actual not in SPECIAL
+        if effects.get(difference.key) == AUTOMATIC and not _is_special(difference, AUTOMATIC)
     }  # fmt: skip
 
 

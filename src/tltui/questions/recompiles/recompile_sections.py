@@ -342,6 +342,9 @@ def _add_variation(page: Page, variation: Variation, recompiles: int, indent: st
     if variation.sources:
         page.say(f"one version per index, {len(variation.sources)} indices", indent + "  ", tokens.DIM)
     page.say(_share(variation, recompiles), indent + "  ", tokens.DIM)
+    if variation.covered_by:
+        page.say(f"The fix for {variation.covered_by} covers it.", indent + "  ")
+        return
     if variation.advice:
         page.say(_advice(page, variation), indent + "  ")
     if effect := _effect(variation.prediction):
@@ -360,8 +363,9 @@ def _effect(prediction: Prediction | None) -> str:
 
 
 def _together(prediction: Prediction) -> str:
-    """Return the predicted effect of the best set: `With x and self.i fixed: 8 → 0 recompilations`."""
-    names = [fmt.clip(fmt.one_line(sanitize(name)), 40) for name in prediction.names]
+    """Return the predicted effect of the best set: `x dim 0 (mark dynamic), self.i (dynamic attribute): 8 → 0 recompilations`."""
+    fixes = zip(prediction.names, prediction.remedies, strict=True)
+    names = [f"{fmt.clip(fmt.one_line(sanitize(name)), 40)} ({remedy})" for name, remedy in fixes]
     return f"Predicted effect of {fmt.joined(names)} together: {_remaining(prediction)}"
 
 

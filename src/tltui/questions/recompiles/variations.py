@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -66,6 +67,8 @@ class Variation:
     """The recompilations that remain with the remedy alone; None without a remedy or without guards."""
     is_proven: bool = False
     """Whether `only_cause` is from the guards."""
+    covered_by: str = ""
+    """The source of another variation with the same fix."""
 
 
 @frozen
@@ -94,17 +97,18 @@ ReasonOf = Callable[[str, str, Difference], Reason | None]
 
 
 def variations_of(
-    recompiles: Sequence[Explained], settings: Settings, resumed: bool = False, guards: FrameGuards | None = None,
+    recompiles: Sequence[Explained], settings: Settings, resumed: bool = False, is_foreign: bool = False,
+    guards: FrameGuards | None = None,
     reason_of: ReasonOf | None = None,
 ) -> Variations:  # fmt: skip
     """Return the variations: those whose remedy removes most recompilations first, then by seconds as the only cause.
 
-    `resumed`: the frame continues after a graph break.
+    `resumed`: the frame continues after a graph break; `is_foreign`: its function is of torch or a library.
     """
     every = causes_of(recompiles, guards)
     groups = causes_together(key for item in every for key in item.causes)
     group_of = {key: (members[0], members) for members in groups.values() for key in members}
-    gathering = _Gathering(resumed, {key: head for key, (head, _) in group_of.items()}, guards is not None)
+    gathering = _Gathering(resumed, is_foreign, {key: head for key, (head, _) in group_of.items()}, guards is not None)
     differences = _differences(guards)
     for number, (recompile, causes) in enumerate(zip(recompiles, every, strict=True)):
         gathering.add(number, recompile, causes, differences.get(recompile.ref, ()), reason_of)
@@ -119,7 +123,23 @@ def variations_of(
         -(variations[n].prediction.before - variations[n].prediction.fewest if variations[n].prediction else 0),  # type: ignore[union-attr]
         -facts[n].seconds, -len(facts[n].only), -len(facts[n].refs),
     ))  # fmt: skip
-    return Variations(tuple(variations[n] for n in order), together, tuple(every) if guards is not None else ())
+    covered = _covered(variations, order)
+    ordered = tuple(replace(variations[n], covered_by=covered.get(n, "")) for n in order)
+    return Variations(ordered, together, tuple(every) if guards is not None else ())
+
+
+def _covered(variations: Sequence[Variation], order: Sequence[int]) -> dict[int, str]:
+    """Return the variations whose fix is also that of one before: the number → the name of that one."""
+    firsts: dict[tuple[str, frozenset[str]], str] = {}
+    results: dict[int, str] = {}
+    for n in order:
+        variation = variations[n]
+        if variation.prediction is not None and (len(variation.code) > 1 or variation.remedy == "dynamic=True"):
+            name = name_of_cause(variation.cause, variation.source, variation.dim)
+            first = firsts.setdefault((variation.remedy, frozenset(variation.code)), name)
+            if first != name:
+                results[n] = first
+    return results
 
 
 def causes_of(recompiles: Iterable[Explained], guards: FrameGuards | None) -> list[RecompileCauses]:
@@ -153,11 +173,12 @@ def _differences(guards: FrameGuards | None) -> Mapping[str, Sequence[tuple[str,
 class _Gathering:
     """The facts about each cause, gathered from recompiles in order."""
 
-    def __init__(self, resumed: bool, heads: Mapping[Key, Key], has_guards: bool) -> None:
+    def __init__(self, resumed: bool, is_foreign: bool, heads: Mapping[Key, Key], has_guards: bool) -> None:
         self.causes: dict[Key, CauseFacts] = {}
         self._heads = heads
         self._has_guards = has_guards
         self._resumed = resumed
+        self._is_foreign = is_foreign
         self._about: dict[tuple[str, int | None], list[CauseFacts]] = {}
         self._order: dict[str | None, int] = {}
 
@@ -165,7 +186,7 @@ class _Gathering:
         head = self._heads[key]
         facts = self.causes.get(head)
         if facts is None:
-            facts = self.causes[head] = CauseFacts(*head, self._resumed)
+            facts = self.causes[head] = CauseFacts(*head, self._resumed, self._is_foreign)
         about = self._about.setdefault(key[1:], [])
         if facts not in about:
             about.append(facts)
@@ -221,22 +242,55 @@ def _predicted(
     """Return the prediction for the remedy of each cause, and for the best set."""
     if guards is None or not guards.table.versions:
         return [None] * len(facts), None
-    sizes = frozenset(key for members in groups.values() for key in members if key[0] in (guard_grammar.SIZE, guard_grammar.INT))
+    every = frozenset(key for members in groups.values() for key in members)
     candidates: list[Candidate] = []
     numbers: dict[int, int] = {}
     for n, (each, given) in enumerate(zip(facts, advice, strict=True)):
         effect = effect_of(given.remedy)
         if not effect:
             continue
-        keys = frozenset(groups[each.key])
-        if given.remedy == "mark dynamic":
-            keys |= {(guard_grammar.SIZE, *size) for size in each.co_dynamic}
-        if given.remedy == "dynamic=True":
-            keys |= sizes
-        numbers[n] = len(candidates)
-        candidates.append(Candidate(name_of_cause(each.cause, each.source, each.dim, groups[each.key]), given.remedy, keys, effect))
+        keys = _removed(each, given.remedy, frozenset(groups[each.key]), every)
+        same = next((number for number, other in enumerate(candidates) if (other.remedy, other.keys) == (given.remedy, keys)), None)
+        numbers[n] = len(candidates) if same is None else same
+        if same is None:
+            name = name_of_cause(each.cause, each.source, each.dim, groups[each.key])
+            candidates.append(Candidate(name, given.remedy, keys, effect))
     alone, together = predictions_of(guards.calls, candidates)
     return [alone[numbers[n]] if n in numbers else None for n in range(len(facts))], together
+
+
+def _removed(facts: CauseFacts, remedy: str, keys: frozenset[Key], every: frozenset[Key]) -> frozenset[Key]:
+    """Return the causes that a remedy against one cause removes with it."""
+    sources = {source for _, source, _ in keys}
+    if remedy in ("mark dynamic", "dynamic sources", "wider mark"):
+        keys |= {(guard_grammar.SIZE, *size) for size in facts.co_dynamic if remedy != "wider mark"}
+        sources = {source for _, source, _ in keys}
+        others = (guard_grammar.SIZE, guard_grammar.INT) if remedy == "dynamic sources" else (guard_grammar.MARK,)
+        return keys | {key for key in every if key[1] in sources and key[0] in others}
+    if remedy == "mark unbacked":
+        return keys | {(kind, *key[1:]) for key in keys for kind in (guard_grammar.SIZE, guard_grammar.CONDITION)}
+    if remedy == "dynamic=True":
+        return keys | {key for key in every if key[0] in _DYNAMIC}
+    if remedy == "dynamic parameters":
+        return keys | {key for key in every if key[0] == guard_grammar.SIZE and _PARAMETER.search(key[1])}
+    if remedy == "mark first":
+        return keys | {key for key in every if key[0] == guard_grammar.MARK}
+    if remedy == "same keys":
+        containers, kinds = {_container(source) for source in sources}, (guard_grammar.KEY, guard_grammar.LENGTH)
+        return keys | {key for key in every if key[0] in kinds and _container(key[1]) in containers}
+    return keys
+
+
+_PARAMETER = re.compile(r"\._(?:parameters|buffers)\[")
+
+
+def _container(source: str) -> str:
+    """Return the dict of a key: `d` for `d`, `d['a']` and `list(d)[0]`."""
+    return re.sub(r"^list\((.*)\)$", r"\1", re.sub(r"\[[^\[\]]*\]$", "", source))
+
+
+_DYNAMIC = (guard_grammar.SIZE, guard_grammar.INT, guard_grammar.FLOAT)
+"""Causes that torch.compile(dynamic=True) removes."""
 
 
 def name_of_cause(cause: str, source: str, dim: int | None, members: Sequence[Key] = ()) -> str:

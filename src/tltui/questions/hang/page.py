@@ -343,7 +343,7 @@ def where_document(run: Run, scope: Scope, options: Options, here: Here | None, 
         add_advice(page, places, here is not None or bool(failures), _missing(run, recorded))
         return report
 
-    return GrowingDocument(ref or scope.page("where"), f"open work{scope.title}", options, fill, Page)
+    return GrowingDocument(ref or scope.page("where"), f"where{scope.title}", options, fill, Page)
 
 
 def _causes_first(groups: Sequence[Group], failures: Sequence[RunFailure]) -> tuple[Group, ...]:

@@ -481,7 +481,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
     def fill(page: Page) -> _Result:
         return (yield from _fill(page, run, scope, options.sort if options.sort in SORTS else "time"))
 
-    return GrowingDocument(scope.page("runtime"), f"run time{scope.title}", options, fill, Page)
+    return GrowingDocument(scope.page("runtime"), f"runtime{scope.title}", options, fill, Page)
 
 
 def _fill(page: Page, run: Run, scope: Scope, sort: str) -> _Result:

@@ -44,7 +44,8 @@ def of(run: Run, status: Status) -> list[str]:
 def test_the_docs_have_the_table_of_the_code(page_name: str) -> None:
     text = (DOCS / f"{page_name}.md").read_text("utf-8")
     table = text.partition("<!-- statuses: ")[2].partition("<!-- statuses end")[0]
-    names = [re.sub(r"<a id=\S+</a>|`", "", line.split(" | ")[0].removeprefix("| ")) for line in table.splitlines() if line[:1] == "|"]
+    cells = [line.split(" | ")[0].removeprefix("| ") for line in table.splitlines() if line.startswith("|")]
+    names = [re.sub(r"<a id=\S+</a>|`", "", cell) for cell in cells]
     assert names == ["status", "---", *map(str, TABLE)]
 
 

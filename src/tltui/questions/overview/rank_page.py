@@ -236,7 +236,7 @@ def _rung(page: Page, compile_: Compile, reasons: list[str]) -> None:
     if facts.graph_op_count is not None:
         words.append(fmt.plural(facts.graph_op_count, "op"))
     if facts.guard_count is not None:
-        words.append(fmt.plural(facts.guard_count, "guard"))
+        words.append(f"guard_count {fmt.count(facts.guard_count)}")
     pieces += ["  ", (fmt.clip(sanitize(" · ".join(words)), page.width - len(ref) - 20), tokens.DIM)]
     page.add(*pieces)
     for n, reason in enumerate(reasons[:REASONS_SHOWN]):

@@ -59,7 +59,8 @@ def add_counts(page: Page, tally: Tally) -> None:
     overlapping: list[Piece] = []
     if tally.recompiles:
         mark = ASCII_RECOMPILE if page.ascii else RECOMPILE_GLYPH
-        overlapping.append((f"{mark} {fmt.plural(tally.recompiles, 'recompile')}", tokens.RECOMPILE))
+        refused = f", {fmt.count(tally.refused)} refused at the limit" if tally.refused else ""
+        overlapping.append((f"{mark} {fmt.plural(tally.recompiles, 'recompile')}{refused}", tokens.RECOMPILE))
     if tally.breaks:
         overlapping.append(breaks_counted(tally))
     if tally.restarts:

@@ -28,6 +28,10 @@ from tltui.text.document import Piece
 from tltui.text.sanitize import sanitize
 
 INDENT = "    "
+AFTER_LIMIT = (
+    "Calls that match no compiled version run in eager mode, which may save other tensors than the compiled forward.",
+    "Raise torch._dynamo.config.recompile_limit, or remove the cause of its recompilations.",
+)
 SHOWN = 3
 """Failures of a launch that have a line each."""
 LAUNCHES_SHOWN = 3
@@ -186,9 +190,10 @@ def _add_limit_in_checkpoint(page: Page, run: Run, item: RunFailure) -> None:
     if hit is None:
         return
     ref, name = str(hit.ref), sanitize(display_name(hit.frame) or "a function")
-    page.row([(f"[{ref}]", tokens.LINK, ref), f" {name} reached the recompile limit inside of torch.utils.checkpoint before."], INDENT)
-    page.say("Calls that match no compiled version run in eager mode, which may save other tensors than the compiled forward.", INDENT)
-    page.say("Raise torch._dynamo.config.recompile_limit, or remove the cause of its recompilations.", INDENT)
+    text = f" {name} reached the recompile limit inside of torch.utils.checkpoint before."
+    page.row([(f"[{ref}]", tokens.LINK, ref), text], INDENT)
+    for sentence in AFTER_LIMIT:
+        page.say(sentence, INDENT)
 
 
 def _add_failure(page: Page, run: Run, item: RunFailure) -> None:

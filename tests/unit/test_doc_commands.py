@@ -28,7 +28,7 @@ from tltui.cli.ui import ui_parser
 STAND_INS = {"trace": "profiler/recompiles", "ranks": "torch-2.13/diverge", "layers": "layers"}
 """Traces that take the place of a reader's own, in the order of trial: some addresses need several ranks or layers."""
 PLACEHOLDERS = {
-    "REF": "0/0", "REF_A": "0/0", "REF_B": "0/1", "PATH": "trace", "DIR": "trace", "OTHER": "old", "COMMAND": "ls", "WORD": "guard",
+    "REF": "0/0", "REF_A": "0/0", "REF_B": "0/1", "PATH": "trace", "DIR": "trace", "OLD": "old", "COMMAND": "ls", "WORD": "guard",
     "PATTERN": "import", "FILE:LINE": "recompiles.py:13", "LIMITS": "break", "train.py:9": "recompiles.py:13",
     "layers.3.attn": "layers.0", "/tmp/tracedir": "trace", "/tmp/fr": "job.err", "N": "1", "SIZE": "5M",
 }  # fmt: skip

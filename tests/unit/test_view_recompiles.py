@@ -239,6 +239,15 @@ def test_the_distance_to_the_limit() -> None:
     assert found["kind"].limit_ref == "3/6:compilation_metrics"
 
 
+def test_an_unknown_time_of_recompilations_in_a_row_is_blank(tmp_path: Path) -> None:
+    log = Log(tmp_path / "x.log").start().metrics(duration_us=None)
+    for number in range(1, 7):
+        reason = json.dumps([f"0/{number - 1}: n == {number - 1}"])
+        log.start(compile_=number).artifact("recompile_reasons", reason, compile_=number).metrics(compile_=number, duration_us=None)
+    found = text(page(log.open(), "@recompiles"))
+    assert "[0/1] … [0/6]  6 recompiles" in found and "0 ms" not in found
+
+
 def test_a_value_in_two_spellings_counts_once(tmp_path: Path) -> None:
     log = Log(tmp_path / "x.log").start().metrics()
     failed = (

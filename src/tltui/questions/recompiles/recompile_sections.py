@@ -298,7 +298,7 @@ class RecompileLines:
         seconds = sum(recompile.seconds or 0.0 for recompile in recompiles)
         page.add(
             indent, (id_of(first.ref), tokens.LINK, first.ref), " … ", (id_of(last.ref), tokens.LINK, last.ref), "  ",
-            (f"{fmt.seconds(seconds)}  ", tokens.NUMBER), (f"{len(recompiles)} recompiles for one cause", tokens.RECOMPILE),
+            (fmt.took(seconds, "", "  "), tokens.NUMBER), (f"{len(recompiles)} recompiles for one cause", tokens.RECOMPILE),
         )  # fmt: skip
         met = (v for recompile in recompiles for v in (recompile.reasons[0].expected, recompile.reasons[0].actual))
         values = dict.fromkeys(value for value in met if guard_grammar.is_value(value))

@@ -47,8 +47,10 @@ MAY_END_WITH_1 = ("check", "tail", "log")
 """Commands that end with 1 if a limit is exceeded, or if nothing was found."""
 
 
-def refusal(words: Sequence[str]) -> str:
+def refusal(words: tuple[str, ...]) -> str:
     """Return why tltui does not accept a command line; '' if it does."""
+    if words[:1] == ("help",):
+        words = (*words[1:], "--help")
     is_command = bool(words) and words[0] in COMMANDS
     parser = parser_of(words[0]) if is_command else ui_parser()
     error = io.StringIO()
@@ -64,7 +66,7 @@ def refusal(words: Sequence[str]) -> str:
 
 def is_a_command(word: str) -> bool:
     """Return whether the first word of a call can be a command; other words are paths."""
-    return word in COMMANDS or not re.fullmatch(r"[a-z]{3,}", word) or word in ("trace", "traces", "indexes", "small")
+    return word in COMMANDS or word == "help" or not re.fullmatch(r"[a-z]{3,}", word) or word in ("trace", "traces", "indexes", "small")
 
 
 def parsed(call: Call) -> tuple[str, ...]:

@@ -82,7 +82,7 @@ def test_other_json_is_none(job: Path) -> None:
 def test_it_may_be_a_path_of_its_own(job: Path) -> None:
     run, found = read(job / LOG.name, PROFILE)
     assert len(found) == 1 and len(run.models) == 1
-    with pytest.raises(NothingFound, match=r"a profile of torch\.profiler"):
+    with pytest.raises(NothingFound, match=r"a torch\.profiler profile"):
         discover([str(PROFILE)])
 
 

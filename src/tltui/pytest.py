@@ -96,7 +96,7 @@ class TorchCompiles:
         self.assert_limits("break=0")
 
     def assert_no_errors(self) -> None:
-        """Fail when a compile failed, or torch gave a function up and ran it in eager mode."""
+        """Fail when a compile failed, or fell back to eager mode."""
         __tracebackhide__ = True
         self.assert_limits("error=0,eager=0")
 

@@ -66,7 +66,7 @@ def test_tree_and_document(terminal: Terminal) -> None:
 def test_jumps(terminal: Terminal) -> None:
     shows(terminal, "[0/0] f")
     terminal.press("e")
-    terminal.wait_for("no error or function in eager mode in this run")
+    terminal.wait_for("no error or fallback to eager mode in this run")
     terminal.press("b")
     shows(terminal, "[2/0] inner_break")
     terminal.press("b")

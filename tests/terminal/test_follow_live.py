@@ -20,7 +20,7 @@ TRACES = Path(__file__).parents[1] / "traces"
 NEW, OLD = ("breaks", "errors", "recompiles", "ddp", "resets"), ("torch-2.6",)
 NAMES = tuple(f"torch-2.13/{name}" for name in NEW) + tuple(f"versions/{name}" for name in OLD)
 FALSE = re.compile(
-    r"\d damaged|missing|cut off|not finished|no longer|\blost\b|killed|could not show|fault of tltui|Traceback|\? \["
+    r"\d damaged|missing|cut off|unfinished|no longer|\blost\b|killed|could not show|fault of tltui|Traceback|\? \["
 )
 """What is not to be said of a log that is only not there yet."""
 PAGES = ("2", "3", "8", "W", "4", "1")

@@ -120,7 +120,7 @@ async def test_errors(tmp_path: Path) -> None:
 
 async def test_there_are_none(tmp_path: Path) -> None:
     async with opened(write(tmp_path / "t", log_of([(0, 1, "f")]))) as driver:
-        none = "no error or function in eager mode in this run"
+        none = "no error or fallback to eager mode in this run"
         for key, told in (("e", none), ("B", "no graph break in this run"), ("r", "f was compiled only once"),
                           ("greater_than_sign", "no later rank"),
                           ("less_than_sign", "no earlier rank"), ("backspace", "no earlier page"),
@@ -294,7 +294,7 @@ async def test_an_address_of_nothing_is_no_fault() -> None:
         await driver.shown("@foo")
         await driver.until(lambda: "unknown address: @foo" in screen_text(driver.app))
         said = screen_text(driver.app)
-        assert "there is no page @foo. There are: @" in said and "fault" not in said and "…" not in said
+        assert "unknown page @foo. Pages: @" in said and "fault" not in said and "…" not in said
         await driver.press("backspace")
         await driver.until(lambda: driver.browser.shown_ref != "@foo")
 

@@ -87,7 +87,7 @@ async def test_it_follows_at_its_end(printing: Printing) -> None:
         assert "output of python train.py · exit code 3" in screen_text(driver.app)
         await driver.until(lambda: "waiting" not in screen_text(driver.app))
         await driver.press("1")
-        await driver.until(lambda: "There is no log in" in screen_text(driver.app))
+        await driver.until(lambda: "No log in" in screen_text(driver.app))
         await driver.press("O")
         await driver.shown("@output")
         assert cursor(driver) == 301

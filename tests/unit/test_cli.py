@@ -146,7 +146,7 @@ def test_ls_json(path: Path, tltui: Command) -> None:
             assert process["damaged"] == 0
             for compile_ in process["compiles"]:
                 conforms(compile_, COMPILE)
-                assert compile_["status"] in ("ok", "break", "empty", "error", "eager", "missing", None)
+                assert compile_["status"] in ("ok", "break", "empty", "error", "eager", "unfinished", None)
                 assert compile_["tlparse_status"] in ("ok", "break", "empty", "error", "missing", None)
                 refs.append(compile_["ref"])
                 if compile_["frame"]:

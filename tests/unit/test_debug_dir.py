@@ -317,7 +317,7 @@ def test_edited_code_is_joined_by_order() -> None:
 @pytest.mark.parametrize("name", ["errors", "cache_hit"])
 def test_a_process_without_a_unit_says_why(name: str) -> None:
     run = fresh(INPUTS / name / "torch_compile_debug")
-    assert "Nothing was compiled here (cache hits)" in text(page(run, ""))
+    assert "No compiles. On a cache hit" in text(page(run, ""))
     assert "TORCHINDUCTOR_FORCE_DISABLE_CACHES=1" in text(page(run, "@summary"))
     assert "debug_log" in text(page(run, "none"))
 
@@ -325,7 +325,7 @@ def test_a_process_without_a_unit_says_why(name: str) -> None:
 def test_a_process_that_left_nothing_at_all(tmp_path: Path) -> None:
     (tmp_path / MLP.name / "torchdynamo").mkdir(parents=True)
     (tmp_path / MLP.name / "torchdynamo" / "debug.log").touch()
-    assert "Nothing was compiled here (cache hits)" in text(page(fresh(tmp_path), ""))
+    assert "No compiles. On a cache hit" in text(page(fresh(tmp_path), ""))
 
 
 @pytest.mark.parametrize("view", [view.name for view in QUESTIONS])

@@ -122,11 +122,11 @@ def test_a_payload_that_does_not_match_waits_for_the_next_record(live: Live) -> 
 def test_an_unfinished_compile_runs_until_the_writer_has_ended(live: Live) -> None:
     live.write(part(1, ended=False))
     assert live.statuses() == {"0/0": "ok", "0/1": "running"}
-    assert (live.run.tally.running, live.run.tally.missing) == (1, 0)
+    assert (live.run.tally.running, live.run.tally.unfinished) == (1, 0)
     live.writers.over = True
     live.look()
-    assert live.statuses() == {"0/0": "ok", "0/1": "missing"}
-    assert (live.run.tally.running, live.run.tally.missing) == (0, 1)
+    assert live.statuses() == {"0/0": "ok", "0/1": "unfinished"}
+    assert (live.run.tally.running, live.run.tally.unfinished) == (0, 1)
     assert live.run.finished
 
 

@@ -115,7 +115,7 @@ def test_compiles_of_a_frame_that_matches_are_counted() -> None:
 def test_a_filter_by_status() -> None:
     run = demo()
     compiles = [c for c in run.compiles() if c.is_compile]
-    for status in ("error", "break", "ok", "empty", "missing"):
+    for status in ("error", "break", "ok", "empty", "unfinished"):
         wanted = {str(c.ref) for c in compiles if str(c.status) == status}
         refs, counts = shown(status)
         assert {ref for ref in refs if "/" in ref and not ref.endswith("/")} == wanted, status

@@ -137,7 +137,7 @@ def test_equal_compiles_of_other_ranks_are_named_once(tmp_path: Path) -> None:
         (tmp_path / f"dedicated_log_torch_trace_rank_{rank}_abcdefgh.log").write_text(source, encoding="utf-8")
     run = open_run(discover([str(tmp_path)]))
     document = page(run, "@shapes")
-    assert text(document).count("\n    fixed by Eq(s77, 5)") == 1
+    assert text(document).count("\n    specialized by Eq(s77, 5)") == 1
     assert "6 more compiles of the same code" in text(document)
     assert len(report(run).compiles) == 9
 

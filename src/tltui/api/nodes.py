@@ -324,7 +324,7 @@ class Compile(Node):
 
     @property
     def status(self) -> str | None:
-        """`ok`, `error`, `eager`, `break`, `empty`, `running`, `missing`, `seen` (docs/design.md).
+        """`ok`, `error`, `eager`, `break`, `empty`, `running`, `unfinished`, `seen` (docs/glossary.md).
 
         None for records without an id.
         """

@@ -264,7 +264,7 @@ def _print_refused(run: Run) -> None:
     requested = {file.export.name for file in run.profiles.files if file.export.is_named}
     for item in runtimes_of(run):
         if isinstance(item, Refused) and item.profile in requested:
-            print(printable(f"tltui: --profile {item.profile} was not joined: {item.why}"), file=sys.stderr)
+            print(printable(f"tltui: --profile {item.profile} does not match this trace: {item.why}"), file=sys.stderr)
 
 
 def no_terminal() -> str:
@@ -343,7 +343,7 @@ class _UnpackingProgress(ProgressLine):
         if name == STANDARD_INPUT:
             self.update(f"tltui: reading standard input to its end: {read >> 20:,} MiB")
         else:
-            part = f"{100 * read // size} %, " if size else ""
+            part = f"{100 * read // size}%, " if size else ""
             self.update(f"tltui: unpacking {sanitize(os.path.basename(name))}: {part}{written >> 20:,} MiB (ctrl+c stops)")
 
 

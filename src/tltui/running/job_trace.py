@@ -99,7 +99,7 @@ def _trace_directory(options: TraceOptions, environment: dict[str, str], started
     """Return the trace directory, whether it is new, and a message about it."""
     by = next((name for name in (DTRACE, TRACE) if environment.get(name)), "")  # torch too asks for TORCH_DTRACE first
     if not by:
-        directory, is_new = _named_directory(options.directory) if options.directory else (_new_directory(started), True)
+        directory, is_new = named_directory(options.directory) if options.directory else (new_directory(started), True)
         environment[TRACE] = directory
         return directory, is_new, f"the trace goes to {directory}"
     directory = os.path.abspath(environment[by])
@@ -108,8 +108,8 @@ def _trace_directory(options: TraceOptions, environment: dict[str, str], started
     return directory, False, f"{by} is set: the trace goes to {directory}"
 
 
-def _named_directory(name: str) -> tuple[str, bool]:
-    """Create the user's directory or check that it is empty: logs of two runs would be read as one run."""
+def named_directory(name: str) -> tuple[str, bool]:
+    """Create the user's directory or check that it is empty: logs of two runs would be read as one run. Raises `Refused`."""
     directory = os.path.abspath(name)
     try:
         os.makedirs(directory)
@@ -128,9 +128,9 @@ def _named_directory(name: str) -> tuple[str, bool]:
     return directory, True
 
 
-def _new_directory(started: time.struct_time) -> str:
-    """Create a new directory below the working directory; a second one within the same second gets a number."""
-    name = os.path.abspath(time.strftime("tltui-%Y%m%d-%H%M%S", started))
+def new_directory(started: time.struct_time, prefix: str = "tltui") -> str:
+    """Create a new directory below the working directory; a second one within the same second gets a number. Raises `Refused`."""
+    name = os.path.abspath(time.strftime(f"{prefix}-%Y%m%d-%H%M%S", started))
     directory, number = name, 1
     while True:
         try:
@@ -265,8 +265,13 @@ def _still_running(prepared: Prepared) -> list[tuple[int, str]]:
     """Return running processes of the job, identified by the new trace directory in their environment."""
     if not prepared.is_new:
         return []
-    variable = f"{TRACE}={prepared.directory}".encode("utf-8", "surrogateescape")
-    return [(pid, command_of(pid)) for pid in pids() if variable in _environment_of(pid)][:RUNNING_SHOWN]
+    return [(pid, command_of(pid)) for pid in tracing_pids(prepared.directory)][:RUNNING_SHOWN]
+
+
+def tracing_pids(directory: str) -> list[int]:
+    """Return the running processes whose environment has this trace directory."""
+    variable = f"{TRACE}={directory}".encode("utf-8", "surrogateescape")
+    return [pid for pid in pids() if variable in _environment_of(pid)]
 
 
 def _environment_of(pid: int) -> list[bytes]:
@@ -343,8 +348,7 @@ def parse_steps(text: str) -> Steps:
 def enable_recording(steps: Steps, environment: dict[str, str], directory: str) -> tuple[str, ...]:
     """Set up the recording of these steps in the job's processes; return messages to print before it starts."""
     environment[STEPS], environment[DIRECTORY] = str(steps), directory
-    before = environment.get(PATH)
-    environment[PATH] = HOOK + os.pathsep + before if before else HOOK
+    add_hook(environment)
     notes = [f"recording steps {steps.first} to {steps.last} into {directory}"]
     if not environment.get(KERNELS):
         environment[KERNELS] = "1"
@@ -357,8 +361,14 @@ def enable_recording(steps: Steps, environment: dict[str, str], directory: str) 
     return tuple(notes)
 
 
+def add_hook(environment: dict[str, str]) -> None:
+    """Make each Python of the job read our start-up hook first."""
+    before = environment.get(PATH)
+    environment[PATH] = HOOK + os.pathsep + before if before else HOOK
+
+
 def recording_obstacle(words: Sequence[str]) -> str:
-    """Return why the job's Python cannot record steps, '' if it can."""
+    """Return why the job's Python cannot read our start-up hook, '' if it can."""
     if os.pathsep in HOOK or not os.path.isfile(os.path.join(HOOK, "sitecustomize.py")):
         return f"{PATH} cannot contain the directory of tltui"
     names = [os.path.basename(word) for word in words]

@@ -32,6 +32,7 @@ from tltui.sources.discovery_results import FoundLog
 from tltui.text import tokens
 from tltui.text.document import Document, Options, Piece
 from tltui.text.safe_files import quoted
+from tltui.text.torch_names import is_graph_break_page
 from tltui.trace import scan_workers
 from tltui.tree.header import header, reading_document
 from tltui.widgets.bars import RunBar
@@ -378,6 +379,8 @@ class BrowserCommands(MainScreen):
         if target.startswith("file:"):
             # a line of somebody's source: all that was born of it
             self.go(str(Ref(view="source", artifact=target.removeprefix("file:"))))
+        elif is_graph_break_page(target):
+            self.show_message(target)  # never opened from here
         elif target.startswith("@diff:"):
             self.comparing.open(target)
         elif target.startswith(DOES):

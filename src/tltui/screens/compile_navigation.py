@@ -26,8 +26,8 @@ class CompileWalk:
         self._bench = bench
 
     def error(self, back: bool) -> None:
-        """Go to the next error, or function in eager mode."""
-        self._walk(has_error, back, "error or function in eager mode")
+        """Go to the next error, or function that fell back to eager mode."""
+        self._walk(has_error, back, "error or fallback to eager mode")
 
     def graph_break(self, back: bool) -> None:
         """Go to the next graph break."""

@@ -67,7 +67,7 @@ class Palette(Question):
         self._chosen(self._matches[place or 0])
 
 
-KEY_WIDTH, EXAMPLE_WIDTH, MARK_WIDTH = 20, 30, 14
+KEY_WIDTH, EXAMPLE_WIDTH, MARK_WIDTH = 20, 30, 16
 """Columns of what is explained, its indent included."""
 
 

@@ -33,8 +33,8 @@ class Span:
 class Link:
     """A link on some columns of a line.
 
-    `target` is an address (`0/1:inductor_output_code`), `line:N` of the same document (N from 1), or `file:PATH:LINE` of the user's
-    source.
+    `target` is an address (`0/1:inductor_output_code`), `line:N` of the same document (N from 1), `file:PATH:LINE` of the user's
+    source, or the web address of torch's page about a kind of graph break (`tltui.text.torch_names.graph_break_page`).
     """
 
     start: int

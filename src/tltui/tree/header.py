@@ -8,6 +8,7 @@ from dataclasses import replace
 from tltui.documents.format import clip, clip_middle, plural, seconds, size_of
 from tltui.documents.scope import rank_count
 from tltui.model.run import Run
+from tltui.questions.overview.graphs_made import ranks_without_graph
 from tltui.text import tokens
 from tltui.text.document import Builder, Piece, TextDocument, piece_text
 from tltui.text.formatting import cells as cell_len
@@ -146,6 +147,8 @@ def _left_pieces(run: Run, version: str, ascii_only: bool, words: bool = True) -
         pieces.append((50, f"  {plural(tally.compiles, 'compile')}"))
     for place, (count, mark, word, style) in enumerate(marks(tally, ascii_only)):
         pieces.append((30 - place, (f"  {mark} {count:,} {word}" if words else f" {mark}{count:,}", style)))
+    if ranks_without_graph(run):
+        pieces.append((10, ("  no graph", tokens.ERROR)))
     if run.damaged:
         pieces.append((9, (f"  {run.damaged} damaged", tokens.WARN)))
     if run.lost:

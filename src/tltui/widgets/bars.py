@@ -28,7 +28,7 @@ from tltui.widgets.row_painter import row_by_row
 from tltui.widgets.themes import Grounded, part_style
 
 LINE_STYLES = (
-    tokens.OK, tokens.BREAK, tokens.ERROR, tokens.EAGER, tokens.EMPTY, tokens.MISSING, tokens.RUNNING,
+    tokens.OK, tokens.BREAK, tokens.ERROR, tokens.EAGER, tokens.EMPTY, tokens.UNFINISHED, tokens.RUNNING,
     tokens.SEEN, tokens.WARN, tokens.RECOMPILE,
     tokens.TITLE, tokens.HEADING, tokens.LABEL, tokens.DIM, tokens.STRONG, tokens.DEFINITION,
 )  # fmt: skip

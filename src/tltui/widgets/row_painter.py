@@ -181,10 +181,7 @@ class Painter:
                 continue
             start = max(link.start - first, 0)
             end = max(min(link.end - first, columns), start)
-            inner = text[start:end]
-            names[start:end] = [""] * (end - start)  # what it is padded with is not underlined
-            start += len(inner) - len(inner.lstrip())
-            names[start : start + len(inner.strip())] = ["tok-link"] * len(inner.strip())
+            names[start:end] = ["tok-link"] * (end - start)
         if rest > 0:
             mark = f"{self._mark} +{rest // 1000} KB" if rest > WHOLE else self._mark
             columns = self.script.fitting(text, max(width - len(mark), 0))

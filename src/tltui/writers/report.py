@@ -88,7 +88,7 @@ def _distinct_compiles(process: Process, representatives: dict[str, str]) -> lis
 
 
 BY_STATUS = {
-    Status.ERROR: 1.0, Status.EAGER: 0.9, Status.BREAK: 0.75, Status.MISSING: 0.6, Status.RUNNING: 0.6, Status.EMPTY: 0.3,
+    Status.ERROR: 1.0, Status.EAGER: 0.9, Status.BREAK: 0.75, Status.UNFINISHED: 0.6, Status.RUNNING: 0.6, Status.EMPTY: 0.3,
 }  # fmt: skip
 RECOMPILE, RECOMPILED, SLOWEST, LEAST = 0.6, 0.55, 0.7, 0.1
 """Of a recompile; of the compile whose guards failed; of the slowest compile, others in proportion; of any compile."""

@@ -646,7 +646,7 @@ def _off(
         if by:
             settings.append(f"{FX}: fx_graph_cache is False in inductor_config")
         elif any(DISABLED.encode() in reader.payload(n, EVENT_LIMIT) for n, _ in records_of(node, ("chromium_event",))):
-            settings.append(f"{FX}: torch noted {DISABLED}; the configuration in the metrics does not say by what")
+            settings.append(f"{FX}: torch logged {DISABLED}; the setting is unknown (not in the metrics)")
     if AOT not in asked and any(json_in(f, "functorch_config").get("enable_autograd_cache") is False for f in metrics):
         settings.append(f"{AOT}: enable_autograd_cache is False in functorch_config")
     return tuple(settings)

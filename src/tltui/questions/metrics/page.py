@@ -8,7 +8,7 @@ from typing import Any
 
 from tltui.documents import format as fmt
 from tltui.documents.columns import Column, Table
-from tltui.documents.page import Page
+from tltui.documents.page import Page, to_page
 from tltui.documents.rank_groups import alike_on_ranks
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs
@@ -79,7 +79,7 @@ def add_record(page: Page, compile_metrics: CompileMetrics, record: MetricsRecor
             page.close()
     copies = [field for field in fields if field.name in COPIES]
     if copies:
-        title = f"{fmt.plural(len(copies), 'field')} that repeat{'s' if len(copies) == 1 else ''} one of these in another unit"
+        title = f"{fmt.plural(len(copies), 'copy', 'copies')} of these fields in other units"
         with page.fold(title):
             for field in copies:
                 _field(page, field, record.ref, width, compile_metrics)
@@ -200,7 +200,7 @@ def _container(page: Page, head: list[Piece], field: Field, ref: str, room: int,
     if field.name in compile_metrics.same_configs:
         text += f", the same as in [{compile_metrics.first}]"
     elif field.group == CONFIG and compile_metrics.first and isinstance(value, dict):
-        text += f", not the same as in [{compile_metrics.first}]: see the metrics of the run"
+        text += f", different from [{compile_metrics.first}]: see the metrics of the run"
     page.open(field.name, folded=len(entries) > ITEMS_SHOWN or isinstance(value, dict))
     page.add(*head, (fmt.clip(text, room), tokens.STRING, ref))
     add_entries(page, entries, "      ")
@@ -273,7 +273,7 @@ def add_list(page: Page, measured: Sequence[Compile]) -> None:
     left = sum(map(len, groups[COMPILES_SHOWN:]))
     more = f"{fmt.count(left)} more compiles"
     if len(groups) > len(rows):
-        more += f", {fmt.count(sum(map(len, groups[COMPILES_SHOWN : len(rows)])))} of them here"
+        more += f", {fmt.count(sum(map(len, groups[COMPILES_SHOWN : len(rows)])))} of them listed"
     page.grid(rows, right=(3,), shown=COMPILES_SHOWN if len(groups) > COMPILES_SHOWN + 2 else -1, more=more)
 
 
@@ -292,9 +292,9 @@ def add_differences(page: Page, metrics: RunMetrics) -> None:
     elif metrics.configs:
         page.say(f"The {fmt.plural(len(metrics.configs), 'configuration')} and the versions are the same in all records.", "  ")
     else:
-        page.say("The metrics of this torch hold no configurations.", "  ")
+        page.say("The metrics of this torch have no configurations.", "  ")
     if metrics.configs:
-        page.say("Which of them the job changed can't be told: the log does not hold torch's defaults.", "  ", tokens.DIM)
+        page.say("Settings that the job changed are unknown (the log does not have torch's defaults).", "  ", tokens.DIM)
 
 
 def _setting(page: Page, setting: Setting) -> None:
@@ -358,7 +358,7 @@ def add_totals(page: Page, metrics: RunMetrics) -> None:
     if not shown:
         return
     page.heading("Numbers")
-    page.say("Times hold each other (duration > dynamo > aot_autograd > inductor > code_gen > triton) and can't be added.", "  ",
+    page.say("Times are nested (duration > dynamo > aot_autograd > inductor > code_gen > triton): do not add them up.", "  ",
              tokens.DIM)  # fmt: skip
     for group in GROUPS:
         members = [total for total in shown if total.group == group and total.name not in COPIES and (total.most or total.least)]
@@ -370,7 +370,7 @@ def add_totals(page: Page, metrics: RunMetrics) -> None:
         page.table(TOTALS, members)
         page.close()
     zero = [total.name for total in shown if not total.most and not total.least]
-    add_names(page, zero, "with nothing but 0")
+    add_names(page, zero, "with the value 0 only")
 
 
 def _amount(total: Total, amount: float | None) -> Piece:
@@ -394,7 +394,7 @@ def add_configs(page: Page, metrics: RunMetrics) -> None:
     for config in metrics.configs:
         entries = list(config.values.items()) if isinstance(config.values, dict) else [("", config.values)]
         text = f"{config.name}: {fmt.plural(len(entries), 'entry', 'entries')}"
-        text += "" if config.variants == 1 else f", {config.variants} variants, this one"
+        text += "" if config.variants == 1 else f", {config.variants} variants, the one"
         page.open(text, folded=True)
         page.add("  ", (text, tokens.STRONG), " of ", (f"[{config.ref}]", tokens.LINK, _metrics(config.ref)))
         add_entries(page, [(str(key), value) for key, value in entries], "    ")
@@ -444,12 +444,12 @@ def _compile(page: Page, run: Run, compile_: Compile) -> CompileMetrics:
 
 def _no_metrics(compile_: Compile, goes_on: str) -> str:
     if not compile_.is_compile:
-        return "Records without the id of a frame have no metrics: torch writes them when the compile of a frame ends."
+        return "Records without a frame id have no metrics. Torch writes metrics when the compile of a frame ends."
     if goes_on:
-        return f"There are none yet: torch writes the metrics when a compile ends, and {goes_on}."
+        return f"No metrics yet: torch writes them when a compile ends, and {goes_on}."
     return (
-        "torch writes the metrics when a compile ends, as the last record. This one has none: it is still running, it was "
-        "killed, or the log was cut off."
+        "No metrics. Torch writes them as the last record of a compile. This compile is still running, was killed, or the log "
+        "was cut off."
     )
 
 
@@ -462,7 +462,7 @@ def _symbols(page: Page, compile_metrics: CompileMetrics) -> None:
         text = f"{item.symbol} = {item.value}"
         page.row([
             (text, tokens.WARN, item.record), "  ", (", ".join(item.sources), tokens.NAME),
-            (f"  fixed: {item.reason}" if item.reason else "  fixed", tokens.DIM),
+            (f"  specialized: {item.reason}" if item.reason else "  specialized", tokens.DIM),
         ])  # fmt: skip
     for guard in compile_metrics.guards_added[:SYMBOLS_SHOWN]:
         page.row([(guard.expression, tokens.NAME, guard.record), ("  guard added", tokens.DIM)])
@@ -470,7 +470,7 @@ def _symbols(page: Page, compile_metrics: CompileMetrics) -> None:
     if left:
         page.add("  ", (f"and {fmt.count(left)} more", tokens.DIM))
     if "shapes" in BY_NAME:
-        page.add("  more about them: ", ("shapes", tokens.LINK, f"@shapes:{compile_metrics.ref}"))
+        page.add("  details: ", to_page("shapes", f"@shapes:{compile_metrics.ref}"))
 
 
 def _fill(page: Page, scope: Scope) -> Generator[None, None, RunMetrics]:
@@ -484,9 +484,8 @@ def _fill(page: Page, scope: Scope) -> Generator[None, None, RunMetrics]:
     page.more("everything below is preliminary")
     if not measured:
         page.blank()
-        page.say("torch writes the metrics when the compile of a frame ends. " + page.so_far(
-                 "No compile here has ended, or the log is of a run that compiles no frames, such as torch.export or "
-                 "AOTInductor."))  # fmt: skip
+        page.say("Torch writes metrics when the compile of a frame ends. " + page.so_far(
+                 "No compile has ended, or the run compiles no frames, like torch.export and AOTInductor."))  # fmt: skip
     else:
         add_list(page, measured)
     yield
@@ -543,15 +542,15 @@ def metric_rows(data: RunMetrics | CompileMetrics) -> Iterator[MetricRow]:
 
 QUESTION = Question(
     name="metrics",
-    help="all fields of the metrics; settings that differ between compiles and ranks",
+    help="every field of the compilation metrics; settings that differ between compiles or ranks",
     group="look at a run",
     order=690,
-    needs=Needs("does not have what torch measures of a compile"),
+    needs=Needs("does not have compilation metrics"),
     document=document,
     answer=RunMetrics | CompileMetrics,
     rows=MetricRow,
     records=metric_rows,
     doc="""
-    All fields of the metrics. Of one compile a row a field; of several a row for each number, with its sum, least and most.
+    All fields of the metrics. For one compile a row per field; for several a row per number, with sum, least and most.
     """,
 )

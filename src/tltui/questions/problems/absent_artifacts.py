@@ -352,7 +352,7 @@ def _rows(outcome: Outcome, counts: dict[str, int], void: frozenset[str]) -> tup
         if records and void.issuperset(records) and outcome.waiting:
             rows.append(Expected(name, title, PENDING, count, NOT_YET, found=records[0]))
         elif records and void.issuperset(records):
-            rows.append(Expected(name, title, EMPTY, count, "the record is there, and nothing is in it", found=records[0]))
+            rows.append(Expected(name, title, EMPTY, count, "the record is empty", found=records[0]))
         else:
             rows.append(Expected(name, title, PRESENT, max(count, 1), found=records[0] if records else None))
     for row in absent(outcome):
@@ -463,12 +463,12 @@ def why_none(compile_: Compile) -> str:
     if compile_.id == NO_ID:
         return "these records belong to no compile"
     if not compile_.is_compile:
-        return "a backward was captured here, and its graph is compiled under another id"
+        return "compiled autograd captured a backward; its graph has a different compile id"
     facts, status = compile_.facts, compile_.status
     if facts.recompile_limit:
-        return "the recompile limit was reached, and nothing was compiled"
+        return "the recompile limit was reached, so nothing was compiled"
     if status is Status.EAGER:
-        return "torch gave the function up, and it runs in eager mode"
+        return "the function fell back to eager mode"
     if facts.interrupted:
         return "it was interrupted"
     if status is Status.RUNNING:

@@ -341,7 +341,7 @@ def _without_graph(compile_: Compile, only: str | None) -> str:
         Status.BREAK: "Dynamo hit a graph break before it captured an operation",
         Status.EMPTY: "Dynamo captured no operations",
         Status.EAGER: "the function was not compiled and runs in eager mode",
-        Status.MISSING: "the log ends before one",
+        Status.UNFINISHED: "the log ends before one",
         Status.RUNNING: "torch has not written one yet",
     }
     return f"{ref} has no graph: {words.get(compile_.status, 'the log does not contain it')}."

@@ -275,7 +275,7 @@ def test_a_python_that_reads_no_hook(tmp_path: Path) -> None:
     done = tltui(tmp_path, "--record-steps", "2:3", "--", program[0], "-I", *program[1:])
     assert done.stdout == b"False\n"
     name = os.path.basename(sys.executable)
-    assert said(done)[1].startswith(f"tltui: no steps are recorded: {name} -I disables start-up hooks. What to put into the program")
+    assert said(done)[1].startswith(f"tltui: no steps are recorded: {name} -I disables start-up hooks. ")
     assert "  torch._inductor.config.cpp.enable_kernel_profile = True" in said(done)
 
 

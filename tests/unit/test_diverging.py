@@ -76,7 +76,7 @@ def test_ranks_that_diverge() -> None:
 def test_two_ranks_have_no_majority() -> None:
     found = diverging(opened(TORCH + "ddp"))
     assert told(found) == [
-        ("inner", 0, "count", ["0: 1 compile", AGAIN.format(1, 8).replace("'x'", "'args[0]'")]),
+        ("DistributedDataParallel.__call__", 0, "count", ["0: 1 compile", AGAIN.format(1, 8).replace("'x'", "'args[0]'")]),
         ("only", 0, "missing", ["0: not compiled", "1: compiled"]),
     ]
     assert found is not None and not any(d.majority for d in found.divergences)

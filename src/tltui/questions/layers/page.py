@@ -438,7 +438,7 @@ def _compile(
     for unit in layers.units:
         unit_provenance = provenance.unit(unit.unit)
         measured = _measured(costs, layers.ref, unit.unit)
-        page.heading(unit.unit)
+        page.heading(fmt.graph_title(unit.unit))
         if not unit.layers:
             page.say(page.so_far(f"No layer is known: {unit.why or NOTHING}."), "  ", tokens.DIM)
         if name is None:
@@ -541,7 +541,7 @@ class LayerRow:
     lines: str
     """The lines of source, `FILE:LINE`."""
     loads: int | None
-    """Loads in the code of its kernels, as far as it tells."""
+    """Known loads in the code of its kernels."""
     stores: int | None
     """Stores."""
     reductions: int | None

@@ -49,7 +49,7 @@ from tltui.questions.question import question_of
 from tltui.questions.runtime.cost_sections import compile_sentence
 from tltui.questions.runtime.costs import costs_of
 from tltui.questions.shapes.shape_env import inputs_of
-from tltui.questions.stacks.tracebacks import StackFrame
+from tltui.questions.stacks.tracebacks import StackFrame, display_name
 from tltui.text import tokens
 from tltui.text.document import Options, Piece, TextDocument
 from tltui.text.sanitize import sanitize
@@ -85,9 +85,9 @@ def unit_document(run: Run, node: Compile, n: int, options: Options) -> TextDocu
         names = ", ".join(f"{u.number + 1} {u.name}" for u in units) or "none"
         raise BadAddress(f"{node.ref} has no unit {n}. Units: {names}")
     parts = [part for part in parts_of(node) if part.unit == unit.name]
-    page = Page(f"@unit:{node.ref}#{n}", f"{called(node)} {unit.name}", options)
+    page = Page(f"@unit:{node.ref}#{n}", f"{called(node)} {fmt.graph_title(unit.name)}", options)
     owner = (f"[{node.ref}]", tokens.LINK, str(node.ref))
-    page.add((unit.name, tokens.TITLE), f", unit {n} of {len(units)} of ", owner)
+    page.row([(fmt.graph_title(unit.name), tokens.TITLE), f", {n} of {len(units)} graphs of ", owner], "")
     page.say("A unit is one graph that Inductor lowered to code.", "", tokens.DIM)
     _parts(page, parts, phases=True)
     return page.document()
@@ -120,7 +120,7 @@ def attempt_document(run: Run, node: Compile, attempt: int, options: Options) ->
     if attempt not in node.attempts and not (attempt == 0 and not node.attempts):
         numbers = ", ".join(map(str, sorted(node.attempts))) or "none"
         raise BadAddress(f"{node.ref} has no attempt {attempt}. Attempts: {numbers}")
-    name = node.frame.code[0] or ""
+    name = display_name(node.frame) or ""
     ref = str(node.ref) + (f"_{attempt}" if attempt else "")
     page = Page(f"@attempt:{ref}", f"{called(node)} attempt {attempt} {name}".strip(), options)
     last = max(node.attempts, default=0)
@@ -239,7 +239,7 @@ def _epochs(page: Page, node: Compile) -> None:
         epoch = f"epoch {node.id.epoch} of {process.epochs}"
         page.say(f"{epoch}: compile ids restart after torch._dynamo.reset(). Other compiles with this id:", "  ", tokens.DIM)
         for compile_ in other_epochs[-8:]:
-            name = compile_.frame.code[0]
+            name = display_name(compile_.frame)
             shown = f"  {fmt.clip_middle(sanitize(name), 32)}" if name else ""
             page.row([(compile_.label, tokens.LINK, str(compile_.ref)), shown], "    ")
     if node.doubtful:

@@ -16,7 +16,7 @@ from tltui.questions.problems.compile_problems import GraphBreak, cached_breaks,
 from tltui.questions.ranks.differences import Differing
 from tltui.questions.ranks.pace import Offset
 from tltui.questions.recompiles.recompile_reasons import cached_recompile, parse_reason
-from tltui.questions.stacks.tracebacks import qualified_name
+from tltui.questions.stacks.tracebacks import display_name, qualified_name
 from tltui.questions.timing.timing_events import Open, events_of, timing_so_far
 from tltui.text.frozen import frozen
 
@@ -334,7 +334,7 @@ def _errors(compiles: list[Compile], rank: Ranks, status: Status) -> tuple[Error
     results = []
     for number, members in enumerate(groups.values()):
         first = members[0]
-        facts, name = first.facts, first.frame.code[0]
+        facts, name = first.facts, display_name(first.frame)
         ranks = len({rank[id(c.process)] for c in members})
         failure = None
         if number < ERRORS_READ:

@@ -69,7 +69,7 @@ from tltui.questions.ranks.differences import Differing, read_differences
 from tltui.questions.ranks.page import add_divergence, leading_sentence
 from tltui.questions.runtime.cost_sections import add_ran, break_costs, break_sentence, fallbacks_sentence
 from tltui.questions.runtime.profile_results import compile_at
-from tltui.questions.stacks.tracebacks import USER, StackFrame, TracebackPart, user_frames
+from tltui.questions.stacks.tracebacks import USER, StackFrame, TracebackPart, display_name, user_frames
 from tltui.questions.timing.timing_events import Open
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
@@ -333,7 +333,7 @@ def add_unlogged_limits(page: Page, frames: Sequence[Frame]) -> None:
     )  # fmt: skip
     pieces: list[Piece] = []
     for frame in frames[:SHOWN]:
-        pieces += [(sanitize(frame.code[0] or str(frame.ref)), tokens.LINK, str(frame.ref)), "  "]
+        pieces += [(sanitize(display_name(frame) or str(frame.ref)), tokens.LINK, str(frame.ref)), "  "]
     page.row([*pieces, f"and {len(frames) - SHOWN} more" if len(frames) > SHOWN else ""])
 
 
@@ -596,13 +596,13 @@ def problem_rows(data: Problems) -> Iterator[ProblemRow]:
         for group in failed:
             error = group.failure
             hints = group.explained.hints if group.explained is not None else ()
-            yield _problem_row(kind, error.type, error.reason, group.code.name, error.file, error.line, group.occurrences, hints)
+            yield _problem_row(kind, error.type, error.reason, group.code.shown, error.file, error.line, group.occurrences, hints)
     for eager in data.eager:
         reason = eager.failure.reason if eager.failure is not None else ""
-        yield _problem_row("eager", eager.headline, reason, eager.code.name, eager.file, eager.line, eager.occurrences)
+        yield _problem_row("eager", eager.headline, reason, eager.code.shown, eager.file, eager.line, eager.occurrences)
     for limit in data.limits:
         title = "recompile limit" if limit.limit is None else f"recompile limit of {limit.limit}"
-        yield _problem_row("limit", title, limit.last_reason, limit.code.name, limit.code.file, limit.code.line, limit.occurrences)
+        yield _problem_row("limit", title, limit.last_reason, limit.code.shown, limit.code.file, limit.code.line, limit.occurrences)
     for broken in data.breaks:
         graph_break = broken.found
         place = (broken.user_file or graph_break.file, broken.user_line or graph_break.line)
@@ -617,7 +617,7 @@ def problem_rows(data: Problems) -> Iterator[ProblemRow]:
             yield _problem_row(kind, f"{kind} compiles", "", None, None, None, group_of)
     for skipped in data.skipped:
         code = skipped.code
-        yield _problem_row("empty", "no operation was captured", "", code.name, code.file, code.line, skipped.occurrences)
+        yield _problem_row("empty", "no operation was captured", "", code.shown, code.file, code.line, skipped.occurrences)
     for graphs in data.cudagraphs:
         yield _problem_row("cudagraph", "no CUDA graph", graphs.reason, None, None, None, graphs.occurrences)
 

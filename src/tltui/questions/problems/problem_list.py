@@ -20,6 +20,7 @@ from tltui.questions.overview.run_summary import Code, code_of
 from tltui.questions.problems.compile_problems import NAME as BREAK
 from tltui.questions.problems.compile_problems import Failure, GraphBreak, cached_breaks, cached_failures, from_restart, headline_of
 from tltui.questions.recompiles.recompile_reasons import cached_recompile
+from tltui.questions.stacks.tracebacks import display_name
 from tltui.text.frozen import frozen
 from tltui.trace.grammar import parse_json
 
@@ -280,7 +281,7 @@ def run_steps(steps: Generator[None, None, R]) -> R:
 
 
 def _occurrence(compile_: Compile, attempt: int = 0, record: str | None = None) -> Occurrence:
-    return Occurrence(str(compile_.ref), compile_.frame.code[0], compile_.process.rank, attempt, record)
+    return Occurrence(str(compile_.ref), display_name(compile_.frame), compile_.process.rank, attempt, record)
 
 
 def failed_groups(
@@ -422,7 +423,7 @@ def _break(members: list[tuple[Compile, GraphBreak]]) -> BreakGroup:
     for _, graph_break in members:
         wordings.setdefault((graph_break.headline, graph_break.explanation, graph_break.hints, graph_break.context), graph_break)
     file, line = _user_place(first)
-    names = dict.fromkeys(name for compile_, _ in members if (name := compile_.frame.code[0]))
+    names = dict.fromkeys(name for compile_, _ in members if (name := display_name(compile_.frame)))
     return BreakGroup(
         first, file, line, tuple(names), registered(first.gb), tuple(wordings.values())[1 : VARIANTS + 1],
         tuple(_occurrence(c, graph_break.attempt, graph_break.ref or _restarted(c)) for c, graph_break in members),

@@ -18,6 +18,7 @@ from tltui.questions.compare.artifacts_page import diff_ref
 from tltui.questions.coverage.input_sections import add_not_read
 from tltui.questions.coverage.job_inputs import not_read
 from tltui.questions.question import Keyword, Question
+from tltui.questions.ranks.function_names import named_columns
 from tltui.questions.ranks.lanes import read_lanes
 from tltui.questions.ranks.matching import COUNT, WORDS
 from tltui.questions.ranks.matrix import (
@@ -223,7 +224,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 
     def fill(page: Page) -> Generator[None, None, Matrix]:
         lanes = yield from read_lanes(run)
-        matrix = matrix_of(lanes)
+        matrix = named_columns(run, matrix_of(lanes))
         yield
         _head(page, matrix, lanes, aspect, options)
         add_not_read(page, not_read(run))

@@ -29,6 +29,7 @@ from tltui.questions.ranks.differences import (
     read_between,
     read_expected,
 )
+from tltui.questions.ranks.function_names import named_pace
 from tltui.questions.ranks.lanes import read_lanes, with_hosts
 from tltui.questions.ranks.matching import BREAKS, CACHE, EXECUTED, WIDE, WORDS
 from tltui.questions.ranks.pace import Clock, Offset
@@ -365,7 +366,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
             page.say(page.so_far(why_not(run)))
             _incomplete(page, missing, unread)
             return RanksReport("", None, missing=missing, not_read=unread)
-        pace = yield from read_pace(with_hosts(run, lanes), PhasesOf(run))
+        pace = named_pace(run, (yield from read_pace(with_hosts(run, lanes), PhasesOf(run))))
         sentence = answer(differing)
         page.say(sentence, "", tokens.STRONG)
         _incomplete(page, missing, unread)
@@ -448,13 +449,13 @@ class DifferenceRow:
     number: int
     """Which compile of the function, from 1."""
     facets: str
-    """In what they differ."""
+    """The facets in which they differ."""
     ranks: str
     """The ranks on this side, as ranges."""
     count: int
     """How many they are."""
     said: str
-    """What is so on them."""
+    """The state of these ranks."""
     ref: str
     """The address on the first of them."""
 

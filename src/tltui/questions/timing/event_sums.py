@@ -13,6 +13,7 @@ from tltui.model.node_answers import part, part_of, reader_of
 from tltui.model.nodes import Compile, Process
 from tltui.model.record_reader import Reader, addresses, metrics_fields, number_in, records_of, text_in, whole_in
 from tltui.model.ref import NO_ID
+from tltui.questions.stacks.tracebacks import display_code
 from tltui.questions.timing.timing_events import (
     DYNAMO,
     KERNELS,
@@ -564,7 +565,7 @@ def time_of(compile_: Compile, row: array[float] | None = None) -> CompileTime |
         seconds, source = row[0] / 1e6, "events"
     if not seconds and not compile_.is_compile:
         return None
-    name, file, line = compile_.frame.code
+    name, file, line = display_code(compile_.frame)
     status = compile_.status
     start = row[1] if row is not None and events else compile_.start_us
     phases = tuple(Phase(name, row[n]) for n, name in enumerate(ORDER, 2) if row[n] > 0) if row is not None else ()

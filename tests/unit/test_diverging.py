@@ -339,8 +339,8 @@ def test_json(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     assert cli.main(["summary", TORCH + "diverge", "--json"]) == 0
     found = json.loads(capfd.readouterr()[0])["result"]["diverging"]
     assert set(found) == {
-        "ranks", "classes", "agree", "agreeing", "unlike", "compiles", "functions", "alike", "count", "divergences", "behind",
-        "restarted", "parity", "cut", "stages", "received",
+        "ranks", "classes", "agree", "agreeing", "unlike", "compiles_per_rank", "functions", "alike", "count", "divergences",
+        "behind", "restarted", "parity", "cut", "stages", "received",
     }  # fmt: skip
     first = found["divergences"][1]
     assert set(first) == {"id", "function", "others", "number", "facets", "sides", "majority", "more", "whole", "at"}

@@ -34,7 +34,7 @@ from tltui.questions.compare.comparable_lines import Difference, rules_for
 from tltui.questions.compare.pairing import Pair, artifact_difference, artifact_pairs, compile_pairs, digest_of, owns_of, rest_pairs
 from tltui.questions.shapes.shape_env import Inputs, inputs_of
 from tltui.questions.stacks.tracebacks import display_code, display_name
-from tltui.questions.timing.timing_events import ORDER, events_of, timing_of
+from tltui.questions.timing.timing_events import ORDER, events_of, timing_of, within_metrics
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece
@@ -79,7 +79,7 @@ _ALWAYS: tuple[tuple[str, Callable[[Compile], str | None]], ...] = (
     ("status", lambda c: str(c.status) if c.status else None),
     ("time", _took),
     ("operations", lambda c: _shown(c.facts.graph_op_count)),
-    ("guards", lambda c: _shown(c.facts.guard_count)),
+    ("guard_count", lambda c: _shown(c.facts.guard_count)),
     ("graph breaks", lambda c: _shown(c.facts.breaks)),
 )
 
@@ -98,7 +98,7 @@ def timing_between(left: Compile, right: Compile) -> list[Fact]:
     tables = []
     for compile_ in (left, right):
         reader = Reader(compile_.process.log)
-        timing = timing_of(events_of(compile_, reader), metrics_fields(compile_, reader))
+        timing = within_metrics(timing_of(events_of(compile_, reader), metrics_fields(compile_, reader)), compile_.tally.seconds)
         table = {phase.name: phase.seconds for phase in timing.phases}
         table |= {f"{phase.name}, later": phase.seconds for phase in timing.backward}
         tables.append(table)

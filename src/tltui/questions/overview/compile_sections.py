@@ -24,7 +24,7 @@ from tltui.questions.recompiles.guard_grammar import strip_modules
 from tltui.questions.recompiles.recompile_reasons import Recompile, recompile_of
 from tltui.questions.shapes.shape_env import Inputs, Symbol, TensorInput, inputs_of
 from tltui.questions.stacks.tracebacks import StackFrame, callers_of, display_code, qualified_name
-from tltui.questions.timing.timing_events import Timing, events_of, timing_so_far
+from tltui.questions.timing.timing_events import Timing, events_of, timing_so_far, within_metrics
 from tltui.text import tokens
 from tltui.text.document import Piece
 from tltui.text.frozen import frozen
@@ -111,7 +111,7 @@ def study(compile_: Compile) -> Study:
     stated = text_in(forward, "pytorch_version")
     version = stated_version(stated) if stated else version_of(process)
     parts = _parts(compile_, artifacts, units)
-    timing = timing_so_far(compile_, events, metrics, reader)
+    timing = within_metrics(timing_so_far(compile_, events, metrics, reader), compile_.tally.seconds)
     status = compile_.status
     dynamo = json_in(forward, "dynamo_config")
     limit = whole_in(dynamo, "recompile_limit")

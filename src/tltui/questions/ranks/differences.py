@@ -150,8 +150,8 @@ class Differing:
     """How many these are."""
     unlike: str
     """The others, as ranges: '' where there are none, or a difference has no majority."""
-    compiles: int
-    """Compiles of most ranks."""
+    compiles_per_rank: int
+    """Compiles of the rank that most ranks equal."""
     functions: int
     alike: int
     """Functions that do not differ."""
@@ -202,7 +202,7 @@ def _within(lanes: Sequence[Lane], stages: tuple[Stage, ...]) -> Differing:
     return Differing(
         len(lanes), sum(result.classes for result in results), "" if is_parted else ", ".join(agree),
         0 if is_parted else sum(result.agreeing for result in results), "" if is_parted else ", ".join(unlike),
-        max(result.compiles for result in results), sum(result.functions for result in results),
+        max(result.compiles_per_rank for result in results), sum(result.functions for result in results),
         sum(result.alike for result in results), sum(result.count for result in results), tuple(divergences[:KEPT]),
         ", ".join(result.behind for result in results if result.behind),
         _restarted(lanes),
@@ -430,8 +430,8 @@ def read_expected(run: Run, lanes: Sequence[Lane]) -> Generator[None, None, tupl
         if number % PIECE == 0:
             yield
     expected = [one for (code, occurrence), estimates in totals.items() if (one := _apart(code, occurrence, estimates)) is not None]
-    named = (replace(one, function=function_name(run, one.function, one.slowest_ref)) for one in expected)
-    return tuple(sorted(named, key=lambda one: round(one.fastest_ns - one.slowest_ns)))
+    shown = (replace(one, function=function_name(run, one.function, one.slowest_ref)) for one in expected)
+    return tuple(sorted(shown, key=lambda one: round(one.fastest_ns - one.slowest_ns)))
 
 
 def _total(compile_: Compile) -> float:

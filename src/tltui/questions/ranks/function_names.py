@@ -49,15 +49,15 @@ def named_pace(run: Run, pace: Pace) -> Pace:
     if not codes:
         return pace
     return replace(
-        pace, late=_named(codes, pace.late), slow=_named(codes, pace.slow), waits=_named(codes, pace.waits),
-        spreads=_named(codes, pace.spreads),
-        extra=tuple(replace(extra, compiles=_named(codes, extra.compiles)) for extra in pace.extra),
+        pace, late=_renamed(codes, pace.late), slow=_renamed(codes, pace.slow), waits=_renamed(codes, pace.waits),
+        spreads=_renamed(codes, pace.spreads),
+        extra=tuple(replace(extra, compiles=_renamed(codes, extra.compiles)) for extra in pace.extra),
     )  # fmt: skip
 
 
 def named_spreads(run: Run, spreads: Sequence[Spread]) -> tuple[Spread, ...]:
     """Return spreads with the display names of functions."""
-    return _named(_codes(run, ((one.compile, one.slowest_ref) for one in spreads)), spreads)
+    return _renamed(_codes(run, ((one.compile, one.slowest_ref) for one in spreads)), spreads)
 
 
 def _codes(run: Run, compiles: Iterable[tuple[Key, str]]) -> dict[Code, Code]:
@@ -69,5 +69,5 @@ def _codes(run: Run, compiles: Iterable[tuple[Key, str]]) -> dict[Code, Code]:
     return codes
 
 
-def _named(codes: dict[Code, Code], items: Iterable[Timed]) -> tuple[Timed, ...]:
+def _renamed(codes: dict[Code, Code], items: Iterable[Timed]) -> tuple[Timed, ...]:
     return tuple(replace(one, compile=one.compile._replace(code=codes.get(one.compile.code, one.compile.code))) for one in items)

@@ -245,7 +245,8 @@ def _head(page: Page, matrix: Matrix, lanes: Sequence[Lane], aspect: Aspect, opt
     if len(lanes) < 2:
         page.say(page.so_far("No two ranks with compiles to compare."))
         return
-    page.row([(f"{fmt.count(matrix.ranks)} ranks × {fmt.plural(len(matrix.columns), 'compile')}", tokens.STRONG),
+    page.row([(f"{fmt.count(matrix.ranks)} ranks × {fmt.plural(len(matrix.columns), 'column')}", tokens.STRONG),
+              f", {fmt.plural(sum(column.ranks for column in matrix.columns), 'compile')}",
               (f"  {aspect.title}", tokens.DIM)], "")  # fmt: skip
     others = ", ".join(name for name in ASPECTS if name != aspect.name)
     hint = key_hint(options, "app.sort", "{}", instead="--show")

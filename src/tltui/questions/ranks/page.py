@@ -314,7 +314,7 @@ def answer(differing: Differing) -> str:
         within = f" within {'stages' if differing.stages[0].is_pipeline else 'groups'}"
         differ = f"{fmt.plural(differing.count, 'difference')}{within}" if differing.count else f"No difference{within}"
         return f"{words[:1].upper()}{words[1:]}. {differ}."
-    compiles = fmt.plural(differing.compiles, "compile")
+    compiles = fmt.plural(differing.compiles_per_rank, "compile")
     everybody = "both ranks" if differing.ranks == 2 else f"all {fmt.count(differing.ranks)} ranks"
     if not differing.count:
         if differing.behind:
@@ -323,10 +323,10 @@ def answer(differing: Differing) -> str:
             return f"No differences in functions compiled by {everybody}."
         if differing.received:
             return f"No differences in functions compiled by several of {fmt.count(differing.ranks)} ranks."
-        return f"{everybody[:1].upper()}{everybody[1:]} agree ({compiles})."
+        return f"{everybody[:1].upper()}{everybody[1:]} agree ({compiles} each)."
     differ = fmt.plural(differing.count, "difference")
     if differing.agreeing:
-        agree = f"{fmt.count(differing.agreeing)} of {fmt.count(differing.ranks)} ranks agree ({compiles})"
+        agree = f"{fmt.count(differing.agreeing)} of {fmt.count(differing.ranks)} ranks agree ({compiles} each)"
         return f"{differ}. {agree}, unlike {with_noun(differing.unlike)}."
     return f"{differ} between {fmt.count(differing.ranks)} ranks."
 

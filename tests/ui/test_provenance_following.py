@@ -109,7 +109,7 @@ async def test_enter_on_a_name_goes_to_its_definition_and_what_maps_to_nothing_p
         assert screen.pane == SOURCE, "a name where it is defined stands for its line"
         screen = await again(driver)
         await go(driver, screen, POST, "class GraphModule")
-        assert "this line maps to nothing" in screen_lines(driver.app)[-1]
+        assert "this line has no match" in screen_lines(driver.app)[-1]
         await driver.press("P")
         assert "there is nothing to pin" in screen_lines(driver.app)[-1]
         assert not any(screen.view(pane).has_pinned for pane in ALL)
@@ -253,7 +253,7 @@ async def test_the_line_above_says_as_many_counts_as_there_is_room_for() -> None
     async with opened(UNRECORDED, size=(120, 24)) as driver:
         await enter(driver)
         counts = "27/27 kernels with nodes (26 ≈) · 27/27 with lines (26 ≈)"
-        how = "INDUCTOR_PROVENANCE=1 does that (torch 2.9 and later)"
+        how = "set INDUCTOR_PROVENANCE=1 (torch 2.9 and later)"
         for width, ends in ((120, "nodes with kernels (131 ≈)"), (80, counts), (240, how)):
             await driver.pilot.resize_terminal(width, 24)
             await driver.until(lambda ends=ends: screen_lines(driver.app)[0].rstrip().endswith(ends))  # type: ignore[misc]

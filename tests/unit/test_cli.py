@@ -218,9 +218,9 @@ def test_show_unit(tltui: Command) -> None:
     assert forward.startswith("# AOT ID: ['0_forward']")
     assert backward.startswith("# AOT ID: ['0_backward']")
     tltui("show", TRAIN, "0/0:inductor_output_code", "--unit", "sideways", code=2)
-    assert tltui.err == "tltui: 0/0 has no unit 'sideways'. It has: forward, backward\n"
+    assert tltui.err == "tltui: 0/0 has no unit 'sideways'. Units: forward, backward\n"
     tltui("show", TRAIN, "0/0:nothing", "--unit", "forward", code=2)
-    assert "there is no nothing in forward of 0/0. It has: " in tltui.err
+    assert "no nothing in forward of 0/0. Artifacts: " in tltui.err
     tltui("show", TRAIN, "0/0", "--unit", "forward", code=2)
     assert "--unit needs the address of an artifact" in tltui.err
 
@@ -559,11 +559,11 @@ def test_the_pattern_of_grep_is_always_the_first(here: Path, tltui: Command) -> 
 
 def test_which_argument_is_the_line_of_source(here: Path, tltui: Command) -> None:
     told = tltui("source", "a.log", "f.py:2")
-    assert told.startswith("What became of f.py:2")
+    assert told.startswith("Source line f.py:2")
     (here / "f.py:2").mkdir()
-    assert tltui("source", "a.log", "f.py:2", "g.py:2").startswith("What became of g.py:2")
+    assert tltui("source", "a.log", "f.py:2", "g.py:2").startswith("Source line g.py:2")
     tltui("source", "a.log", "f.py", code=2)
-    assert "'f.py' names no line: FILE:LINE is meant" in tltui.err
+    assert "no line in 'f.py': use FILE:LINE" in tltui.err
     tltui("source", "a.log", "0/0", code=2)
     assert "missing FILE:LINE" in tltui.err
 
@@ -581,7 +581,7 @@ def test_demo_stands_in_place_of_path(here: Path, tltui: Command) -> None:
     for arguments in (["ls", "--demo", "a.log"], ["show", "a.log", "--demo", "0:0/0"], ["a.log", "--demo"]):
         tltui(*arguments, code=2)
         assert tltui.err == "tltui: --demo stands in place of PATH, and a.log is one\n"
-    assert tltui("source", "train.py:1", "--demo", "0:0/0").startswith("What became of train.py:1")
+    assert tltui("source", "train.py:1", "--demo", "0:0/0").startswith("Source line train.py:1")
 
 
 def test_a_command_wins_over_a_file_of_its_name(here: Path, tltui: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -600,7 +600,7 @@ def test_torch_trace_stands_for_path_beside_an_address(here: Path, tltui: Comman
     monkeypatch.setenv("TORCH_TRACE", str(here / "a.log"))
     assert tltui("show", "0/0:own") == "a\n"
     assert tltui("grep", "own") == tltui("grep", "own", "a.log")
-    assert tltui("source", "f.py:2").startswith("What became of f.py:2")
+    assert tltui("source", "f.py:2").startswith("Source line f.py:2")
     assert tltui("show", "b.log", "1/0:own") == "b\n", "PATH goes before it"
     assert "rank 1" in tltui("ls", "--demo")
     tltui("show", "0/x", code=2)

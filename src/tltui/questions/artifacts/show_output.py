@@ -47,12 +47,12 @@ def in_unit(run: Run, ref: Ref, unit: str) -> Ref:
     units = units_of(artifacts)
     wanted = next((unit_ for unit_ in units if unit_.name == unit or unit_.direction == unit), None)
     if wanted is None:
-        raise BadAddress(f"{node.ref} has no unit {unit!r}. It has: {', '.join(unit_.name for unit_ in units) or 'none'}")
+        raise BadAddress(f"{node.ref} has no unit {unit!r}. Units: {', '.join(unit_.name for unit_ in units) or 'none'}")
     for artifact in artifacts:
         if artifact.unit == wanted.number and artifact.name == ref.artifact:
             return artifact.ref
     names = sorted({a.name for a in artifacts if a.unit == wanted.number})
-    raise BadAddress(f"there is no {ref.artifact} in {wanted.name} of {node.ref}. It has: {', '.join(names)}")
+    raise BadAddress(f"no {ref.artifact} in {wanted.name} of {node.ref}. Artifacts: {', '.join(names)}")
 
 
 def shown_data(run: Run, ref: Ref, document: Document) -> Any:

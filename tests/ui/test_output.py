@@ -206,7 +206,7 @@ async def test_where_there_is_none(tmp_path: Path) -> None:
 
     async with opened(BREAKS) as driver:
         await driver.press("O")
-        assert "there is no output here" in driver.message
+        assert "no job output" in driver.message
         await driver.press("0")
         await driver.until(lambda: "tltui summary PATH" in screen_text(driver.app))
         assert "@output" not in screen_text(driver.app)

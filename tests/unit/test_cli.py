@@ -146,7 +146,7 @@ def test_ls_json(path: Path, tltui: Command) -> None:
             assert process["damaged"] == 0
             for compile_ in process["compiles"]:
                 conforms(compile_, COMPILE)
-                assert compile_["status"] in ("ok", "break", "empty", "error", "eager", "missing", None)
+                assert compile_["status"] in ("ok", "break", "empty", "error", "eager", "unfinished", None)
                 assert compile_["tlparse_status"] in ("ok", "break", "empty", "error", "missing", None)
                 refs.append(compile_["ref"])
                 if compile_["frame"]:
@@ -316,7 +316,7 @@ def test_damage(tmp_path: Path, tltui: Command) -> None:
     text = tltui("damage", str(path))
     assert "2 damaged records in 1 log" in text
     assert "its payload does not match its md5" in text
-    assert "a line that is no record" in text
+    assert "a line outside of any record" in text
     found = tltui.json("damage", str(path), "--json")
     assert [(item["record"], item["offset"]) for item in found["damaged"]] == [
         (10, len(mt.compiled())),
@@ -342,7 +342,7 @@ def test_extract_some(tmp_path: Path, tltui: Command) -> None:
     written = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     assert written == {"norank/0_0/aot_joint_graph.py", "norank/none/torch_version.json"}
     tltui("extract", TRAIN, "-o", str(tmp_path / "new"), "0/0:nothing", code=2)
-    assert "there is no 0/0:nothing" in tltui.err
+    assert "no artifact 0/0:nothing" in tltui.err
     assert not (tmp_path / "new").exists(), "nothing is made for an address that leads nowhere"
 
 
@@ -423,14 +423,14 @@ def test_a_full_disk_leaves_no_part_of_a_file(command: str, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["show", TRAIN, "0/7"], ["there is no 0/7", "Near it: 0/0"]),
-        (["show", TRAIN, "0/0:inductor_output_cod"], ["It has: inductor_output_code"]),
-        (["show", TRAIN, "0/0:inductor_output_code"], ["is not clear", "0/0:inductor_output_code#1"]),
-        (["show", DDP, "4/0"], ["is not clear", "0:4/0, 1:4/0"]),
+        (["show", TRAIN, "0/7"], ["no compile at 0/7", "Nearest: 0/0"]),
+        (["show", TRAIN, "0/0:inductor_output_cod"], ["Available: inductor_output_code"]),
+        (["show", TRAIN, "0/0:inductor_output_code"], ["is ambiguous", "0/0:inductor_output_code#1"]),
+        (["show", DDP, "4/0"], ["is ambiguous", "0:4/0, 1:4/0"]),
         (["show", TRAIN, "nonsense"], ["nonsense: No such file or directory, and it is not an address: those look like 0/1"]),
         (["show", TRAIN, "0/0", "0/1"], ["one address at a time"]),
-        (["show", TRAIN, "9:"], ["there is no rank 9", "norank:"]),
-        (["records", TRAIN, "0/7"], ["there is no 0/7"]),
+        (["show", TRAIN, "9:"], ["no rank 9", "norank:"]),
+        (["records", TRAIN, "0/7"], ["no compile at 0/7"]),
         (["ls", "/nowhere/trace"], ["/nowhere/trace: No such file or directory"]),
         (["ls", str(TRACES / "scripts")], ["no trace, TORCH_LOGS text, debug directory or tlparse output found"]),
         (["ls", "--nonsense"], ["unrecognized arguments: --nonsense"]),
@@ -528,7 +528,7 @@ def test_an_address_wins_over_a_file_of_its_name(here: Path, tltui: Command) -> 
     assert "[1/0]" in tltui("ls", "0/0"), "there are no addresses in ls"
     assert "[1/0]" in tltui("0/0")
     tltui("show", "a.log", "a1", code=2)
-    assert "there is no a1" in tltui.err and "a1 is read as an address; the file of that name is ./a1\n" in tltui.err
+    assert "no compile at a1" in tltui.err and "a1 is read as an address; the file of that name is ./a1\n" in tltui.err
     tltui("summary", "a1", code=2)
     assert "no PATH given" in tltui.err and "the file of that name is ./a1\n" in tltui.err
 
@@ -627,7 +627,7 @@ def test_no_message_steers_the_terminal(arguments: list[str], here: Path, tltui:
 def test_names_of_the_trace_in_messages(here: Path, tltui: Command) -> None:
     path = mt.write(here, mt.artifact(BAD, "x", frame=0, compile=0), "bad.log")
     tltui("show", str(path), "0/0:other", code=2)
-    assert "It has: x␛]0;owned␇␦2J␦" in tltui.err
+    assert "Available: x␛]0;owned␇␦2J␦" in tltui.err
     name = here / f"{BAD}.log"
     name.write_bytes(b"\x01 no log, and no text")
     tltui("ls", str(name), code=2)
@@ -666,12 +666,12 @@ def test_a_fault_of_ours_is_one_line(error: Exception, here: Path, tltui: Comman
     assert tltui("ls", "a.log", code=70) == ""
     log = here / "cache" / "tltui" / "crash.log"
     kind = type(error).__name__
-    assert tltui.err == f"tltui: {kind}: this is a fault of tltui; where it happened is in {log} (TLTUI_DEBUG=1 prints it)\n"
+    assert tltui.err == f"tltui: {kind}: internal error in tltui; details are in {log} (TLTUI_DEBUG=1 prints the traceback)\n"
     assert log.read_text().startswith(f"{kind}\n") and "in fail" in log.read_text() and "a text of" not in log.read_text()
     log.unlink()
     os.mkfifo(log)  # nobody reads it: nothing waits
     tltui("ls", "a.log", code=70)
-    assert tltui.err == f"tltui: {kind}: this is a fault of tltui (TLTUI_DEBUG=1 prints it)\n"
+    assert tltui.err == f"tltui: {kind}: internal error in tltui (TLTUI_DEBUG=1 prints the traceback)\n"
 
 
 def test_a_fault_of_ours_with_all_of_it(here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ from tltui.text.document import Options
 from tltui.text.payload import Payload
 
 BREAKS = str(TRACES / "torch-2.13" / "breaks")
-OWN = {"extract", "case", "index", "repro", "bundle", "run", "report"}
+OWN = {"extract", "case", "index", "repro", "bundle", "run", "try", "report"}
 """Commands whose `-o` means something else."""
 NONE = {"tail", "completions", "schema"}
 """Commands without one: what goes on, and what opens no run."""

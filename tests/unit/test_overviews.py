@@ -23,6 +23,7 @@ from tltui.questions.overview.rank_page import frame_document, process_document,
 from tltui.questions.overview.run_page import run_document
 from tltui.sources.discover import discover
 from tltui.text.document import Options, TextDocument
+from tltui.text.torch_names import is_graph_break_page
 
 NAMES = sorted(
     str(path.relative_to(TRACES))
@@ -145,11 +146,11 @@ def test_every_page_fits_its_width_and_its_links_lead_somewhere(name: str) -> No
     for width in (60, 80, 120):
         for document in every_page(run, Options(width=width)):
             for line in document.lines:
-                assert len(line.text) <= width, (document.ref, line.text)
+                assert len(line.text) <= width or is_graph_break_page(line.text.strip()), (document.ref, line.text)
     for document in every_page(run, Options(width=100)):
         for line in document.lines:
             for link in line.links:
-                if not link.target.startswith("file:"):
+                if not link.target.startswith("file:") and not is_graph_break_page(link.target):
                     ref = parse_ref(link.target)
                     assert ref.view or run.resolve(ref) is not None, link.target
 
@@ -201,11 +202,11 @@ def test_a_compile_that_was_killed(tmp_path: Path) -> None:
     run = log.event("x", "B", 1).event("x", "E", 63).open()
     wide = Options(width=200)
     text = text_of(page(run, "0/0", wide))
-    assert "? not finished when the log ends" in text
-    assert "started, no end logged, for at least 62.0 s: dynamo › backend_compile" in text
+    assert "? unfinished when the log ends" in text
+    assert "begun and not seen to end, for at least 62.0 s: dynamo › backend_compile" in text
     text = text_of(page(run, "", wide))
-    assert "1 compile did not finish: f; it was in backend_compile, for at least 62.0 s  tltui where" in text
-    assert "Not finished (1)" in text
+    assert "1 compile did not finish: f; it stood in backend_compile, for at least 62.0 s  tltui where" in text
+    assert "Unfinished (1)" in text
 
 
 def test_the_recompile_limit(tmp_path: Path) -> None:

@@ -237,6 +237,28 @@ def test_the_distance_to_the_limit() -> None:
     assert found["kind"].limit_ref == "3/6:compilation_metrics"
 
 
+def test_the_context_that_a_hook_of_the_program_gave_is_next_to_the_recompilation() -> None:
+    run = trace("torch-2.13/user_contexts")
+    (frame,) = result(page(run, "@recompiles")).frames
+    assert [(r.ref, r.contexts) for r in frame.recompiles] == [("0/1", ("step 3 of warm-up",)), ("0/2", ("step 7 of warm-up",))]
+    lines = [line.strip() for line in text(page(run, "@recompiles", 120)).splitlines()]
+    contexts = [line for line in lines if line.startswith("your context")]
+    assert contexts == ["your context  step 3 of warm-up", "your context  step 7 of warm-up"]
+    assert "your context  step 7 of warm-up" in text(page(run, "0/2")) and "step 0" not in text(page(run, "0/0"))
+
+
+@pytest.mark.parametrize(("guarded", "left"), [(True, 5), (False, 6)])
+def test_a_compile_without_operations_counts_where_it_left_guarded_code(tmp_path: Path, guarded: bool, left: int) -> None:
+    """`has_guarded_code` decides: a function that breaks at its first operation leaves code without a graph operation."""
+    log = Log(tmp_path / "x.log")
+    for number in range(3):
+        has_code = guarded or number < 2
+        fields: dict[str, Any] = {"cache_size": number, "has_guarded_code": has_code, "dynamo_config": '{"recompile_limit": 8}'}
+        log.start(compile_=number).artifact("recompile_reasons", json.dumps(["0/0: t == 'a'"]), compile_=number)
+        log.metrics(compile_=number, graph_op_count=0 if has_code else None, **fields)
+    assert frames(log.open())["f"].left == left
+
+
 def test_a_limit_without_configuration_is_told_by_the_failure(tmp_path: Path) -> None:
     log = Log(tmp_path / "a.log").start().metrics().artifact("recompile_reasons", "0/0: n == 2", compile_=1)
     said = "Dynamo recompile limit exceeded\n  Explanation: … cache size limit (currently set to 5). …"

@@ -211,7 +211,7 @@ def test_on_a_terminal_torchs_own_frames_are_a_line() -> None:
     document = page(trace(TEXTS), "@problems:2/0")
     whole, brief = list(lines_of(document)), list(brief_lines(document))
     assert sum("_dynamo/" in line for line in whole) == 30 and not any("_dynamo/" in line for line in brief)
-    assert "      40 frames of torch" in brief and "--all prints them" in brief[-1]
+    assert "      40 frames of torch" in brief and "Print them with --all" in brief[-1]
     assert [line for line in whole if "texts.py" in line] == [line for line in brief if "texts.py" in line]
 
 

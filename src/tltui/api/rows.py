@@ -111,7 +111,7 @@ class CompileRow:
     rank: int | None
     """The rank that compiled it."""
     status: str | None
-    """`ok`, `error`, `eager`, `break`, `empty`, `running`, `missing`, `seen` (docs/design.md)."""
+    """`ok`, `error`, `eager`, `break`, `empty`, `running`, `unfinished`, `seen` (docs/glossary.md)."""
     function: str | None
     """The function."""
     file: str | None

@@ -25,6 +25,7 @@ ENDLESS = ("tail",)
 """Commands that print as long as the job runs, so that an atomic output file would never appear."""
 COMMANDS: dict[str, Entry] = {
     "run": Entry("run a job so that it leaves a trace, then print its summary", "run"),
+    "try": Entry("run a job again with each remedy that needs no edit, and show what each did", "try_job"),
     **{question.name: Entry(question.help, "view") for question in QUESTIONS},
     "ls": Entry("list ranks, frames and compiles with status and time", "records"),
     "show": Entry("print what an address shows: an overview, or an artifact", "records"),
@@ -54,7 +55,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "many ranks, and hangs": (),
     "find and compare": ("grep", "source", "diff"),
     "share, keep": ("report", "bundle", "case", "index", "extract", "repro"),
-    "record, follow": ("run", "tail"),
+    "record, follow": ("run", "try", "tail"),
     "hold a limit (CI)": ("check",),
 }
 """Heading of the help → its commands without a page; a page has its heading in its `QUESTION`. Other commands come last."""

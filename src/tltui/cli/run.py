@@ -76,6 +76,8 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
         for line in (*prepared.messages, *_record(steps, words, prepared)):
             print_error(f"tltui: {line}")
         before = frozenset() if prepared.is_new else files_in(prepared.directory)
+        if prepared.is_new:
+            _write_job(prepared, words)
         output, began = None if options.view else output_file(), time.time()
         ending = _view(words, prepared, options) if options.view else run_child(words, prepared.environment)
     except Refused as refused:
@@ -155,6 +157,14 @@ def _save_output_tail(output: OutputFile, directory: str, words: Sequence[str], 
 
     with suppress(OSError):
         save_output_tail(output, directory, words, began, ending.status)
+
+
+def _write_job(prepared: Prepared, words: Sequence[str]) -> None:
+    """Record the command for `tltui try DIR`, if there is space."""
+    from tltui.running.recorded_job import write_job
+
+    with suppress(OSError):
+        write_job(prepared.directory, words, prepared.environment)
 
 
 def _record(steps: Steps | None, words: Sequence[str], prepared: Prepared) -> tuple[str, ...]:
@@ -250,7 +260,7 @@ def _read_traces(job: _Job, before: frozenset[Identity]) -> _Traces:
 
     other = load_other(job.options.baseline, False) if job.options.baseline is not None else None
     checked = gates(run, job.limits, other)
-    return _Traces(run, earlier, checked, 0 if checked.passed else 1)
+    return _Traces(run, earlier, checked, checked.exit_code)
 
 
 def _print_outcome(job: _Job, traces: _Traces) -> None:

@@ -54,6 +54,7 @@ RESULTS = {
     "tail": "tltui.questions.news.news_sections:TailLine",
     "log": "tltui.questions.records.log_page:OutputReport",
     "config": "tltui.cli.config:ConfigReport",
+    "try": "tltui.questions.trials.outcomes:TrialReport",
 }
 """Command → the module and the types of what it prints, of those that are no pages."""
 NAMES = (*BY_NAME, *RESULTS)

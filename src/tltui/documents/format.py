@@ -155,6 +155,15 @@ def one_line(text: str) -> str:
     return _BLANKS.sub(" ", text).strip(" ")
 
 
+_SENTENCE = re.compile(r"[.!?](?= +[A-Z])")
+
+
+def sentences(text: str, width: int) -> str:
+    """Return as many whole sentences from the start of a text as fit; of a longer first one the beginning."""
+    ends = [len(text), *(match.end() for match in reversed([*_SENTENCE.finditer(text)]))]
+    return next((text[:end] for end in ends if formatting.cells(text[:end]) <= width), clip(text[: ends[-1]], width))
+
+
 def wrap(text: str, width: int) -> list[str]:
     """Lines of at most `width` columns, broken at blanks and line ends; words that are longer are cut."""
     width = max(width, 10)

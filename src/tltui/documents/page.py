@@ -26,6 +26,11 @@ Cell = tuple[str, str, str]
 """Text, style, and where it leads."""
 
 
+def to_page(label: str, target: str) -> Piece:
+    """Return a link to another page: `→ metrics`."""
+    return (f"→ {label}", tokens.LINK, target)
+
+
 class Page(Builder):
     """A `Builder` for pages that tltui writes itself."""
 

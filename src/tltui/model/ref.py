@@ -186,8 +186,8 @@ def parse_ref(text: str) -> Ref:
     )  # fmt: skip
     if match is None or lost:
         raise BadAddress(
-            f"{text!r} is not an address. Addresses look like "
-            "0/1, 3:0/1_1, none, 0/1~2, 0/1:inductor_output_code or 2/0:aot_joint_graph#2"
+            f"{text!r} is not a valid address. Examples: "
+            "0/1, 3:0/1_1, none, 0/1~2, 0/1:inductor_output_code, 2/0:aot_joint_graph#2"
         )
     rank = None if match["rank"] is None else NORANK if match["rank"] == "norank" else int(match["rank"])
     return Ref(

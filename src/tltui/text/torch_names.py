@@ -9,6 +9,20 @@ from functools import lru_cache
 
 from tltui.text.frozen import frozen
 
+_GRAPH_BREAK = re.compile("gb[0-9]{3,6}", re.ASCII)
+_GRAPH_BREAK_SITE = "https://meta-pytorch.github.io/compile-graph-break-site/gb/"
+_GRAPH_BREAK_PAGE = re.compile(re.escape(_GRAPH_BREAK_SITE) + _GRAPH_BREAK.pattern + r"\.html", re.ASCII)
+
+
+def graph_break_page(number: str | None) -> str:
+    """Return the address of torch's page about a kind of graph break, `gb0059`; '' for any other text."""
+    return f"{_GRAPH_BREAK_SITE}{number}.html" if number and _GRAPH_BREAK.fullmatch(number) else ""
+
+
+def is_graph_break_page(target: str) -> bool:
+    """Decide whether a link leads to torch's page about a kind of graph break: the only web address that pages link."""
+    return _GRAPH_BREAK_PAGE.fullmatch(target) is not None
+
 
 class Owner(Enum):
     """The author of a file, ordered by how useful its lines are to the user."""

@@ -44,7 +44,7 @@ def listing_document(run: Run, options: Options) -> TextDocument:
     for path, _ in run.tails:
         builder.add((f"incomplete record at the end of {path}: {run.goes_on}", tokens.DIM))
     for path, reason in run.lost:
-        builder.add((f"{path}: what was read before is {reason}", tokens.WARN))
+        builder.add((f"{path}: the part read before is {reason}", tokens.WARN))
     for skipped in run.discovered.skipped:
         builder.add((f"not opened: {skipped.path}: {skipped.reason}", tokens.WARN))
     return builder.document()

@@ -251,7 +251,7 @@ def _queue_event(lane: _Lane, queued: _Queued) -> None:
                 queued.begin = lane.open.pop(place)
                 queued.begin.end = max(queued.order[0], queued.begin.order[0])
                 return
-        event["ph"], event["s"], event["name"] = "i", "t", f"end of {event['name']} (it has no begin)"
+        event["ph"], event["s"], event["name"] = "i", "t", f"end of {event['name']} (without a start)"
 
 
 def _closed(lane: _Lane, threads: _Threads, written: Written) -> Iterator[bytes]:

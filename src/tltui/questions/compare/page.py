@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from tltui.documents.format import clip, plural, seconds
-from tltui.documents.page import Page
+from tltui.documents.page import Page, to_page
 from tltui.model.artifacts import Artifact, artifacts_of
 from tltui.model.input_coverage import told_less
 from tltui.model.nodes import Compile, Frame, Process, Rank
@@ -287,7 +287,7 @@ def _listed(page: Page, title: str, facts: Sequence[Fact], none: str, target: st
     if len(facts) > SHOWN:
         page.close()
     if target:
-        page.add("  ", ("compare the guards", tokens.LINK, target))
+        page.add("  ", to_page("compare the guards", target))
 
 
 HEAD = 24

@@ -8,7 +8,7 @@ from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, 
 
 from tltui.documents import format as fmt
 from tltui.documents.format import joined
-from tltui.documents.page import Page
+from tltui.documents.page import Page, to_page
 from tltui.documents.rank_groups import add_alike
 from tltui.documents.scope import Scope
 from tltui.inputs.index.indexed_log import Elsewhere
@@ -251,6 +251,7 @@ def add_kernels(
     if us is not None:
         page.labelled("measured", f"{micros(us)} µs {of} in its kernels", gap=LABEL)
     links = (("provenance", tokens.LINK, f"@provenance:{ref}"), ", ", ("all layers", tokens.LINK, f"@layers:{ref}"))
+    links = (to_page("provenance", f"@provenance:{ref}"), ", ", to_page("all layers", f"@layers:{ref}"))
     page.row([("see".ljust(LABEL), tokens.LABEL), *links])
     _places(page, "lines", layer.lines)
     if unit is None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tltui.documents import format as fmt
 from tltui.documents.columns import Column, Table
-from tltui.documents.page import Page
+from tltui.documents.page import Page, to_page
 from tltui.documents.rank_groups import alike_on_ranks
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs
@@ -470,7 +470,7 @@ def _symbols(page: Page, compile_metrics: CompileMetrics) -> None:
     if left:
         page.add("  ", (f"and {fmt.count(left)} more", tokens.DIM))
     if "shapes" in BY_NAME:
-        page.add("  details: ", ("shapes", tokens.LINK, f"@shapes:{compile_metrics.ref}"))
+        page.add("  details: ", to_page("shapes", f"@shapes:{compile_metrics.ref}"))
 
 
 def _fill(page: Page, scope: Scope) -> Generator[None, None, RunMetrics]:

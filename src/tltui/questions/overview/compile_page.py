@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tltui.documents import format as fmt
-from tltui.documents.page import Page
+from tltui.documents.page import Page, to_page
 from tltui.documents.scope import called
 from tltui.inputs.forms import DEBUG_DIR
 from tltui.model.artifacts import artifacts_of, units_of
@@ -35,7 +35,7 @@ from tltui.questions.overview.summary_sections import LEAST_SHOWN_S, at_least, o
 from tltui.questions.problems import reason_sections
 from tltui.questions.problems.compile_problems import cached_breaks
 from tltui.questions.problems.reason_sections import (
-    GIVEN_UP,
+    FALLBACK_CAUSES,
     INTERRUPTED,
     LIMIT_EAGER,
     LIMIT_RAISES,
@@ -149,7 +149,7 @@ def attempt_document(run: Run, node: Compile, attempt: int, options: Options) ->
     count = sum(1 for record in node.records if (log.context(record).attempt or 0) == attempt)
     page.heading("Records")
     page.add("  ", (fmt.plural(count, "record"), tokens.STRONG), " of this attempt  ",
-             ("all records of the compile", tokens.LINK, f"@records:{node.ref}"))  # fmt: skip
+             to_page("all records of the compile", f"@records:{node.ref}"))  # fmt: skip
     return page.document()
 
 
@@ -171,7 +171,7 @@ def compile_document(run: Run, node: Compile, options: Options) -> TextDocument:
     facts = study(node)
     page = Page(str(node.ref), title_of(node, facts), options)
     _status(page, run, node, facts)
-    # functions given up for a graph break are in the section of breaks
+    # functions that fell back for a graph break are in the section of breaks
     failures = [
         candidate for candidate in facts.failures
         if node.status is not Status.EAGER or not reason_sections.is_listed_break(candidate, facts.breaks)
@@ -259,24 +259,24 @@ def _outcome(run: Run, node: Compile, study: Study) -> list[str]:
         limit = f" ({study.limit})" if study.limit is not None and study.limit < 1 << 31 else ""
         return [f"not compiled: the recompile limit{limit} was reached"]
     if status is Status.EAGER:
-        return [f"skipped by Dynamo{after}: the function runs in eager mode"]
+        return [f"fell back to eager mode{after}"]
     if not facts.traced:
         return _untraced_outcome(node)
     if status is Status.ERROR:
         if facts.failed:
             return [f"{'interrupted' if facts.interrupted else 'failed'}{after}"]
         return [f"compiled{took}, but its backward failed"]
-    if status in (Status.MISSING, Status.RUNNING) and facts.has_metrics:
+    if status in (Status.UNFINISHED, Status.RUNNING) and facts.has_metrics:
         return [f"compiled{took}, but {_backward(study)}"]
-    if status is Status.MISSING:
-        return [f"not finished when the log ends{_open_phase(study)}"]
+    if status is Status.UNFINISHED:
+        return [f"unfinished when the log ends{_open_phase(study)}"]
     if status is Status.RUNNING:
         return [f"running{_open_phase(study)}: no metrics yet, {run.goes_on}"]
     if status is Status.EMPTY:
         return [f"no operations were captured{took}"]
     text = "compiled" if facts.graph_op_count else "traced; nothing was left to compile"
     if not facts.has_metrics:
-        text = "running" if facts.waiting else "not finished when the log ends"
+        text = "running" if facts.waiting else "unfinished when the log ends"
     breaks = [fmt.plural(facts.breaks, "graph break")] if facts.breaks else []
     backward = []
     if (later := node.backward_s) is not None:
@@ -288,7 +288,7 @@ def _outcome(run: Run, node: Compile, study: Study) -> list[str]:
 
 def _backward(study: Study) -> str:
     """Describe a backward without an end: `its backward is running, in inductor_compile`."""
-    text = "is running" if study.facts.backward_running else "is not finished when the log ends"
+    text = "is running" if study.facts.backward_running else "is unfinished when the log ends"
     return f"its backward {text}{_open_phase(study)}"
 
 
@@ -316,8 +316,8 @@ def _notes(node: Compile, study: Study) -> list[str]:
     facts, status = study.facts, node.status
     if facts.recompile_limit:
         return [LIMIT_EAGER if facts.eager else LIMIT_RAISES]
-    if facts.eager in GIVEN_UP:
-        return [GIVEN_UP[facts.eager], SKIPS]
+    if facts.eager in FALLBACK_CAUSES:
+        return [FALLBACK_CAUSES[facts.eager], SKIPS]
     if facts.interrupted:
         return [INTERRUPTED]
     if facts.no_breaks:
@@ -376,7 +376,7 @@ def _breaks(page: Page, node: Compile, study: Study) -> None:
     if total > len(study.breaks):
         page.blank()
         page.add("  ", (f"first {len(study.breaks)} of {total}", tokens.DIM), " ",
-                 ("all records", tokens.LINK, f"@records:{node.ref}"))  # fmt: skip
+                 to_page("all records", f"@records:{node.ref}"))  # fmt: skip
 
 
 def _function(page: Page, node: Compile, study: Study) -> None:
@@ -435,7 +435,7 @@ def _add_run_time(page: Page, run: Run, node: Compile) -> None:
     costs, ref = costs_of(run), str(node.ref)
     if costs is not None and (message := compile_sentence(costs, ref)):
         page.heading("Run time")
-        page.row([f"{message}  ", ("runtime", tokens.LINK, f"@runtime:{ref}")])
+        page.row([f"{message}  ", to_page("runtime", f"@runtime:{ref}")])
 
 
 def _counts(page: Page, node: Compile, study: Study) -> None:
@@ -455,7 +455,7 @@ def _counts(page: Page, node: Compile, study: Study) -> None:
         page.joined(words, "  ")
     if fused:
         text = "  the operations of each kernel, and why others were not fused"
-        page.row([("fusion", tokens.LINK, f"@fusion:{node.ref}"), (text, tokens.DIM)])
+        page.row([to_page("fusion", f"@fusion:{node.ref}"), (text, tokens.DIM)])
 
 
 def _attempts(page: Page, node: Compile, study: Study) -> None:

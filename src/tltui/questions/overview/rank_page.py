@@ -87,7 +87,7 @@ def _processes(page: Page, node: Rank) -> None:
 
 
 def _bad_outcomes(tally: Tally) -> str:
-    """Return the counts of errors and of functions in eager mode: `2 failed, 1 in eager mode`."""
+    """Return the counts of errors and of functions in eager mode: `2 failed, 1 fell back to eager`."""
     counted = ((tally.counted(status), status) for status in (Status.ERROR, Status.EAGER))
     return ", ".join(f"{count} {TABLE[status].words}" for count, status in counted if count)
 
@@ -155,13 +155,13 @@ def frame_document(run: Run, node: Frame, options: Options) -> TextDocument:
         words.append(f"including {fmt.plural(len(recompiles), 'recompile')}{fmt.took(spent, ' (', ')')}")
     limit = limit_of(node)
     hit = next((c for c in node.compiles if c.facts.recompile_limit), None)
-    given_up = next((c for c in node.compiles if c.facts.eager not in (None, Eager.LIMIT)), None)
+    fallen_back = next((c for c in node.compiles if c.facts.eager not in (None, Eager.LIMIT)), None)
     if limit is not None and limit < UNLIMITED and recompiles and not hit:
         words.append(f"limit {limit}")
     page.joined(words)
     add_counts(page, tally)
-    if given_up is not None:
-        page.say(f"Torch skipped the function at {given_up.label}. {SKIPS}", "", tokens.WARN)
+    if fallen_back is not None:
+        page.say(f"It fell back to eager mode at {fallen_back.label}. {SKIPS}", "", tokens.WARN)
     if hit is not None:
         of = f" of {limit}" if limit is not None else ""
         page.say(f"The recompile limit{of} was reached. {LIMIT_EAGER if hit.facts.eager else LIMIT_RAISES}", "", tokens.WARN)
@@ -226,7 +226,7 @@ def _rung(page: Page, compile_: Compile, reasons: list[str]) -> None:
     elif facts.backward_failed:
         words.append("its backward failed")
     elif facts.backward_running or facts.backward_unfinished:
-        words.append("its backward is running" if facts.backward_running else "its backward is not finished")
+        words.append("its backward is running" if facts.backward_running else "its backward is unfinished")
     if facts.eager and not facts.recompile_limit:
         words.append(TABLE[Status.EAGER].words)
     if facts.breaks:

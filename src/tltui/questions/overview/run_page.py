@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from tltui.documents import format as fmt
-from tltui.documents.page import Page
-from tltui.documents.scope import key_hint, key_of, link_hint, rank_count, stands_for
+from tltui.documents.page import Page, to_page
+from tltui.documents.scope import FOLLOW, key_hint, key_of, link_hint, rank_count, stands_for
 from tltui.inputs.forms import DEBUG_DIR, TEXT
 from tltui.model.expected_artifacts import FRESH
 from tltui.model.input_coverage import untold
@@ -24,8 +24,16 @@ from tltui.questions.hang.where_sections import dumps_sentence, is_cause_unknown
 from tltui.questions.index import BY_NAME
 from tltui.questions.job_failures.failure_sections import CAUSE_UNKNOWN, add_ends, add_overlaps, launches_in
 from tltui.questions.job_failures.job_failures import RunFailure, failures_outside_trace, independent_failures
+from tltui.questions.overview.graphs_made import ranks_without_graph
 from tltui.questions.overview.run_summary import Summary, summarise
-from tltui.questions.overview.summary_sections import add_caches, add_counts, add_outcomes, add_span, open_phase
+from tltui.questions.overview.summary_sections import (
+    add_caches,
+    add_counts,
+    add_outcomes,
+    add_span,
+    add_without_graph,
+    open_phase,
+)
 from tltui.questions.problems.compile_problems import INTERRUPTED
 from tltui.questions.question import question_of
 from tltui.questions.ranks.differences import differences_and_pace
@@ -44,9 +52,13 @@ CLOCKS_NAMED = 2
 def run_document(run: Run, options: Options) -> TextDocument:
     """Return the overview of all opened inputs."""
     diverging, pace = differences_and_pace(run)
-    summary = replace(summarise(run.processes(), pace.offsets), diverging=diverging, missing=missing_ranks(run))
+    summary = replace(
+        summarise(run.processes(), pace.offsets), diverging=diverging, missing=missing_ranks(run),
+        without_graph=tuple(rank.number for rank in ranks_without_graph(run)),
+    )  # fmt: skip
     page = Page("", run.title, options)
     page.add((fmt.clip_middle(run.title, page.width), tokens.TITLE))
+    add_without_graph(page, summary.without_graph, len(run.ranks))
     _head(page, run, summary, pace.clocks)
     add_missing(page, summary.missing)
     page.untold = untold(list(run.processes()), question_of("summary").needs)
@@ -114,7 +126,7 @@ def _head(page: Page, run: Run, summary: Summary, clocks: Sequence[Clock]) -> No
         page.say(clock_sentence(clock), "", tokens.DIM)
     if clocks:
         more = f"{fmt.count(len(clocks) - CLOCKS_NAMED)} more clocks are off. " if len(clocks) > CLOCKS_NAMED else ""
-        page.row([(f"{more}Times on this page are corrected: ", tokens.DIM), ("stragglers", tokens.LINK, "@stragglers")], "")
+        page.row([(f"{more}Times on this page are corrected: ", tokens.DIM), to_page("stragglers", "@stragglers")], "")
     again = summary.forgotten
     if again is not None:
         text = f"{again.epochs} epochs: compile ids restart after torch._dynamo.reset(), which discards all compiles"
@@ -160,7 +172,7 @@ def _no_compiles(page: Page, run: Run) -> None:
         page.say(NO_UNITS)
     elif not records and any(model.form == TEXT for model in run.models):
         page.blank()
-        page.row(["The output of the job has no message of torch.compile: ", ("log", tokens.LINK, "@log"), "  all its lines"], "")
+        page.row(["The output of the job has no message of torch.compile: ", to_page("log", "@log"), "  all its lines"], "")
         return
     elif not records:
         page.say("No records.", "", tokens.WARN)
@@ -253,17 +265,31 @@ def _targets_of_keys(run: Run) -> dict[str, str]:
 
 
 def _add_hint(page: Page, hint: Hint, leads: dict[str, str]) -> None:
-    link = "[compare]" if hint.ref.startswith("@diff") else f"[{hint.ref.removeprefix('@runtime:')}]"
+    label, shell = _hint_label(page.options, hint)
     if leads.get(hint.walk) == hint.ref and key_of(page.options, hint.walk):
         press = key_hint(page.options, hint.walk)
     else:
         view = hint.shell.removeprefix("tltui ")
-        press = link_hint(page.options, hint.ref, hint.shell, f"@{view}" if view in BY_NAME else "")
-    lines = fmt.wrap(hint.text, page.width - 6 - len(link) - len(press[0]))
+        press = link_hint(page.options, hint.ref, shell, f"@{view}" if view in BY_NAME else "")
+    lines = fmt.wrap(hint.text, page.width - 6 - len(label) - len(press[0]))
     for n, line in enumerate(lines):
         tail: list[Piece] = ["  ", press] if n == len(lines) - 1 else []
-        head: Piece = (link, tokens.LINK, hint.ref) if n == 0 else " " * len(link)
-        page.add("  ", head, "  ", line, *tail)
+        head: Piece = (label, tokens.LINK, hint.ref) if n == 0 else " " * len(label)
+        page.add("  ", *([head, "  "] if label else []), line, *tail)
+
+
+def _hint_label(options: Options, hint: Hint) -> tuple[str, str]:
+    """Return the first column of a suggestion, and the command with more about it.
+
+    The first column is the address of a node. A page without one is a link on a screen, and only the command in print.
+    """
+    target = parse_ref(hint.ref)
+    if not target.view or target.view == "runtime":
+        return f"[{hint.ref.removeprefix('@runtime:')}]", hint.shell
+    is_comparison = target.view == "diff"
+    label = f"→ {'compare' if is_comparison else target.view}" if key_of(options, FOLLOW) else ""
+    command = f"tltui diff {target.artifact}"
+    return label, command if is_comparison and len(command) <= options.width // 2 else hint.shell
 
 
 def _ended(culprits: Sequence[RunFailure]) -> list[Hint]:
@@ -286,13 +312,20 @@ def _failed(summary: Summary) -> list[Hint]:
         count = sum(error.count for error in summary.errors)
         how = "was interrupted" if first.type == INTERRUPTED else f"with {first.type}" if count > 1 else f"failed with {first.type}"
         many = f"{fmt.plural(count, 'compile')} failed, the first " if count > 1 else ""
-        hints.append(Hint(first.ref, f"{many}{how}{where}", "tltui problems", ERROR))
-    given_up = [line for line in summary.eager if not line.recompile_limit]
+        ref, text = first.ref, f"{many}{how}{where}"
+        most = max(summary.errors, key=lambda error: error.functions)
+        if most.functions > 1:
+            share = "all" if most.count == count else f"{fmt.count(most.count)} of them"
+            same = f"with the same {most.type} in {fmt.count(most.functions)} functions"
+            ref, text = most.ref, f"{fmt.plural(count, 'compile')} failed, {share} {same}"
+        hints.append(Hint(ref, text, "tltui problems", ERROR))
+    fallen_back = [line for line in summary.eager if not line.recompile_limit]
     limits = [line for line in summary.eager if line.recompile_limit]
-    if given_up:
-        name, count = given_up[0].function or "a function", len({(line.function, line.file) for line in given_up})
+    if fallen_back:
+        name, count = fallen_back[0].function or "a function", len({(line.function, line.file) for line in fallen_back})
+        count += sum(line.functions - 1 for line in fallen_back)
         text = f"{f'{count} functions' if count > 1 else name} fell back to eager mode"
-        hints.append(Hint(given_up[0].ref, text, "tltui problems", ERROR))
+        hints.append(Hint(fallen_back[0].ref, text, "tltui problems", ERROR))
     if limits:
         name = limits[0].function or "a function"
         text = f"{name} hit the recompile limit: calls that match none of its compiled versions run in eager mode"
@@ -391,7 +424,7 @@ def _profiles(page: Page, run: Run) -> None:
         page.labelled("not read", f"{fmt.home(file.export.name)} ({fmt.size_of(file.export.size)})", gap=9)
     if len(unread) > FILES_NAMED:
         page.add("  ", f"and {len(unread) - FILES_NAMED:,} more")
-    page.add("  run time from profiles: ", ("runtime", tokens.LINK, "@runtime"))
+    page.add("  run time from profiles: ", to_page("runtime", "@runtime"))
 
 
 def _damage(page: Page, run: Run) -> None:

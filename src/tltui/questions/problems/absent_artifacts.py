@@ -132,19 +132,19 @@ _BEGINNINGS = (
     ("not written when the result comes from a cache", CACHED),
     (NOT_YET, PENDING),
     ("the log ends", CUT),
-    ("the log holds only the end", CUT),
-    ("none was written: compiles of vLLM", CUT),
+    ("the log has only the end", CUT),
+    ("not written: vLLM compiles", CUT),
     ("the compile failed", FAILED),
     ("the backward failed", FAILED),
     ("the recompile limit", FAILED),
     ("provenance was not recorded", NOT_LOGGED),
     ("only written with", NOT_LOGGED),
     ("caches are disabled", NOT_LOGGED),
-    ("the FX graph cache was not asked", NOT_LOGGED),
-    ("the AOTAutograd cache was not asked", NOT_LOGGED),
-    ("nothing in the log says why", UNEXPLAINED),
+    ("Inductor did not query the FX graph cache", NOT_LOGGED),
+    ("torch did not query the AOTAutograd cache", NOT_LOGGED),
+    ("unknown (no reason in the log)", UNEXPLAINED),
     ("not written by ", OTHER_TORCH),
-    ("not known for ", OPEN),
+    ("unknown for ", OPEN),
 )
 _CACHE_NAMES = re.compile(r"^(?:fx_graph|aotautograd)_(?:bundled_)?cache_")
 _CODE = "inductor_output_code"
@@ -468,7 +468,7 @@ def why_none(compile_: Compile) -> str:
     if facts.recompile_limit:
         return "the recompile limit was reached, so nothing was compiled"
     if status is Status.EAGER:
-        return "torch skipped the function, which runs in eager mode"
+        return "the function fell back to eager mode"
     if facts.interrupted:
         return "it was interrupted"
     if status is Status.RUNNING:

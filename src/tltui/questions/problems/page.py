@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from tltui.documents import format as fmt
 from tltui.documents.format import joined
-from tltui.documents.page import Page
+from tltui.documents.page import Page, to_page
 from tltui.documents.rank_groups import OnRanks, alike_on_ranks, said_ranks
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs
@@ -22,7 +22,8 @@ from tltui.questions.job_failures.failure_sections import add_job_failures
 from tltui.questions.job_failures.job_failures import RunFailure, failures_outside_trace
 from tltui.questions.overview.run_summary import doing
 from tltui.questions.overview.summary_sections import breaks_counted, code_piece, open_phase, place_piece
-from tltui.questions.problems.compile_problems import GraphBreak, from_restart
+from tltui.questions.problems.compile_problems import GraphBreak, from_restart, headline_of
+from tltui.questions.problems.failure_causes import causes_of
 from tltui.questions.problems.problem_list import (
     SCHEMA,
     BreakGroup,
@@ -47,7 +48,7 @@ from tltui.questions.problems.problem_list import (
     unfinished_of,
 )  # fmt: skip
 from tltui.questions.problems.reason_sections import (
-    GIVEN_UP,
+    FALLBACK_CAUSES,
     LIMIT_EAGER,
     LIMIT_RAISES,
     NO_BREAKS,
@@ -57,8 +58,10 @@ from tltui.questions.problems.reason_sections import (
     add_break_place,
     add_consequence,
     add_failure,
+    add_gb_page,
     add_stack,
     add_traceback,
+    gb_piece,
     ranks_text,
 )
 from tltui.questions.question import Question
@@ -116,24 +119,26 @@ def _compile_head(page: Page, status: Status, first: Occurrence) -> list[Piece]:
     return [page.status(status), " ", (f"[{first.ref}]", tokens.LINK, first.ref), "  "]
 
 
-def _function_head(page: Page, status: Status, group: FailedGroup | EagerGroup) -> list[Piece]:
+def _function_head(page: Page, status: Status, group: FailedGroup | EagerGroup, functions: int) -> list[Piece]:
     head = _compile_head(page, status, group.occurrences[0])
     if group.code.shown:
         head += [(fmt.clip_middle(sanitize(group.code.shown), 40), tokens.FUNCTION), "  ", place_piece(group.code)]
-    if len(group.occurrences) > 1:
+    if functions > 1:
+        head.append((f"  and {fmt.plural(functions - 1, 'other function')} for the same cause", tokens.STRONG))
+    if len(group.occurrences) > functions:
         head.append((f"  {fmt.plural(len(group.occurrences), 'compile')}", tokens.STRONG))
     return head
 
 
-def add_failed(page: Page, group: FailedGroup) -> None:
-    """Add one error: the compile, then type, reason and the user's line."""
+def add_failed(page: Page, group: FailedGroup, functions: int = 1) -> None:
+    """Add one error: the compile, then type, reason and the user's line. `functions`: the number of functions that fail of it."""
     page.open(group.failure.type)
-    page.row(_function_head(page, Status.ERROR, group))
+    page.row(_function_head(page, Status.ERROR, group, functions))
     _add_reached(page, group)
     add_failure(page, group.failure, INDENT)
     add_installed(page, group.installed, group.explained)
     if len(group.occurrences) > 1:
-        add_occurrences(page, group.occurrences, with_names=False)
+        add_occurrences(page, group.occurrences, with_names=functions > 1)
     shown = (group.failure.file, group.failure.line)
     _add_callers(page, group.failure.stack, shown)
     add_traceback(page, group.failure.traceback, TRACEBACK, INDENT)
@@ -153,13 +158,13 @@ def _add_reached(page: Page, group: FailedGroup) -> None:
         page.say(UNSURE, INDENT, tokens.WARN)
 
 
-def add_eager(page: Page, group: EagerGroup) -> None:
-    """Add a function that runs in eager mode, and why."""
-    page.row(_function_head(page, Status.EAGER, group))
+def add_eager(page: Page, group: EagerGroup, functions: int = 1) -> None:
+    """Add a function that runs in eager mode, and why. `functions`: the number of functions that do for this reason."""
+    page.row(_function_head(page, Status.EAGER, group, functions))
     if len(group.occurrences) > 1:
-        add_occurrences(page, group.occurrences, with_names=False)
-    page.say(GIVEN_UP[group.eager], INDENT, tokens.WARN)
-    if group.eager is Eager.SUPPRESSED and group.failure is not None:
+        add_occurrences(page, group.occurrences, with_names=functions > 1)
+    page.say(FALLBACK_CAUSES[group.eager], INDENT, tokens.WARN)
+    if group.eager is not Eager.SKIPPED and group.failure is not None:
         add_failure(page, group.failure, INDENT)
         _add_callers(page, group.failure.stack, (group.file, group.line))
         add_traceback(page, group.failure.traceback, TRACEBACK, INDENT)
@@ -167,7 +172,7 @@ def add_eager(page: Page, group: EagerGroup) -> None:
     page.say(group.headline or page.so_far("torch logged no reason"), INDENT + "  ")
     where: list[Piece] = [page.place(group.file, group.line)] if group.file is not None else []
     if group.record is not None:
-        where += ["  "] * bool(where) + [("record", tokens.LINK, group.record)]
+        where += ["  "] * bool(where) + [to_page("record", group.record)]
     if where:
         page.row(where, INDENT + "  ")
 
@@ -208,13 +213,13 @@ def add_limit(page: Page, group: LimitGroup, ran: str = "") -> None:
     if ran:
         page.say(ran, INDENT, tokens.STRONG)
     if group.failure.type:
-        page.say(f"{group.failure.type}: {group.failure.reason.partition(chr(10))[0]}", INDENT, tokens.DIM)
+        page.say(f"{group.failure.type}: {headline_of(group.failure.reason)}", INDENT, tokens.DIM)
     add_advice(page, from_restart(group.failure.reason), INDENT)
     reason = fmt.one_line(group.last_reason) or "torch logged no reason"
     page.labelled("last", sanitize(reason), INDENT, 6)
     if "recompiles" in BY_NAME:
         target = str(parse_ref(group.frame).at("recompiles"))
-        page.add(INDENT, ("all its recompiles", tokens.LINK, target))
+        page.add(INDENT, to_page("all its recompiles", target))
     if len(group.occurrences) > 1:
         add_occurrences(page, group.occurrences, with_names=False)
     page.close()
@@ -239,6 +244,7 @@ def add_break_group(page: Page, group: BreakGroup, costs: str = "") -> None:
     if graph_break.op:
         page.labelled("op", graph_break.op, INDENT, 5)
     add_advice(page, graph_break, INDENT)
+    add_gb_page(page, graph_break.gb, INDENT)
     add_installed(page, group.installed, graph_break)
     if graph_break.context:
         page.labelled("context", graph_break.context, INDENT, 9, tokens.DIM)
@@ -252,14 +258,14 @@ def _break_head(page: Page, group: BreakGroup) -> None:
     graph_break = group.found
     head: list[Piece] = [page.status(Status.BREAK), " "]
     if graph_break.gb:
-        head += [(graph_break.gb, tokens.BREAK), "  "]
+        head += [gb_piece(graph_break.gb), "  "]
     used = 2 + sum(len(piece_text(piece)) for piece in head)
     record = group.occurrences[0].record
     count = times(len(group.occurrences)) if len(group.occurrences) > 1 else ""
     tail: list[Piece] = ["  ", (count, tokens.STRONG)] if count else []
     if record is not None:
-        tail += ["  ", ("record" if graph_break.ref else "metrics", tokens.LINK, record)]
-    lines = fmt.wrap(graph_break.headline, page.width - used - len(count) - 11)
+        tail += ["  ", to_page("record" if graph_break.ref else "metrics", record)]
+    lines = fmt.wrap(graph_break.headline, page.width - used - len(count) - 13)
     for n, line in enumerate(lines):
         page.add("  ", *(head if n == 0 else [" " * (used - 2)]), (line, tokens.STRONG), *(tail if n == 0 else []))
 
@@ -363,7 +369,7 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Problems]
     _add_limits(page, run, limits)
     phases = {str(c.ref): doing(c) for c in [c for c in compiles if is_unfinished(c)][:PHASES_SHOWN]}
     why = "No end logged: still compiling, killed, or the log was cut off."
-    _add_unfinished(page, unfinished, phases, "Not finished", why)
+    _add_unfinished(page, unfinished, phases, "Unfinished", why)
     _add_unfinished(page, running, phases, "Running", f"No end yet: {page.goes_on}.")
     yield
     diverging = _add_differing(page, run, differing)
@@ -398,11 +404,11 @@ def _head(page: Page, run: Run, scope: Scope, running: int, unfinished: int, ski
     if tally.errors:
         words.append((f"{page.status(Status.ERROR)[0]} {fmt.plural(tally.errors, 'compile')} failed", tokens.ERROR))
     if tally.eager:
-        words.append((f"{page.status(Status.EAGER)[0]} {fmt.count(tally.eager)} in eager mode", tokens.EAGER))
+        words.append((f"{page.status(Status.EAGER)[0]} {fmt.count(tally.eager)} fell back to eager", tokens.EAGER))
     if limits:
         words.append(f"recompile limit reached {times(limits)}")
     if unfinished:
-        words.append((f"{page.status(Status.MISSING)[0]} {fmt.count(unfinished)} not finished", tokens.MISSING))
+        words.append((f"{page.status(Status.UNFINISHED)[0]} {fmt.count(unfinished)} unfinished", tokens.UNFINISHED))
     if running:
         words.append((f"{page.status(Status.RUNNING)[0]} {fmt.count(running)} running", tokens.RUNNING))
     if tally.breaks:
@@ -418,7 +424,7 @@ def _head(page: Page, run: Run, scope: Scope, running: int, unfinished: int, ski
     if not tally.compiles and not words:
         page.say(f"No compiles{reading} in this part of the log.")
         if "exports" in BY_NAME:
-            page.add("Failures of exports: ", ("exports", tokens.LINK, scope.page("exports")))
+            page.add("Failures of exports: ", to_page("exports", scope.page("exports")))
     elif not words and page.untold:
         page.say(page.so_far(f"{fmt.plural(tally.compiles, 'compile')}{reading}, no failure and no graph break."))
     elif not words:
@@ -452,8 +458,10 @@ def _section(
 
 
 def _add_failed(page: Page, title: str, groups: Sequence[FailedGroup]) -> Generator[None, None, None]:
-    for group in _section(page, title, "of kind", groups, apart=True):
-        add_failed(page, group)
+    causes = causes_of(groups)
+    section = _section(page, title, "of kind", [cause.group for cause in causes], apart=True)
+    for group, cause in zip(section, causes, strict=True):
+        add_failed(page, group, cause.functions)
         yield
 
 
@@ -474,11 +482,14 @@ def _add_limits(page: Page, run: Run, groups: Sequence[LimitGroup]) -> None:
 
 def _add_eager(page: Page, groups: Sequence[EagerGroup]) -> None:
     note = (
-        "Torch skipped these functions. From then on each runs in eager mode, even for calls that match an earlier compiled "
-        "version. Functions they call are still compiled."
+        "From then on these functions run in eager mode as a whole, even for calls that match an earlier compiled version. "
+        "Functions that they call are still compiled."
     )
-    for group in _section(page, "In eager mode", "in function", groups, note):
-        add_eager(page, group)
+    causes = causes_of(groups)
+    functions = sum(cause.functions for cause in causes)
+    section = _section(page, "Fell back to eager mode", "in function", [cause.group for cause in causes], note, functions)
+    for group, cause in zip(section, causes, strict=True):
+        add_eager(page, group, cause.functions)
 
 
 def _add_unfinished(
@@ -506,7 +517,7 @@ def _add_differing(page: Page, run: Run, differing: Differing | None) -> str:
     page.heading(f"Ranks that differ ({fmt.plural(differing.count, 'difference')})")
     add_divergence(page, run, differing.leading)
     lead = "all of them: " if differing.count > 1 else "details: "
-    page.row([(lead, tokens.DIM), ("ranks", tokens.LINK, "@ranks")])
+    page.row([(lead, tokens.DIM), to_page("ranks", "@ranks")])
     return sentence[1]
 
 

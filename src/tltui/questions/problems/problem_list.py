@@ -18,7 +18,7 @@ from tltui.model.status import Eager, Status
 from tltui.questions.job_failures.job_failures import RunFailure
 from tltui.questions.overview.run_summary import Code, code_of
 from tltui.questions.problems.compile_problems import NAME as BREAK
-from tltui.questions.problems.compile_problems import Failure, GraphBreak, cached_breaks, cached_failures, from_restart
+from tltui.questions.problems.compile_problems import Failure, GraphBreak, cached_breaks, cached_failures, from_restart, headline_of
 from tltui.questions.recompiles.recompile_reasons import cached_recompile
 from tltui.text.frozen import frozen
 from tltui.trace.grammar import parse_json
@@ -149,7 +149,7 @@ class FailedGroup:
 
 @frozen
 class EagerGroup:
-    """A code object that torch gave up for one reason: all of it runs in eager mode. Hits of the recompile limit: `LimitGroup`."""
+    """A code object that fell back to eager mode for one reason. Hits of the recompile limit: `LimitGroup`."""
 
     code: Code
     eager: Eager
@@ -323,7 +323,7 @@ def _failed(members: list[tuple[Compile, Failure]]) -> FailedGroup:
 
 
 def eager_groups(compiles: Sequence[Compile]) -> Steps[EagerGroup]:
-    """Return the functions that torch gave up, in the order of the first of each."""
+    """Return the functions that fell back to eager mode, in the order of the first of each."""
     groups: dict[tuple[Any, ...], list[tuple[Compile, EagerGroup]]] = defaultdict(list)
     for compile_ in compiles:
         eager = compile_.facts.eager
@@ -343,8 +343,8 @@ def _eager(compile_: Compile, eager: Eager) -> EagerGroup:
     broke = cached_breaks(compile_) if eager is Eager.SKIPPED else ()
     record = broke[-1].ref if broke else failure.ref if failure else None
     if failure is not None:
-        kind = "" if eager is Eager.SKIPPED else f"{failure.type}: "
-        headline, file, line = kind + failure.reason.partition("\n")[0], failure.file, failure.line
+        kind = f"{failure.type}: " if eager is Eager.SUPPRESSED else ""
+        headline, file, line = kind + headline_of(failure.reason), failure.file, failure.line
     else:  # up to torch 2.10 a graph break in a loop is no failure
         headline, file, line = (broke[-1].headline, broke[-1].file, broke[-1].line) if broke else ("", None, None)
     return EagerGroup(code_of(compile_), eager, headline, file, line, record, failure, ())

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from itertools import groupby
 
 from tltui.documents import format as fmt
-from tltui.documents.page import BAR, BAR_END, Page
+from tltui.documents.page import BAR, BAR_END, Page, to_page
 from tltui.model.ref import ranges
 from tltui.model.status import Eager
 from tltui.questions.problems.compile_problems import (
@@ -24,16 +24,20 @@ from tltui.questions.timing.timing_events import ORDER, Phase
 from tltui.text import tokens
 from tltui.text.document import Piece, piece_text
 from tltui.text.sanitize import sanitize
-from tltui.text.torch_names import Owner
+from tltui.text.torch_names import Owner, graph_break_page
 
 SKIPS = (
     "From then on the whole function runs in eager mode, even for calls that "
     "match an earlier compiled version. Functions it calls are still compiled."
 )
-GIVEN_UP = {
+FALLBACK_CAUSES = {
     Eager.SKIPPED: "Torch cannot resume after a graph break in it.",
     Eager.SUPPRESSED: (
         "suppress_errors is on, so the error did not reach the caller. Under fullgraph=True it does, and torch logs both alike."
+    ),
+    Eager.UNTRACED: (
+        "Dynamo failed before it traced the function, so torch skipped it. Under fullgraph=True the exception reaches the caller, "
+        "and torch logs both alike."
     ),
 }
 NO_BREAKS = "This graph break is an error because fullgraph=True (or error_on_graph_break) was set."
@@ -158,16 +162,16 @@ def add_break(page: Page, graph_break: GraphBreak, indent: str = "  ") -> None:
     head: list[Piece] = [indent]
     used = len(indent)
     if graph_break.gb:
-        head += [(graph_break.gb, tokens.BREAK), "  "]
+        head += [gb_piece(graph_break.gb), "  "]
         used += len(graph_break.gb) + 2
-    link = "record" if graph_break.ref else ""
-    lines = fmt.wrap(graph_break.headline, page.width - used - len(link) - 2)
+    link: list[Piece] = ["  ", to_page("record", graph_break.ref)] if graph_break.ref else []
+    lines = fmt.wrap(graph_break.headline, page.width - used - sum(len(piece_text(piece)) for piece in link))
     for n, line in enumerate(lines):
-        tail: list[Piece] = ["  ", (link, tokens.LINK, graph_break.ref)] if n == 0 and graph_break.ref else []
-        page.add(*(head if n == 0 else [" " * used]), (line, tokens.STRONG), *tail)
+        page.add(*(head if n == 0 else [" " * used]), (line, tokens.STRONG), *(link if n == 0 else []))
     add_consequence(page, graph_break, indent)
     add_break_place(page, graph_break, indent)
     add_advice(page, graph_break, indent)
+    add_gb_page(page, graph_break.gb, indent)
     if graph_break.stack:
         with page.fold(f"the stack of the break: {fmt.plural(len(graph_break.stack), 'frame')}, outermost first", indent):
             add_stack(page, graph_break.stack, indent + "  ")
@@ -219,7 +223,7 @@ def add_failure(page: Page, failure: Failure, indent: str = "  ", breaks: Sequen
     kind = fmt.clip(sanitize(failure.type), page.width - 20)
     pieces: list[Piece] = [(kind, tokens.ERROR)]
     if failure.ref:
-        pieces += ["  ", ("traceback", tokens.LINK, failure.ref)]
+        pieces += ["  ", to_page("traceback", failure.ref)]
     page.add(indent, *pieces)
     if "Explanation:" in failure.reason:  # a graph break where none is allowed: fullgraph, or the recompile limit
         graph_break = from_restart(failure.reason)
@@ -229,6 +233,7 @@ def add_failure(page: Page, failure: Failure, indent: str = "  ", breaks: Sequen
         page.say(graph_break.headline, indent, tokens.STRONG)
         _add_where(page, failure, indent)
         add_advice(page, graph_break, indent)
+        add_gb_page(page, graph_break.gb, indent)
         return
     if not failure.reason:
         page.add(indent, ("torch wrote no reason", tokens.DIM))
@@ -289,6 +294,18 @@ def add_later(page: Page, reason: Reason, skipped: bool, indent: str) -> None:
     add_explanation(page, reason.explanation, hints_without_nesting(reason), indent + "  ")
     if reason.context:
         page.labelled("context", reason.context, indent + "  ", 9, tokens.DIM)
+    add_gb_page(page, reason.gb, indent + "  ")
+
+
+def gb_piece(gb: str) -> Piece:
+    """Return torch's number of a kind of graph break as a link to its documentation."""
+    return (gb, tokens.BREAK, graph_break_page(gb))
+
+
+def add_gb_page(page: Page, gb: str | None, indent: str) -> None:
+    """Add the address of torch's documentation of a kind of graph break."""
+    if address := graph_break_page(gb):
+        page.add(indent, (address, tokens.LINK, address))
 
 
 def add_explanation(page: Page, explanation: str, hints: Sequence[str], indent: str) -> None:
@@ -301,6 +318,7 @@ def add_explanation(page: Page, explanation: str, hints: Sequence[str], indent: 
 
 def add_recompile(page: Page, recompile: Recompile, logged: Collection[str], indent: str = "  ", shown: int = 4) -> None:
     """Add why it recompiled; of many earlier compiles the older ones are folded. `logged` are those in the log."""
+    add_contexts(page, recompile.contexts, indent)
     if not recompile.reasons:
         page.say(page.so_far(no_reason(recompile)), indent, tokens.DIM)
     for n, reason in enumerate(recompile.reasons[:shown]):
@@ -315,6 +333,12 @@ def add_recompile(page: Page, recompile: Recompile, logged: Collection[str], ind
     if recompile.logged == "metrics":
         title = "(from the metrics, which record only one reason; this log has no recompile_reasons record)"
         page.say(title, indent, tokens.DIM)
+
+
+def add_contexts(page: Page, contexts: Sequence[str], indent: str) -> None:
+    """Add the texts that the program's hooks gave at a recompilation."""
+    for text in contexts:
+        page.labelled("your context", fmt.one_line(text), indent, 14)
 
 
 NEVER_LOGGED = "torch before 2.5 does not log the reason; TORCH_LOGS=recompiles does"
@@ -339,9 +363,9 @@ def add_reason(page: Page, reason: RecompileReason, logged: Collection[str], ind
         pieces += [(name, tokens.LINK, reason.earlier) if reason.earlier in logged else (name, tokens.DIM), " "]
     hang = indent + "    "
     first = sum(len(piece_text(p)) for p in pieces)
-    tail: list[Piece] = ["  ", ("its guards", tokens.LINK, reason.guards)] if reason.guards else []
+    tail: list[Piece] = ["  ", to_page("its guards", reason.guards)] if reason.guards else []
     text = reason.text or "torch wrote no reason"
-    lines = fmt.wrap(text, page.width - len(indent) - max(first, 4) - (12 if tail else 0)) or [""]
+    lines = fmt.wrap(text, page.width - len(indent) - max(first, 4) - sum(len(piece_text(piece)) for piece in tail)) or [""]
     for n, line in enumerate(lines):
         page.add(indent if n == 0 else hang, *(pieces if n == 0 else []), line, *(tail if n == 0 else []))
     if same_place:

@@ -166,7 +166,7 @@ def _at(column: Column, description: str) -> str:
 
 
 _ABSENT = {NONE: "not compiled", ENDED: "ended before this"}
-_DONE = {"?": "not finished", "o": "not finished yet", **_ABSENT}
+_DONE = {"?": "unfinished", "o": "not finished yet", **_ABSENT}
 _TIMES = {str(n): f"{n} times" for n in range(2, 10)}
 ASPECTS: Mapping[str, Aspect] = {
     aspect.name: aspect

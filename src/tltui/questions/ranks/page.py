@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from tltui.documents import format as fmt
 from tltui.documents.format import joined
-from tltui.documents.page import Page
+from tltui.documents.page import Page, to_page
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import GRAPH_LOGS, Needs
 from tltui.model.ref import is_several, with_noun
@@ -191,7 +191,7 @@ def _add_sides(page: Page, run: Run, divergence: Divergence) -> None:
     if divergence.more:
         rows.append([(f"{fmt.plural(divergence.more, 'more rank')} with yet other values", tokens.DIM)])
     if target := compared(run, divergence):
-        rows[-1] += ["  ", ("compare", tokens.LINK, target)]
+        rows[-1] += ["  ", to_page("compare", target)]
     if sum(len(piece_text(piece)) for row in rows for piece in row) + 5 * (len(rows) - 1) + 4 <= page.width:
         separator: list[Piece] = [("  |  ", tokens.DIM)]
         rows = [[piece for n, row in enumerate(rows) for piece in (*(separator if n else ()), *row)]]
@@ -266,7 +266,7 @@ def add_expected(page: Page, expected: Sequence[Expected]) -> None:
         page.row(pieces)
         sides = ((one.slowest, one.slowest_ns, one.slowest_ref), (one.fastest, one.fastest_ns, one.fastest_ref))
         cells = [[*_expected(*side), "  |  "] for side in sides]
-        compare: Piece = ("compare", tokens.LINK, diff_ref(one.fastest_ref, one.slowest_ref))
+        compare: Piece = to_page("compare", diff_ref(one.fastest_ref, one.slowest_ref))
         page.row([*cells[0], *cells[1][:-1], "  ", compare], "    ")
     if expected[SHOWN:]:
         page.add("  ", (f"and {fmt.plural(len(expected) - SHOWN, 'more compile')}", tokens.DIM))
@@ -388,7 +388,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
         add_expected(page, expected)
         if pace.clocks or not pace.is_even:
             page.blank()
-            page.row([("stragglers", tokens.LINK, "@stragglers"), ": compile times by rank, and ranks that waited"], "")
+            page.row([to_page("stragglers", "@stragglers"), ": compile times by rank, and ranks that waited"], "")
         paced = pace_answer(run, pace) if not pace.is_even else ""
         return RanksReport(sentence, differing, paced, pace.clocks, expected, missing, unread)
 

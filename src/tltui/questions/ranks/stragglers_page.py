@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from tltui.documents import format as fmt
 from tltui.documents.columns import Column, Table
-from tltui.documents.page import Page
+from tltui.documents.page import Page, to_page
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs
 from tltui.model.nodes import Compile
@@ -129,7 +129,7 @@ def add_late(page: Page, pace: Pace) -> None:
         page.row([
             (subject(one.ranks), tokens.STRONG), " began ", (f"[{one.ref}]", tokens.LINK, one.ref), " ",
             *_function(page, one.compile), (f"  {fmt.seconds(one.seconds)}", tokens.WARN), " after ",
-            ("the others", tokens.LINK, one.typical_ref),
+            to_page("the others", one.typical_ref),
         ])  # fmt: skip
         page.row(_behind(page, one) + _waited(pace.wait_for(one.compile, one.ranks)), "    ")
 
@@ -193,7 +193,7 @@ def _slow(page: Page, pace: Pace, one: Slow) -> None:
         (subject(one.ranks), tokens.STRONG), " took ", (fmt.seconds(one.seconds), tokens.WARN), " for ",
         (f"[{one.ref}]", tokens.LINK, one.ref), " ", *_function(page, one.compile), "  the median is ",
         (fmt.seconds(one.typical_s), tokens.NUMBER), " ", (f"[{one.typical_ref}]", tokens.LINK, one.typical_ref), "  ",
-        ("compare", tokens.LINK, diff_ref(one.typical_ref, one.ref)),
+        to_page("compare", diff_ref(one.typical_ref, one.ref)),
     ])  # fmt: skip
     pieces: list[Piece] = []
     if one.phase:

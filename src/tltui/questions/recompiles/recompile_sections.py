@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.model.ref import parse_ref
-from tltui.questions.problems.reason_sections import add_stack, no_reason
+from tltui.questions.problems.reason_sections import add_contexts, add_stack, no_reason
 from tltui.questions.recompiles import guard_grammar
 from tltui.questions.recompiles.explanations import Dynamic, Explained, Key, Reason, name_of
 from tltui.questions.recompiles.guard_grammar import DUCK, EXCLUSION, MARKED, ZERO_ONE
@@ -214,6 +214,7 @@ class RecompileLines:
                 head = [deep]
             self._reason(head, reason, recompile)
         self._same(same, recompile)
+        add_contexts(page, recompile.contexts, deep)
         for change in recompile.became:
             page.say(self._became(change), deep, tokens.VALUE)
         if recompile.limit_hit:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tltui.documents import format as fmt
 from tltui.documents.columns import Column, Table
-from tltui.documents.page import Page
+from tltui.documents.page import Page, to_page
 from tltui.model.nodes import Compile
 from tltui.model.ref import at_line
 from tltui.model.run import Run
@@ -375,7 +375,7 @@ def _break(page: Page, figures: Figures, item: BreakTime) -> None:
         head.append(" breaks at " if number == 0 else ", or at ")
         head.append(page.place(lead.file, lead.line) if lead is not None else "an unknown line (not logged)")
         if broke.ref:
-            head += [" ", ("record", tokens.LINK, broke.ref)]
+            head += [" ", to_page("record", broke.ref)]
     head.append((f": {figures.us(item.eager_us)} eager {figures.of}, {figures.share(item.eager_us)}", tokens.STRONG))
     page.row(head)
     if not places:

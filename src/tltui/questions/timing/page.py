@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from tltui.documents import format as fmt
 from tltui.documents.columns import Column, Table
-from tltui.documents.page import BAR, Page
+from tltui.documents.page import BAR, Page, to_page
 from tltui.documents.rank_groups import alike_on_ranks, said_ranks
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs
@@ -351,7 +351,7 @@ def compiles_table(total_s: float, is_on_ranks: bool) -> Table[OnAll]:
 
     def time(row: OnAll) -> Piece:
         slowest = row.slowest
-        least = "≥" if slowest.source == "events" and slowest.status in ("missing", "running") else ""
+        least = "≥" if slowest.source == "events" and slowest.status in ("unfinished", "running") else ""
         return (least + fmt.from_to((row.least_s, slowest.seconds)), tokens.NUMBER, _timing(slowest.ref))
 
     return Table((
@@ -426,7 +426,7 @@ def add_outliers(page: Page, processes: Sequence[ProcessTime], outliers: Sequenc
     count = len(remaining)
     who = f"the other {fmt.plural(count, 'rank')}" if slow else "both ranks" if count == 2 else f"all {count:,} ranks"
     page.say(f"{who[:1].upper()}{who[1:]} took {fmt.from_to(remaining)}.", "  ", tokens.DIM)
-    page.row([("stragglers", tokens.LINK, "@stragglers"), ": late, slow and waiting ranks by compile and phase"])
+    page.row([to_page("stragglers", "@stragglers"), ": late, slow and waiting ranks by compile and phase"])
 
 
 def _outliers(page: Page, outliers: Sequence[Outlier], ranks: int) -> None:

@@ -507,7 +507,8 @@ MEASURES: dict[str, Measure] = {
     "empty": Measure(
         "compiles without operations", lambda f: len(_skipped(f)), _skipped, "problems"),
     "unfinished": Measure(
-        "compiles that are running or unfinished", lambda f: len(f.problems.unfinished) + len(f.problems.running), _unfinished, "problems"),
+        "compiles that are running or unfinished", lambda f: len(f.problems.unfinished) + len(f.problems.running), _unfinished,
+        "problems"),
     "damage": Measure(
         "damaged places of the logs", lambda f: f.run.damaged, _damage, "damage"),
     "unknown": Measure(

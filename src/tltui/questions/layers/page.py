@@ -250,7 +250,6 @@ def add_kernels(
         page.labelled("together", cost_text + coverage, gap=LABEL)
     if us is not None:
         page.labelled("measured", f"{micros(us)} µs {of} in its kernels", gap=LABEL)
-    links = (("provenance", tokens.LINK, f"@provenance:{ref}"), ", ", ("all layers", tokens.LINK, f"@layers:{ref}"))
     links = (to_page("provenance", f"@provenance:{ref}"), ", ", to_page("all layers", f"@layers:{ref}"))
     page.row([("see".ljust(LABEL), tokens.LABEL), *links])
     _places(page, "lines", layer.lines)

@@ -68,7 +68,8 @@ def summary_rows(data: Summary | Study, ref: str, compiles: Sequence[Compile]) -
     yield SummaryRow(
         ref, len({compile_.process.rank for compile_ in compiles}),
         tally.compiles, tally.ok, tally.errors, tally.eager, tally.with_breaks,
-        tally.empty, tally.running, tally.unfinished, tally.seen, tally.breaks, tally.recompiles, tally.restarts, tally.seconds, torch,
+        tally.empty, tally.running, tally.unfinished, tally.seen, tally.breaks, tally.recompiles, tally.restarts, tally.seconds,
+        torch,
     )  # fmt: skip
 
 

@@ -224,7 +224,7 @@ def _of_lines(pre: GraphText, callers: Mapping[int, Place | None]) -> dict[Key, 
 
 
 KERNEL_NODES, KERNEL_LINES, NODE_KERNELS = "kernel nodes", "kernel lines", "node kernels"
-NO_GRAPH = "torch wrote no post-grad graph, so there are no nodes to name"
+NO_GRAPH = "torch wrote no post-grad graph to name the nodes"
 LAZY = "torch writes no mapping for a lazily compiled backward"
 EMPTY = "torch's mapping of this unit is empty"
 NOT_IN_MAPPING = "torch's mapping does not name them"

@@ -236,7 +236,7 @@ async def test_what_kernels_took_stands_beside_them() -> None:
         code = screen.view(PY)
         hottest = place(screen)[1]
         row = screen_lines(driver.app)[2 + hottest - code.scroll_offset.y]
-        assert re.search(r" [\d.]+ ms [▁▂▃▄▅▆▇█]+ .*extern_kernels.mm", row) and " ms a step · " in screen.status.plain_text()
+        assert re.search(r" [\d.]+ ms [▁▂▃▄▅▆▇█]+ .*extern_kernels.mm", row) and " ms per step · " in screen.status.plain_text()
         await driver.press("S")
         assert place(screen)[1] != hottest
         await driver.press("s")
@@ -246,7 +246,7 @@ async def test_what_kernels_took_stands_beside_them() -> None:
     async with opened(TRAIN, size=(120, 30)) as driver:
         await enter(driver)
         await driver.press("S")
-        assert "no profile tells" in screen_text(driver.app)
+        assert "no times for this pane" in screen_text(driver.app)
 
 
 async def test_the_line_above_says_as_many_counts_as_there_is_room_for() -> None:

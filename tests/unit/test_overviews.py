@@ -203,9 +203,9 @@ def test_a_compile_that_was_killed(tmp_path: Path) -> None:
     wide = Options(width=200)
     text = text_of(page(run, "0/0", wide))
     assert "? unfinished when the log ends" in text
-    assert "begun and not seen to end, for at least 62.0 s: dynamo › backend_compile" in text
+    assert "started, no end logged, for at least 62.0 s: dynamo › backend_compile" in text
     text = text_of(page(run, "", wide))
-    assert "1 compile did not finish: f; it stood in backend_compile, for at least 62.0 s  tltui where" in text
+    assert "1 compile did not finish: f; it was in backend_compile, for at least 62.0 s  tltui where" in text
     assert "Unfinished (1)" in text
 
 

@@ -104,7 +104,7 @@ def test_a_failure_before_tracing_is_no_error_of_fullgraph() -> None:
     assert [(fact.eager, fact.reached, fact.no_breaks) for fact in facts] == [alike, alike], "torch logs both alike"
     problems = " ".join(seen(page(run, "@problems")).split())
     assert "Dynamo failed before it traced the function" in problems and "fullgraph=True (or" not in problems
-    assert "Torch gave it up" in seen(page(run, "2/")), "the page of the frame"
+    assert "It fell back to eager mode at" in seen(page(run, "2/")), "the page of the frame"
     assert gates(run, parse_limits("error")).passed and not gates(run, parse_limits("eager")).passed
 
 

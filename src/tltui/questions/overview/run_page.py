@@ -194,6 +194,8 @@ def _has_only_warnings(run: Run) -> bool:
     return True
 
 
+LONG_HINT = 0.4
+"""Part of the width from which on a command has a line of its own."""
 STARTS = 4
 
 
@@ -258,10 +260,12 @@ def _add_hint(page: Page, hint: Hint, leads: dict[str, str]) -> None:
         press = key_hint(page.options, hint.walk)
     else:
         view = hint.shell.removeprefix("tltui ")
-        press = link_hint(page.options, hint.ref, hint.shell, f"@{view}" if view in BY_NAME else "")
-    lines = fmt.wrap(hint.text, page.width - 6 - len(link) - len(press[0]))
-    for n, line in enumerate(lines):
-        tail: list[Piece] = ["  ", press] if n == len(lines) - 1 else []
+        press = link_hint(page.options, hint.ref, f"{hint.shell} {page.options.path}", f"@{view}" if view in BY_NAME else "")
+    is_long = len(press[0]) > page.width * LONG_HINT
+    lines = fmt.wrap(hint.text, page.width - 6 - len(link) - (0 if is_long else len(press[0])))
+    for n, line in enumerate([*lines, ""] if is_long else lines):
+        is_last = n == len(lines) - (not is_long)
+        tail: list[Piece] = ["  " * bool(line), press] if is_last else []
         head: Piece = (link, tokens.LINK, hint.ref) if n == 0 else " " * len(link)
         page.add("  ", head, "  ", line, *tail)
 

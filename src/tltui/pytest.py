@@ -96,7 +96,7 @@ class TorchCompiles:
         self.assert_limits("break=0")
 
     def assert_no_errors(self) -> None:
-        """Fail when a compile failed, or torch gave a function up and ran it in eager mode."""
+        """Fail when a compile failed, or fell back to eager mode."""
         __tracebackhide__ = True
         self.assert_limits("error=0,eager=0")
 
@@ -107,7 +107,7 @@ class TorchCompiles:
         run = self.run()
         if run is None:
             if self.is_requested:
-                text = f"torch compiled nothing in {self.test}, so its limits checked nothing"
+                text = f"torch compiled nothing in {self.test}, so its limits had no effect"
                 warnings.warn(NothingCompiled(text), stacklevel=3)
             return ""
         return failure_message(run, check_limits(run, limits), self.test, str(self.directory))
@@ -142,19 +142,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options."""
     group = parser.getgroup("tltui", GROUP)
     group.addoption("--tltui-limits", metavar="LIMITS", default="",
-                    help="limits for every test, as in tltui check --fail-on (error,eager,break,recompiles=1): torch is imported, "
-                         "and each test recorded; a marker torch_compile of a test comes before them")  # fmt: skip
+                    help="limits for every test, as in tltui check --fail-on (error,eager,break,recompiles=1). Imports torch and "
+                         "records each test; the torch_compile marker of a test overrides them")  # fmt: skip
     group.addoption("--tltui-keep", metavar="DIR", default="",
-                    help="keep the trace of every recorded test in a directory of its own in DIR, to look at with tltui DIR/TEST "
-                         "(else those of tests that fail are kept, where pytest keeps tmp_path)")  # fmt: skip
+                    help="keep the trace of every recorded test in DIR/TEST; open it with tltui DIR/TEST (default: keep only "
+                         "traces of failed tests, in pytest's tmp_path)")  # fmt: skip
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Read the options. Raises `pytest.UsageError`."""
     config.addinivalue_line(
         "markers",
-        "torch_compile(*limits, recompiles=N, breaks=N, errors=N, …): record what torch.compile does in the test, and fail when "
-        "there is more than N; names as in tltui check --fail-on; without any, none of errors, breaks and recompiles (tltui)",
+        "torch_compile(*limits, recompiles=N, breaks=N, errors=N, …): record torch.compile in the test and fail if a count "
+        "exceeds N. Names as in tltui check --fail-on. Default: no errors, breaks or recompiles (tltui)",
     )
     config.stash[EVERYWHERE] = ()
     if text := config.getoption("--tltui-limits"):
@@ -171,8 +171,8 @@ def pytest_report_header(config: pytest.Config) -> str:
     """Return which tests are recorded, and how."""
     scope = "every test" if config.stash[EVERYWHERE] else f"tests with the fixture {FIXTURE} or the marker {MARKER}"
     keep = config.getoption("--tltui-keep")
-    where = f"traces are kept in {keep}" if keep else "traces of those that fail are kept"
-    return f"tltui: records {scope}, by a handler of its own: torch's logging stays as TORCH_TRACE set it up; {where}"
+    where = f"traces are kept in {keep}" if keep else "traces of failed tests are kept"
+    return f"tltui: records {scope} with a separate log handler, without changing torch's logging; {where}"
 
 
 @pytest.hookimpl(trylast=True)

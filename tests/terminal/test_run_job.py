@@ -82,7 +82,7 @@ def test_a_job_that_a_signal_ended(name: str, number: int, tmp_path: Path) -> No
     ("./no/such/program", 127, "./no/such/program: not found"),
     ("./text", 126, "./text: not executable"),
     ("./dir", 126, "./dir: a directory"),
-    ("./bang", 126, "./bang: the program that its first line (#!) names is not there"),
+    ("./bang", 126, "./bang: the interpreter in its first line (#!) does not exist"),
     ("text", 126, "text: not executable"),
 ])  # fmt: skip
 def test_what_cannot_be_started(command: str, code: int, why: str, tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ def test_a_fault_of_ours_leaves_the_code(broken: str, options: list[str], code: 
     (tmp_path / "sitecustomize.py").write_text(lines)
     done = tltui(tmp_path, *options, "--", *job("breaks"), PYTHONPATH=f"{tmp_path}:{SOURCES}")
     assert done.returncode == code
-    assert "ZeroDivisionError: this is a fault of tltui" in done.stderr.decode()
+    assert "ZeroDivisionError: internal error in tltui" in done.stderr.decode()
     assert said(done)[-1].startswith(str(tmp_path / "tltui-"))
 
 
@@ -196,14 +196,14 @@ def test_nothing_was_compiled(tmp_path: Path) -> None:
     text = " ".join(done.stderr.decode().split())
     assert done.returncode == 0
     assert "no log was written into" in text
-    assert "either nothing was compiled" in text
-    assert "ssh, sudo, docker, srun --export=NONE, env -i" in text
+    assert "(1) nothing was compiled" in text
+    assert "ssh, sudo, docker, srun --export=NONE or env -i" in text
     assert len(list(tmp_path.glob("tltui-*"))) == 1, "nothing is deleted"
 
 
 def test_the_environment_was_dropped(tmp_path: Path) -> None:
     done = tltui(tmp_path, "--", "env", "-i", "true")
-    assert "env -i empties the environment: add TORCH_TRACE=" in " ".join(done.stderr.decode().split())
+    assert "env -i clears the environment. Add TORCH_TRACE=" in " ".join(done.stderr.decode().split())
 
 
 def test_a_log_without_a_compile(tmp_path: Path) -> None:
@@ -249,8 +249,8 @@ def test_a_job_that_leaves_a_process_behind_is_not_waited_for(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(("steps", "why"), [
-    ("x", "not FIRST:LAST, as in --record-steps 5:10"), ("10:5", "the last step is before the first one"),
-    ("0:0", "steps are counted from 1"),
+    ("x", "use FIRST:LAST, for example --record-steps 5:10"), ("10:5", "the last step precedes the first"),
+    ("0:0", "steps count from 1"),
 ])  # fmt: skip
 def test_steps_to_record_that_are_none(steps: str, why: str, tmp_path: Path) -> None:
     done = tltui(tmp_path, "--record-steps", steps, "--", *job("breaks"))
@@ -264,7 +264,7 @@ def test_a_job_that_records_nothing(tmp_path: Path) -> None:
     hook, before = done.stdout.decode().strip().split(":")
     assert (hook.endswith("/running/hook"), before) == (True, str(SOURCES))
     lines = said(done)
-    assert lines[1] == f"tltui: steps 2 to 3 are recorded into {tmp_path / 't'}"
+    assert lines[1] == f"tltui: recording steps 2 to 3 into {tmp_path / 't'}"
     assert lines[2].startswith("tltui: TORCHINDUCTOR_CPP_ENABLE_KERNEL_PROFILE=1 names C++ kernels in the profile.")
     assert "tltui: no profile was written. To record one:" in lines
     assert "          profiler.step()" in lines

@@ -110,7 +110,7 @@ def test_a_job_from_its_start_to_its_end(columns: int, rows: int, begun: Begun) 
     terminal.press("1")
     terminal.wait_for("3 graph breaks")
     (terminal.where / "end").touch()
-    terminal.wait_for("the job ended with exit code 3: O shows what it printed")
+    terminal.wait_for("the job ended with exit code 3; O shows its output")
     terminal.press("O")
     terminal.wait_for("done", "The job ended with exit code 3 at")
     terminal.press("q")
@@ -263,7 +263,7 @@ def test_ctrl_c_is_not_for_the_job(begun: Begun) -> None:
     terminal = begun(DEAF)
     terminal.wait_for("ready", "O output")
     terminal.press("ctrl+c")
-    terminal.wait_for("ctrl+c does not reach the job: q asks whether to stop it")
+    terminal.wait_for("ctrl+c does not reach the job; press q to stop it")
     assert b"heard" not in terminal.output.read_bytes()
 
 

@@ -120,11 +120,11 @@ async def test_errors(tmp_path: Path) -> None:
 
 async def test_there_are_none(tmp_path: Path) -> None:
     async with opened(write(tmp_path / "t", log_of([(0, 1, "f")]))) as driver:
-        none = "no error or function in eager mode in this run"
+        none = "no error or fallback to eager mode in this run"
         for key, told in (("e", none), ("B", "no graph break in this run"), ("r", "f was compiled only once"),
-                          ("greater_than_sign", "there is no rank after this one"),
-                          ("less_than_sign", "there is no rank before this one"), ("backspace", "nothing to go back to"),
-                          ("ctrl+o", "nothing to go forward to")):  # fmt: skip
+                          ("greater_than_sign", "no later rank"),
+                          ("less_than_sign", "no earlier rank"), ("backspace", "no earlier page"),
+                          ("ctrl+o", "no later page")):  # fmt: skip
             await driver.press(key)
             assert driver.message.startswith(told)
 
@@ -150,7 +150,7 @@ async def test_breaks_and_back() -> None:
         await driver.press("b")
         assert driver.at == "3/0"
         await driver.press("alt+right")
-        assert driver.message.startswith("nothing to go forward to")
+        assert driver.message.startswith("no later page")
 
 
 async def test_recompiles(tmp_path: Path) -> None:
@@ -192,7 +192,7 @@ async def test_the_same_code_on_other_ranks(tmp_path: Path) -> None:
         driver.browser.go("0:0/0")
         await driver.press("greater_than_sign")
         assert driver.at == "2:7/0"
-        assert "there it is [7/0], not [0/0]; 1 rank(s) in between did not compile it" in driver.message
+        assert "on this rank it is [7/0], not [0/0]; 1 skipped rank(s) did not compile it" in driver.message
         await driver.press("less_than_sign")
         assert driver.at == "0:0/0"
 
@@ -258,7 +258,7 @@ async def test_go_to_by_name() -> None:
         await driver.press("o")
         await driver.type("[/][red]")
         await driver.press("enter")
-        assert "nothing like this" in screen_text(driver.app)
+        assert "no match" in screen_text(driver.app)
         await driver.press("escape")
         assert driver.at == "4/0:dynamo_output_graph"
 
@@ -339,7 +339,7 @@ async def test_filter_in_the_tree() -> None:
         await driver.press("ctrl+u")
         await driver.type("nothing like this")
         await driver.press("enter")
-        assert "nothing in the tree has 'nothing like this'" in driver.message
+        assert "no node in the tree matches 'nothing like this'" in driver.message
         await driver.press("escape")
         assert "▸ ⚑ [2/0]" in screen_text(driver.app)
 
@@ -548,7 +548,7 @@ async def test_a_builder_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compile_page, "compile_document", broken)
     async with opened(BREAKS, faults=True) as driver:
         assert "ZeroDivisionError: ours" in screen_text(driver.app)
-        assert "fault of tltui" in screen_text(driver.app)
+        assert "internal error in tltui" in screen_text(driver.app)
         await driver.press("right_square_bracket")
         await driver.shown("0/0:dynamo_graph_break_reason")
 
@@ -635,7 +635,7 @@ async def test_exporting(tmp_path: Path) -> None:
         driver.browser.go("0/0:dynamo_output_graph")
         await driver.shown("0/0:dynamo_output_graph")
         target = tmp_path / "graph.txt"
-        for answer, told in (("", "wrote"), ("n", "nothing was written"), ("y", "wrote")):
+        for answer, told in (("", "wrote"), ("n", "no file was written"), ("y", "wrote")):
             await driver.press("x", "ctrl+u")
             await driver.type("~/graph.txt")
             await driver.press("enter")
@@ -772,8 +772,8 @@ async def test_what_is_said_of_overrides_is_so() -> None:
     said = keymap_problems(keys)
     assert said == [
         "app.next_break: it takes e from app.next_error, which has no other key",
-        "app.next_recompile: j stays the key of document.cursor_down in documents, and does this elsewhere only",
-        "app.leave: ctrl+q always quits, so it never does this",
+        "app.next_recompile: j remains the key of document.cursor_down in documents, so this binding works only outside",
+        "app.leave: ctrl+q always quits, so this binding has no effect",
     ]
     async with opened(BREAKS, config=Config(keys=keys)) as driver:
         driver.browser.tree_view.focus()

@@ -111,11 +111,11 @@ async def test_enter_on_a_name_goes_to_its_definition_and_what_maps_to_nothing_p
         await go(driver, screen, POST, "class GraphModule")
         assert "this line maps to nothing" in screen_lines(driver.app)[-1]
         await driver.press("P")
-        assert "there is nothing to pin" in screen_lines(driver.app)[-1]
+        assert "cannot pin" in screen_lines(driver.app)[-1]
         assert not any(screen.view(pane).has_pinned for pane in ALL)
         await go(driver, screen, POST, "addmm_1 =")
         await driver.press("P")
-        assert " pinned: P lets it go" in screen_lines(driver.app)[-1]
+        assert " pinned; P releases it" in screen_lines(driver.app)[-1]
         await go(driver, screen, POST, "class GraphModule")
         await driver.press("P")
         assert "unpinned" in screen_lines(driver.app)[-1]
@@ -242,7 +242,7 @@ async def test_what_kernels_took_stands_beside_them() -> None:
         await driver.press("s")
         assert place(screen)[1] == hottest
         await driver.press("s")
-        assert "nothing in this pane took more" in screen_text(driver.app)
+        assert "no line in this pane took more time" in screen_text(driver.app)
     async with opened(TRAIN, size=(120, 30)) as driver:
         await enter(driver)
         await driver.press("S")

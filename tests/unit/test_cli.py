@@ -146,7 +146,7 @@ def test_ls_json(path: Path, tltui: Command) -> None:
             assert process["damaged"] == 0
             for compile_ in process["compiles"]:
                 conforms(compile_, COMPILE)
-                assert compile_["status"] in ("ok", "break", "empty", "error", "eager", "missing", None)
+                assert compile_["status"] in ("ok", "break", "empty", "error", "eager", "unfinished", None)
                 assert compile_["tlparse_status"] in ("ok", "break", "empty", "error", "missing", None)
                 refs.append(compile_["ref"])
                 if compile_["frame"]:
@@ -316,7 +316,7 @@ def test_damage(tmp_path: Path, tltui: Command) -> None:
     text = tltui("damage", str(path))
     assert "2 damaged records in 1 log" in text
     assert "its payload does not match its md5" in text
-    assert "a line that is no record" in text
+    assert "a line outside of any record" in text
     found = tltui.json("damage", str(path), "--json")
     assert [(item["record"], item["offset"]) for item in found["damaged"]] == [
         (10, len(mt.compiled())),
@@ -667,12 +667,12 @@ def test_a_fault_of_ours_is_one_line(error: Exception, here: Path, tltui: Comman
     assert tltui("ls", "a.log", code=70) == ""
     log = here / "cache" / "tltui" / "crash.log"
     kind = type(error).__name__
-    assert tltui.err == f"tltui: {kind}: this is a fault of tltui; where it happened is in {log} (TLTUI_DEBUG=1 prints it)\n"
+    assert tltui.err == f"tltui: {kind}: internal error in tltui; details are in {log} (TLTUI_DEBUG=1 prints the traceback)\n"
     assert log.read_text().startswith(f"{kind}\n") and "in fail" in log.read_text() and "a text of" not in log.read_text()
     log.unlink()
     os.mkfifo(log)  # nobody reads it: nothing waits
     tltui("ls", "a.log", code=70)
-    assert tltui.err == f"tltui: {kind}: this is a fault of tltui (TLTUI_DEBUG=1 prints it)\n"
+    assert tltui.err == f"tltui: {kind}: internal error in tltui (TLTUI_DEBUG=1 prints the traceback)\n"
 
 
 def test_a_fault_of_ours_with_all_of_it(here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -192,9 +192,3 @@ def test_a_missing_directory_is_named_with_the_command_that_makes_it(tmp_path: P
     assert capsys.readouterr().err == (
         f"tltui: {tmp_path}/no dir: No such file or directory\n  mkdir -p '{tmp_path}/no dir'\n"
     )
-
-
-def test_nothing_says_that_a_package_index_has_tltui() -> None:
-    root = Path(__file__).resolve().parents[2]
-    pages = [*(root / "docs").rglob("*.md"), *(root / "src").rglob("*.py"), root / "README.md"]
-    assert not [path for path in pages if re.search(r"pip install (?:'|\")?tltui(?![-\w.]*\.whl|-)", path.read_text("utf-8"))]

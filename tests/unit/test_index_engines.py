@@ -123,7 +123,7 @@ def test_what_goes_into_no_index(tmp_path: Path, capsys: pytest.CaptureFixture[s
     (trace / "job.err").write_text(line * 3)
     assert main(["index", str(trace), "-o", str(tmp_path / "run.tlx")]) == 0
     err = capsys.readouterr().err
-    assert err.startswith(f"tltui: {trace / 'job.err'}: only traces go into an index") and err.count("\n") == 1
+    assert err.startswith(f"tltui: {trace / 'job.err'}: an index contains only traces") and err.count("\n") == 1
     (trace / "rank_1.log").symlink_to("rank_1.log")
     assert main(["index", str(trace), "-o", str(tmp_path / "run.tlx")]) == 1
     assert f"tltui: {trace / 'rank_1.log'}: Too many levels of symbolic links\n" in capsys.readouterr().err
@@ -198,7 +198,7 @@ def test_nothing_to_index(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--engine", "dusk://a:1"], "--engine dusk://a:1: there are process, serial, dask://HOST:PORT and mpi"),
+        (["--engine", "dusk://a:1"], "unknown engine 'dusk://a:1'. Engines: process, serial, dask://HOST:PORT, mpi"),
         (["--node-local"], "--node-local needs --engine mpi and %h in FILE"),
         (["--node-local", "--engine", "mpi"], "--node-local needs --engine mpi and %h in FILE"),
         (["--workers", "0"], "invalid number of workers: '0'\n  use a number from 1 to 4096"),

@@ -305,7 +305,7 @@ def test_missing_and_backward_failures(tmp_path: Path) -> None:
         mt.start(frame=2, compile=0, attempt=1) + mt.metrics(frame=2, compile=0),
     )  # fmt: skip
     first, second, third = (compile_at(run, address) for address in ("0/0", "1/0", "2/0"))
-    assert (first.status, tlparse_status(first)) == (Status.MISSING, "missing")
+    assert (first.status, tlparse_status(first)) == (Status.UNFINISHED, "missing")
     assert (second.status, tlparse_status(second)) == (Status.ERROR, "ok")
     assert (second.facts.failed, second.facts.backward_failed, second.facts.backward_fail_reason) == (False, True, "late")
     assert (third.status, tlparse_status(third)) == (Status.OK, "missing")

@@ -130,7 +130,7 @@ def test_a_clean_job_is_one_line(tmp_path: Path, capfd: pytest.CaptureFixture[st
     truth = ranked(tmp_path / "job", "--ranks", 24, "--compiles", 4, "--detail", "tiny", "--seed", 3, "--layout", "hosts")
     assert wrong(fresh(tmp_path / "job"), truth) == []
     assert cli.main(["ranks", str(tmp_path / "job")]) == 0
-    assert capfd.readouterr().out == "All 24 ranks agree (4 compiles).\n"
+    assert capfd.readouterr().out == "All 24 ranks agree (4 compiles each).\n"
 
 
 def test_the_order_of_the_ranks_changes_nothing(tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_a_killed_rank_is_told_with_what_was_open(tmp_path: Path) -> None:
     (one,) = found.divergences
     assert (one.id, one.function.name, one.facets) == ("2/0", "block2", ("unfinished",))
     assert [(s.ranks, s.said, s.ref) for s in one.sides] == [
-        ("0–4, 6, 7", "finished", "0:2/0"), ("5", "not finished, in inductor_compile ▸ fx_codegen_and_compile", "5:2/0"),
+        ("0–4, 6, 7", "finished", "0:2/0"), ("5", "unfinished, in inductor_compile ▸ fx_codegen_and_compile", "5:2/0"),
     ]  # fmt: skip
 
 
@@ -163,7 +163,7 @@ def test_a_rank_that_ended_in_a_compile_is_told_of_what_it_had_traced(tmp_path: 
     found = differences_of(fresh(tmp_path))
     assert found is not None
     assert [(one.facets, [(side.ranks, side.said) for side in one.sides]) for one in found.divergences] == [
-        (("unfinished",), [("0–2, 4, 5", "finished"), ("3", "not finished, in inductor_compile ▸ fx_codegen_and_compile")]),
+        (("unfinished",), [("0–2, 4, 5", "finished"), ("3", "unfinished, in inductor_compile ▸ fx_codegen_and_compile")]),
         (("graph", "code"), [("0–2, 4", ""), ("3, 5", "gelu instead of relu at test2.py:55")]),
     ]  # fmt: skip
 

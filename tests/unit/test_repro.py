@@ -101,7 +101,7 @@ def test_every_graph_gives_a_script_or_a_reason(name: str) -> None:
                 assert_harmless(found.script)
                 made.add(artifact.name)
             elif artifact.name not in WORTH:
-                assert f"has no graph {artifact.name}. It has: " in found.refused
+                assert f"has no graph {artifact.name}. Available: " in found.refused
     assert "dynamo_output_graph" in made
     assert "fx_graph_runnable" in made or name in ("cache_hit", "ddp_split")
 
@@ -155,7 +155,7 @@ def test_the_header_says_what_it_is() -> None:
     assert script.startswith("# From a trace: read before running.\n#\n# What:    forward (/home/user/models/train.py:15), ")
     assert "compile 0/0, torch 2.13.0+cpu\n# Graph:   0/0:dynamo_output_graph: " in script
     assert "# Run:     python repro.py" in script
-    assert "# Expect:  it agrees with eager mode" in script
+    assert "# Expect:  the result agrees with eager mode" in script
 
 
 def test_symbols_are_what_they_were_in_the_job() -> None:
@@ -177,7 +177,7 @@ def test_a_backend_of_the_job_is_not_in_the_trace() -> None:
     compile_ = compile_at("torch-2.13/outcomes", "8/0")
     script = repro_of(compile_).script
     assert "# Backend: refuses\n" in script
-    assert "backend refuses is not in the trace: import it and name it with --backend" in script
+    assert "backend refuses is not in the trace. Import it and pass its name with --backend" in script
     assert "EXPECTED = ''" in script
 
 
@@ -283,7 +283,7 @@ HOSTILE = [
 def test_what_is_no_statement_of_a_graph_is_refused(line: str, tmp_path: Path) -> None:
     found = repro(tmp_path, graph(line, "return (x,)"))
     assert found.script == ""
-    assert found.refused.startswith("0/0 can't be made a script: ")
+    assert found.refused.startswith("0/0 cannot become a script: ")
     assert "\n" not in found.refused
 
 
@@ -304,11 +304,11 @@ def test_inputs_that_are_no_tensors_are_refused(parameters: str, tmp_path: Path)
 
 def test_a_graph_that_was_cut_off_is_refused(tmp_path: Path) -> None:
     found = repro(tmp_path, graph("y = x.relu()"))
-    assert found.refused == "0/0 can't be made a script: its text ends before the graph does."
+    assert found.refused == "0/0 cannot become a script: the graph text is truncated."
     log = tmp_path / "dedicated_log_torch_trace_a.log"
     log.write_bytes(log.read_bytes().replace(b"relu", b"sinh"))
     (compile_,) = in_order(fresh(log))
-    assert repro_of(compile_).refused == "0/0 can't be made a script: its text is damaged."
+    assert repro_of(compile_).refused == "0/0 cannot become a script: its text is damaged."
 
 
 def test_strings_and_comments_cannot_end_elsewhere(tmp_path: Path) -> None:

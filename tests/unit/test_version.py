@@ -43,7 +43,7 @@ def test_verbose_says_what_it_runs_on(tmp_path: Path, arguments: tuple[str, str]
 def test_verbose_says_that_orjson_is_missing(tmp_path: Path) -> None:
     (tmp_path / "orjson.py").write_text("raise ImportError('not installed')")
     done = tltui("--version", "--verbose", home=tmp_path, first_on_path=tmp_path)
-    assert "json      the standard library of Python (orjson is not installed: slower, the same pages)" in done.stdout
+    assert "json      Python's standard library (orjson is not installed: slower, same pages)" in done.stdout
 
 
 def test_verbose_says_that_nothing_can_be_written(tmp_path: Path) -> None:

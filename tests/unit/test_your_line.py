@@ -104,14 +104,14 @@ def test_both_reasons_of_a_nested_break_are_shown(ref: str, gb: str, says: str) 
     (later,) = found.while_handling
     assert later.gb == gb and later.headline.startswith(says) and found.skips_frame
     text = "\n".join(page(trace(TEXTS), f"@problems:{ref}").text())
-    assert f"What made it fall back to eager mode: {says}" in text
+    assert f"Cause of the fallback to eager mode: {says}" in text
     assert "Failed to handle graph break gracefully" not in text
     assert "Graph break under" not in text
 
 
 def test_a_chain_of_exceptions_is_shown_as_one() -> None:
     lines = list(page(trace(TEXTS), "@problems:1/0").text())
-    at = next(n for n, line in enumerate(lines) if line.strip() == "while that was handled, another exception came:")
+    at = next(n for n, line in enumerate(lines) if line.strip() == "while handling it, another exception was raised:")
     assert lines[at - 1].strip() == "Unsupported: Call to `torch._dynamo.graph_break()`"
     assert any(line.strip() == "Unsupported: graph break in loop" for line in lines[at:])
 
@@ -211,7 +211,7 @@ def test_on_a_terminal_torchs_own_frames_are_a_line() -> None:
     document = page(trace(TEXTS), "@problems:2/0")
     whole, brief = list(lines_of(document)), list(brief_lines(document))
     assert sum("_dynamo/" in line for line in whole) == 30 and not any("_dynamo/" in line for line in brief)
-    assert "      40 frames of torch" in brief and "--all prints them" in brief[-1]
+    assert "      40 frames of torch" in brief and "Print them with --all" in brief[-1]
     assert [line for line in whole if "texts.py" in line] == [line for line in brief if "texts.py" in line]
 
 

@@ -125,7 +125,7 @@ def diff(
     """
     first, second = (str(part_of(run, ref).ref) for ref in (left, right))
     if other is None and not (first and second):
-        raise BadArgument('diff takes two addresses, diff(run, "0/0", "0/1"), or another run and one address or none')
+        raise BadArgument('diff needs two addresses, diff(run, "0/0", "0/1"), or another run and at most one address')
     if other is not None and not second:
         second = first
     second_run = other or run

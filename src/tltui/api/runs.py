@@ -101,7 +101,7 @@ class Run:
         `run.compile(…)`, `run.artifact(…)` and `run.rank(…)` have precise types for a type checker.
         """
         if not isinstance(address, str):
-            raise TypeError(f'an address is a string, "0/1" or "3:", not {address!r}')
+            raise TypeError(f'an address must be a string such as "0/1" or "3:", not {address!r}')
         node = node_at(self._session, address)
         with self._session.reading() as run:
             if note := run.other_epochs(parse_ref(address)):
@@ -131,7 +131,7 @@ class Run:
             return False
 
     def __iter__(self) -> NoReturn:
-        raise TypeError("a run has several things to go through: run.ranks, run.frames, run.compiles, run.artifacts")
+        raise TypeError("a run is not iterable. Use run.ranks, run.frames, run.compiles or run.artifacts")
 
     def refresh(self) -> bool:
         """Read new records of the job; return whether there were any.
@@ -156,7 +156,7 @@ class Run:
             yield run
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a run is open, and cannot be pickled: pickle results, and open the path again elsewhere")
+        raise TypeError("an open run cannot be pickled. Pickle results, or open the path again in the other process")
 
     def __str__(self) -> str:
         if self._session.is_closed:
@@ -220,10 +220,10 @@ def open(*paths: PathLike, profiles: PathLike | Iterable[PathLike] = (), latest:
     <tltui run recompiles: 1 process, 5 compiles>
     """
     if strange := [path for path in paths if not isinstance(path, (str, os.PathLike))]:
-        raise TypeError(f"a path is a text or a Path, not {strange[0]!r}; several are tltui.open(*paths)")
+        raise TypeError(f"a path must be a str or a Path, not {strange[0]!r}. For several paths: tltui.open(*paths)")
     texts = [os.fspath(path) for path in paths] or [path for path in (os.environ.get("TORCH_TRACE", ""),) if path]
     if not texts:
-        raise NothingFound("no path given, and TORCH_TRACE is not set. tltui.demo() opens a trace that comes with tltui")
+        raise NothingFound("no path given, and TORCH_TRACE is not set. To open the bundled example trace: tltui.demo()")
     _check_exists(texts)
     SETTINGS.limits = _limits
     named_profiles = [profiles] if isinstance(profiles, (str, os.PathLike)) else profiles
@@ -260,7 +260,7 @@ def read_profiles(session: Session) -> None:
 def _check_exists(paths: Iterable[str]) -> None:
     for path in paths:
         if path == STANDARD_INPUT:
-            raise BadArgument("- is standard input, which only the command line reads: keep it in a file, and open that")
+            raise BadArgument("'-' (standard input) works only on the command line. Save the input to a file and open the file")
         try:
             os.stat(os.path.expanduser(path))
         except PermissionError:

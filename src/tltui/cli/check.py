@@ -19,13 +19,14 @@ SUMMARY = "GITHUB_STEP_SUMMARY"
 """Variables with the file that GitHub shows on a job's page, and the directory of the checkout."""
 WORKSPACE = "GITHUB_WORKSPACE"
 EXAMPLES = """\
-limits on: error eager break distinct_break recompiles frame_recompiles recompile_limit cache_miss compile_time empty unfinished
-           damage unknown no_compile_id diverge
+limits on: error eager break distinct_break recompiles frame_recompiles recompile_limit cache_miss compile_time no_graph empty
+           unfinished damage unknown no_compile_id diverge
 with a profile (--profile FILE, or beside the log): guard_overhead eager_share wrapper_share, in percent; fallback_calls
            never_called
 A name without a number allows none. With --baseline it allows as many as OLD has; +N or +N% allows that many more.
 error: an exception reached the caller, or the output shows that a process of the job failed. break: every graph break.
-eager: a function fell back to eager mode. diverge: functions that differ between ranks.
+eager: a function fell back to eager mode. no_graph: no compile of a rank handed a graph with operations to a backend.
+diverge: functions that differ between ranks.
 guard_overhead: share of guards in the time of compiled code. eager_share: share of eager operators in a step. wrapper_share: share
 of the time between kernels in the time of graphs. With several profiles, the highest value counts.
 Exit code: 0 if no limit is exceeded, 1 if one is, 2 if something could not be checked; the same in all formats.
@@ -63,7 +64,7 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
         if why := why_a_profile(part, measured):
             raise Failure(why if part is current else f"{part.title}: {why}")
     result = gates(current, limits, baseline)
-    options.exit_code = 0 if result.passed else 1
+    options.exit_code = result.exit_code
     if format_ == "json":
         yield from as_json(result)
         return

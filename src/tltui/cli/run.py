@@ -262,7 +262,7 @@ def _read_traces(job: _Job, before: frozenset[Identity]) -> _Traces:
 
     other = load_other(job.options.baseline, False) if job.options.baseline is not None else None
     checked = gates(run, job.limits, other)
-    return _Traces(run, earlier, checked, 0 if checked.passed else 1)
+    return _Traces(run, earlier, checked, checked.exit_code)
 
 
 def _print_outcome(job: _Job, traces: _Traces) -> None:

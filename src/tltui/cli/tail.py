@@ -95,7 +95,7 @@ def _check(run: Run, limits: tuple[Limit, ...], options: argparse.Namespace) -> 
 
     before = load_other(options.baseline, options.latest) if options.baseline is not None else None
     result = gates(run, limits, before)
-    options.exit_code = 0 if result.passed else 1
+    options.exit_code = result.exit_code
     print_error("\n".join(check_document(result, run.title, layout(options), len(run.failures)).text()))
 
 

@@ -252,7 +252,7 @@ class Run:
 
     @property
     def is_sought(self) -> bool:
-        """Whether its logs are still being looked for: there may be more."""
+        """Whether the search for its logs is still running."""
         return self.discovered.search is not None
 
     @property
@@ -271,9 +271,9 @@ class Run:
         if self.finished:
             return ""
         if self.is_awaited:
-            return "there is no record yet"
+            return "no record yet"
         if self.is_sought:
-            return "its logs are still being looked for"
+            return "tltui is still searching for its logs"
         return "the job may still be writing the log" if self.is_read else "the log is still being read"
 
     @property
@@ -406,7 +406,7 @@ class Run:
         if len(nodes) < 2:
             return ""
         newest, older = Ref(ref.rank, ref.process, ref.id), _listed(str(node.ref) for node in nodes[:-1])
-        return f"{newest} is the newest of {len(nodes)}, {nodes[-1].ref}: ids began again. There are also {older}"
+        return f"{newest} is the newest of {len(nodes)}, {nodes[-1].ref}: compile ids restarted. Older: {older}"
 
     def _place(self, ref: Ref) -> Rank | Process | None:
         if ref.rank is None:
@@ -414,7 +414,7 @@ class Run:
         number = None if ref.rank == NORANK else ref.rank
         rank = next((rank for rank in self.ranks if rank.number == number), None)
         if rank is None and number is not None and self.crowd is not None and number in self.crowd.newest:
-            raise BadAddress(f"rank {number} has not been read: rank {self.crowd.like(number)[0]} did the same")
+            raise BadAddress(f"rank {number} was not read: rank {self.crowd.like(number)[0]} has the same contents")
         if rank is None:
             there_are = _listed(str(item.ref) for item in self.ranks)
             label = "process without a rank" if number is None else f"rank {number}"
@@ -574,18 +574,18 @@ def on_next_rank(run: Run, current: Compile, back: bool = False) -> tuple[Compil
     code, ordinal = current.frame.code, _ordinal(current)
     candidates = processes[index + 1 :] if not back else list(reversed(processes[:index]))
     if code[0] is None:
-        return None, f"{current.label} has no code object to look for on other ranks"
+        return None, f"{current.label} has no code object to find on other ranks"
     for passed, process in enumerate(candidates):
         same = _same_code(process, code)
         if len(same) > ordinal:
             target = same[ordinal]
-            remark = "" if target.id == current.id else f"there it is {target.label}, not {current.label}"
+            remark = "" if target.id == current.id else f"on this rank it is {target.label}, not {current.label}"
             if passed:
-                remark = f"{remark}; " * bool(remark) + f"{passed} rank(s) in between did not compile it"
+                remark = f"{remark}; " * bool(remark) + f"{passed} skipped rank(s) did not compile it"
             return target, remark
     if not candidates:
-        return None, f"there is no rank {'before' if back else 'after'} this one"
-    return None, f"no {'earlier' if back else 'further'} rank compiled {code[0]} as often"
+        return None, f"no {'earlier' if back else 'later'} rank"
+    return None, f"no {'earlier' if back else 'later'} rank compiled {code[0]} as often"
 
 
 def _same_code(process: Process, code: tuple[str | None, str | None, int | None]) -> list[Compile]:

@@ -360,7 +360,7 @@ class Scanner:
             self._start, self._declared = start, True
         elif not self._declared:
             self._declared = True
-            self._damage(self._at, "payload lines although the envelope declares none")
+            self._damage(self._at, "payload lines, but the envelope declares no payload")
         if self._awaiting == self._count - 1:
             self._awaiting = -1
         record = self._count - 1

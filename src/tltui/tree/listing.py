@@ -16,7 +16,7 @@ from tltui.model.run import Run
 from tltui.model.status import TABLE, Facts, glyph, tlparse_status
 from tltui.model.torch_version import torch_version
 from tltui.questions.runtime.costs import Costs, costs_of
-from tltui.questions.stacks.tracebacks import display_name
+from tltui.questions.stacks.tracebacks import display_code, display_name
 from tltui.text import formatting, tokens
 from tltui.text.document import Builder, Options, Piece, TextDocument, piece_text, with_text
 from tltui.text.formatting import cells
@@ -47,7 +47,7 @@ def listing_document(run: Run, options: Options, part: Ref = RUN) -> TextDocumen
     for path, _ in run.tails:
         builder.add((f"incomplete record at the end of {path}: {run.goes_on}", tokens.DIM))
     for path, reason in run.lost:
-        builder.add((f"{path}: what was read before is {reason}", tokens.WARN))
+        builder.add((f"{path}: the part read before is {reason}", tokens.WARN))
     for skipped in run.discovered.skipped:
         builder.add((f"not opened: {skipped.path}: {skipped.reason}", tokens.WARN))
     return builder.document()
@@ -110,7 +110,7 @@ class ArtifactRow(TypedDict):
     stored_bytes: int
     """Bytes in the log, tabs included; 0 for metrics."""
     md5: str | None
-    """As torch declared it."""
+    """The md5 that torch logged."""
 
 
 class CheckedRow(ArtifactRow, total=False):
@@ -246,7 +246,7 @@ def _iso(process: Process) -> str | None:
 def _compile(compile_: Compile, check: bool) -> CompileRow:
     artifacts = artifacts_of(compile_)
     units = {unit.number: unit.name for unit in units_of(artifacts)}
-    code = FrameRow(*compile_.frame.code)
+    code = FrameRow(*display_code(compile_.frame))
     return {
         "id": compile_.label,
         "ref": str(compile_.ref),

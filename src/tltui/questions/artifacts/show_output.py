@@ -27,7 +27,7 @@ class ShownArtifact(TypedDict):
     ref: str
     name: str
     title: str
-    """What its kind is called."""
+    """The title of its kind."""
     phase: str
     """The step of the compiler that wrote it."""
     unit: str | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 
 from tltui.documents import format as fmt
-from tltui.documents.page import Page
+from tltui.documents.page import Page, to_page
 from tltui.model.run import Run
 from tltui.model.status import Status
 from tltui.questions.hang.open_phases import BACKWARD_OF, CAPTURE, OUTSIDE, Inside
@@ -195,7 +195,7 @@ def _add_failure(page: Page, run: Run, item: RunFailure) -> None:
         page.say("The output does not name the compile; this is the last unfinished one before the failure.", INDENT, tokens.DIM)
     model = next((model for model in outputs_of(run) if model.log.path == item.log), None)
     if model is not None:
-        page.add(INDENT, ("in the output", tokens.LINK, line_in_log(run, model, item.offset, page.options)))
+        page.add(INDENT, to_page("in the output", line_in_log(run, model, item.offset, page.options)))
     traceback = traceback_of(run, item) if item.role not in (ENDED, FOLLOWED) else None
     if traceback is not None and traceback.is_compile:
         reason = read_reason(traceback.message).first

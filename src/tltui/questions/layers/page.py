@@ -8,7 +8,7 @@ from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, 
 
 from tltui.documents import format as fmt
 from tltui.documents.format import joined
-from tltui.documents.page import Page
+from tltui.documents.page import Page, to_page
 from tltui.documents.rank_groups import add_alike
 from tltui.documents.scope import Scope
 from tltui.inputs.index.indexed_log import Elsewhere
@@ -250,7 +250,7 @@ def add_kernels(
         page.labelled("together", cost_text + coverage, gap=LABEL)
     if us is not None:
         page.labelled("measured", f"{micros(us)} µs {of} in kernels that are in it", gap=LABEL)
-    links = (("provenance", tokens.LINK, f"@provenance:{ref}"), ", ", ("all layers", tokens.LINK, f"@layers:{ref}"))
+    links = (to_page("provenance", f"@provenance:{ref}"), ", ", to_page("all layers", f"@layers:{ref}"))
     page.row([("see".ljust(LABEL), tokens.LABEL), *links])
     _places(page, "lines", layer.lines)
     if unit is None:
@@ -438,7 +438,7 @@ def _compile(
     for unit in layers.units:
         unit_provenance = provenance.unit(unit.unit)
         measured = _measured(costs, layers.ref, unit.unit)
-        page.heading(unit.unit)
+        page.heading(fmt.graph_title(unit.unit))
         if not unit.layers:
             page.say(page.so_far(f"No layer is known: {unit.why or NOTHING}."), "  ", tokens.DIM)
         if name is None:
@@ -541,7 +541,7 @@ class LayerRow:
     lines: str
     """The lines of source, `FILE:LINE`."""
     loads: int | None
-    """Loads in the code of its kernels, as far as it tells."""
+    """Known loads in the code of its kernels."""
     stores: int | None
     """Stores."""
     reductions: int | None

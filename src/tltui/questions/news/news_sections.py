@@ -22,6 +22,7 @@ from tltui.questions.problems.compile_problems import (
     cached_breaks,
     cached_failures,
     from_restart,
+    headline_of,
     parsed_break,
 )
 from tltui.questions.problems.problem_list import limit_stated
@@ -214,12 +215,8 @@ def _backward(compile_: Compile, news: News) -> Sentence:
 
 def _error_text(failure: Failure) -> str:
     """Format an error: `TypeError: its first line`; a graph break as its reason, a backend error with the next line."""
-    first, _, rest = failure.reason.partition("\n")
-    if first.endswith(" raised:"):
-        first = f"{first} {rest.lstrip().partition(chr(10))[0]}".rstrip()
-    if "Explanation:" in failure.reason:
-        first = from_restart(failure.reason).headline
-    return f"{failure.type}: {first}" if first else failure.type
+    headline = headline_of(failure.reason)
+    return f"{failure.type}: {headline}" if headline else failure.type
 
 
 def _after(event: str, seconds: float | None, separator: str) -> str:

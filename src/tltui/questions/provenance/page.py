@@ -189,15 +189,15 @@ def _compile(page: Page, provenance: Provenance, way: Way, spyre: Files, layers:
     if not units:
         page.say(page.so_far(NOTHING), "", tokens.DIM)
     if len(units) > 1:
-        *units_before, last = (unit.unit for unit in units)
-        page.row([("units: ", tokens.LABEL), *(f"{name}, " for name in units_before), last], "")
+        *units_before, last = (fmt.graph_title(unit.unit) for unit in units)
+        page.row([("graphs: ", tokens.LABEL), *(f"{name}, " for name in units_before), last], "")
     for unit in units:
         _unit(page, unit, way, spyre, layers.unit(unit.unit))
     return provenance
 
 
 def _unit(page: Page, unit: UnitProvenance, way: Way, spyre: Files, layers: UnitLayers | None) -> None:
-    page.heading(unit.unit)
+    page.heading(fmt.graph_title(unit.unit))
     _coverage(page, unit, way)
     _panes(page, unit)
     _lines(page, unit)
@@ -414,7 +414,7 @@ def _unit_line(page: Page, unit: UnitCoverage) -> None:
         message[-1] += ", not recorded"
     elif unit.source in SOURCES[1:]:
         message[-1] += f", by {SAID[unit.source]}"
-    pieces: list[Piece] = [(f"[{unit.ref}]", tokens.LINK, f"@provenance:{unit.ref}"), f" {sanitize(unit.unit)}  "]
+    pieces: list[Piece] = [(f"[{unit.ref}]", tokens.LINK, f"@provenance:{unit.ref}"), f" {sanitize(fmt.graph_title(unit.unit))}  "]
     page.row([*pieces, *((f"{part} ", tokens.DIM) for part in message)], "")
 
 
@@ -431,17 +431,17 @@ class ProvenanceRow:
     kernels: int
     """Kernels: 1 where the row is one."""
     kernels_with_nodes: int
-    """Kernels of which it is known which nodes they compute."""
+    """Kernels whose nodes are known."""
     kernels_with_lines: int
-    """Kernels of which it is known which lines of source they come from."""
+    """Kernels whose source lines are known."""
     nodes: str
     """The post-grad nodes that it computes."""
     lines: str
     """The lines of source, `FILE:LINE`."""
     nodes_from: str
-    """What tells the nodes: recorded by torch, or derived (`flow`, `names`); of a lowering what tells most."""
+    """The source of the nodes: recorded by torch, or derived (`flow`, `names`); of a lowering the best one."""
     lines_from: str
-    """What tells the lines."""
+    """The source of the lines."""
 
 
 def provenance_rows(data: ProvenanceJson | Coverages) -> Iterator[ProvenanceRow]:

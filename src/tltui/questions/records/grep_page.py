@@ -20,6 +20,7 @@ from tltui.model.run import Run
 from tltui.questions.index import BY_NAME
 from tltui.questions.question import view_document
 from tltui.questions.records.records_page import record_ref
+from tltui.questions.stacks.tracebacks import display_code
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Builder, Document, Options, Piece
@@ -391,7 +392,7 @@ def _heading(builder: Builder, run: Run, ref: str) -> None:
     if parsed.id is not None and not parsed.view:
         node = run.resolve(replace(parsed, artifact=None, n=None, attempt=None))
         if isinstance(node, Compile):
-            name, file, line = node.frame.code
+            name, file, line = display_code(node.frame)
             code = f"   {name or ''}  {place(file, line)}" if file else ""
     builder.add((ref, tokens.LINK, ref), (code, tokens.DIM))
 

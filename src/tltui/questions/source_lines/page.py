@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from tltui.documents import format as fmt
-from tltui.documents.page import Page
+from tltui.documents.page import Page, to_page
 from tltui.documents.rank_groups import add_alike
 from tltui.documents.scope import place_of, scope_of
 from tltui.model.node_answers import part, shared
@@ -197,7 +197,7 @@ def _functions(search: _Search, compile_: Compile, reader: Reader) -> Iterator[T
 def _failures(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
     facts = compile_.facts
     if (not facts.failed and not facts.backward_failed) or facts.eager is Eager.SKIPPED:
-        return  # the graph break already covers a function that was given up
+        return  # the graph break already covers a function that fell back
     for failure in cached_failures(compile_):
         frames = (*failure.stack, failure.inner, failure.raised_at)
         if search.here(failure.file, failure.line, failure.code) or any(map(search.frame, frames)):
@@ -413,13 +413,14 @@ def _kind(compile_trails: CompileTrails) -> tuple[object, ...]:
 def _compile(page: Page, compile_trails: CompileTrails) -> None:
     page.heading(f"[{compile_trails.ref}] {compile_trails.function}".rstrip())
     page.row([("compile ", tokens.LABEL), (f"[{compile_trails.ref}]", tokens.LINK, compile_trails.ref), "  ",
-              ("provenance", tokens.LINK, f"@provenance:{compile_trails.ref}")])  # fmt: skip
+              to_page("provenance", f"@provenance:{compile_trails.ref}")])  # fmt: skip
     for (kind, unit), members in groupby(compile_trails.trails, key=lambda trail: (trail.kind, trail.unit)):
         _trails(page, kind, unit, list(members))
 
 
 def _trails(page: Page, kind: str, unit: str, trails: list[Trail]) -> None:
-    page.add("  ", (HEADINGS.get(kind, kind), tokens.LABEL), (f" of {sanitize(unit)}" if unit else "", tokens.DIM))
+    of = f" of the {sanitize(fmt.graph_title(unit))}" if unit else ""
+    page.add("  ", (HEADINGS.get(kind, kind), tokens.LABEL), (of, tokens.DIM))
     if kind == "node":
         for graph, members in groupby(trails, key=lambda trail: trail.detail):
             _names(page, graph, members)

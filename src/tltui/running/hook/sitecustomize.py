@@ -14,7 +14,7 @@ if sys.version_info >= (3, 9):  # noqa: UP036
 
         _tltui_recorder.begin(os.environ)
     except Exception as error:  # the job goes on, whatever it is
-        sys.stderr.write("tltui: --record-steps: nothing is recorded: %r\n" % (error,))  # noqa: UP031
+        sys.stderr.write("tltui: --record-steps: no steps were recorded: %r\n" % (error,))  # noqa: UP031
     try:
         if os.environ.get("TLTUI_TRIAL_DIRECTORY"):
             import _tltui_trial  # type: ignore[import-not-found]

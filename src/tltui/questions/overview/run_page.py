@@ -288,7 +288,6 @@ def _with_path(shell: str, path: str) -> str:
     return " ".join([program, command, path, *refs])
 
 
-
 def _hint_label(options: Options, hint: Hint) -> tuple[str, str]:
     """Return the first column of a suggestion, and the command with more about it.
 

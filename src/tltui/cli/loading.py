@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from tltui.cli.exits import Failure, printable
-from tltui.cli.printing import path_words
+from tltui.cli.options import path_words
 from tltui.inputs.archives import SETTINGS, STANDARD_INPUT, Limits
 from tltui.model.ref import BadAddress, CompileId, Ref, named_in, parse_ref
 from tltui.text.frozen import frozen

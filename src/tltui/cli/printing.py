@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tltui.cli.exits import Failure, print_error
+from tltui.cli.options import path_words
 
 if TYPE_CHECKING:
     from tltui.text.document import Document, Options
@@ -29,13 +30,6 @@ def layout(options: argparse.Namespace) -> Options:
     part, raw = str(getattr(options, "part", "")), bool(getattr(options, "raw", False))
     width, path = _width(_is_file(options)), path_words(options)
     return Options(width=width, sort=sort, filter=filtered, part=part, raw=raw, ascii=_ascii(options), path=path)
-
-
-def path_words(options: argparse.Namespace) -> str:
-    """Return the paths as given, quoted for the shell: `--demo` for the demo trace, PATH without one."""
-    from tltui.text.safe_files import quoted
-
-    return "--demo" if options.demo else " ".join(map(quoted, options.paths)) or "PATH"
 
 
 def resolve_output(options: argparse.Namespace) -> None:

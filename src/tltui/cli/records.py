@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from tltui.cli.exits import Failure
 from tltui.cli.loading import load, load_other, part_of, selected
-from tltui.cli.options import add_force, add_json, add_output, add_part, add_paths, add_text, count, no_text, refs
+from tltui.cli.options import add_force, add_json, add_output, add_part, add_paths, add_text, count, no_text, path_words, refs
 from tltui.cli.parser import Command, argument
-from tltui.cli.printing import as_json, as_text, layout, message, path_words, printed, result_of
+from tltui.cli.printing import as_json, as_text, layout, message, printed, result_of
 from tltui.model.status import Status
 from tltui.text.safe_files import quoted
 

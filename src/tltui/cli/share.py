@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from tltui.cli.exits import Failure, print_error, printable
 from tltui.cli.loading import discover_logs, load, one_ref
-from tltui.cli.options import REDACT, add_force, add_json, add_paths, add_text, no_text, refs, size
+from tltui.cli.options import REDACT, add_force, add_json, add_paths, add_text, no_text, path_words, refs, size
 from tltui.cli.parser import Command, argument, defaults
-from tltui.cli.printing import as_json, as_text, layout, message, path_words
+from tltui.cli.printing import as_json, as_text, layout, message
 from tltui.text.safe_files import quoted
 
 if TYPE_CHECKING:

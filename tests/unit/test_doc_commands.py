@@ -21,13 +21,14 @@ from documented import PAGES, Call, blocks, calls, relative, scripts
 from real import DAY, ROOT, TRACES
 
 from tltui.cli import main
+from tltui.cli.exits import Failure
 from tltui.cli.registry import COMMANDS, parser_of
 from tltui.cli.ui import ui_parser
 
 STAND_INS = {"trace": "profiler/recompiles", "ranks": "torch-2.13/diverge", "layers": "layers"}
 """Traces that take the place of a reader's own, in the order of trial: some addresses need several ranks or layers."""
 PLACEHOLDERS = {
-    "REF": "0/0", "REF_A": "0/0", "REF_B": "0/1", "PATH": "trace", "DIR": "trace", "OTHER": "old", "COMMAND": "ls", "WORD": "guard",
+    "REF": "0/0", "REF_A": "0/0", "REF_B": "0/1", "PATH": "trace", "DIR": "trace", "OLD": "old", "COMMAND": "ls", "WORD": "guard",
     "PATTERN": "import", "FILE:LINE": "recompiles.py:13", "LIMITS": "break", "train.py:9": "recompiles.py:13",
     "layers.3.attn": "layers.0", "/tmp/tracedir": "trace", "/tmp/fr": "job.err", "N": "1", "SIZE": "5M",
 }  # fmt: skip
@@ -42,25 +43,30 @@ NEEDS_MORE = {
 }  # fmt: skip
 """Words of commands that are parsed only, with the reason."""
 NEED_NO_INPUT = ("guide", "config", "glossary")
-LIMITS_MAY_BE_EXCEEDED = ("check", "tail")
+MAY_END_WITH_1 = ("check", "tail", "log")
+"""Commands that end with 1 if a limit is exceeded, or if nothing was found."""
 
 
-def refusal(words: Sequence[str]) -> str:
+def refusal(words: tuple[str, ...]) -> str:
     """Return why tltui does not accept a command line; '' if it does."""
+    if words[:1] == ("help",):
+        words = (*words[1:], "--help")
     is_command = bool(words) and words[0] in COMMANDS
     parser = parser_of(words[0]) if is_command else ui_parser()
     error = io.StringIO()
     try:
         with contextlib.redirect_stderr(error), contextlib.redirect_stdout(io.StringIO()):
             parser.read(words[1:] if is_command else words)
-    except SystemExit as ended:
-        return error.getvalue() or str(ended) if ended.code else ""
+    except Failure as failed:
+        return str(failed)
+    except SystemExit as ended:  # --help and --version
+        return error.getvalue() if ended.code else ""
     return ""
 
 
 def is_a_command(word: str) -> bool:
     """Return whether the first word of a call can be a command; other words are paths."""
-    return word in COMMANDS or not re.fullmatch(r"[a-z]{3,}", word) or word in ("trace", "traces", "indexes", "small")
+    return word in COMMANDS or word == "help" or not re.fullmatch(r"[a-z]{3,}", word) or word in ("trace", "traces", "indexes", "small")
 
 
 def parsed(call: Call) -> tuple[str, ...]:
@@ -142,7 +148,7 @@ def failure(words: tuple[str, ...]) -> str:
             shutil.rmtree(target) if os.path.isdir(target) else Path(target).unlink(missing_ok=True)
     for name in STAND_INS if "trace" in words else ("trace",):
         code, errors = outcome([name if word == "trace" else word for word in words])
-        if code == 0 or (code == 1 and words[0] in LIMITS_MAY_BE_EXCEEDED and not errors):
+        if code == 0 or (code == 1 and words[0] in MAY_END_WITH_1 and not errors):
             return ""
         reasons.append(f"exit code {code}: {errors.strip()}")
     return "; ".join(reasons)

@@ -34,16 +34,16 @@ from tltui.questions.overview.compile_sections import (
 from tltui.questions.overview.summary_sections import LEAST_SHOWN_S, at_least, open_phase
 from tltui.questions.problems import reason_sections
 from tltui.questions.problems.compile_problems import cached_breaks
+from tltui.questions.problems.limit_consequences import compiled_nothing_below
 from tltui.questions.problems.reason_sections import (
     FALLBACK_CAUSES,
     INTERRUPTED,
-    LIMIT_EAGER,
-    LIMIT_RAISES,
     NO_BREAKS,
     NO_RECOMPILES,
     SKIPS,
     UNSURE,
     add_called_from,
+    limit_text,
 )
 from tltui.questions.question import question_of
 from tltui.questions.runtime.cost_sections import compile_sentence
@@ -315,7 +315,7 @@ def _notes(node: Compile, study: Study) -> list[str]:
     """Explain status words that are easily misunderstood."""
     facts, status = study.facts, node.status
     if facts.recompile_limit:
-        return [LIMIT_EAGER if facts.eager else LIMIT_RAISES]
+        return [limit_text(facts.eager is not None, compiled_nothing_below(node))]
     if facts.eager in FALLBACK_CAUSES:
         return [FALLBACK_CAUSES[facts.eager], SKIPS]
     if facts.interrupted:

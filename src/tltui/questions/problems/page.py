@@ -49,8 +49,6 @@ from tltui.questions.problems.problem_list import (
 )  # fmt: skip
 from tltui.questions.problems.reason_sections import (
     FALLBACK_CAUSES,
-    LIMIT_EAGER,
-    LIMIT_RAISES,
     NO_BREAKS,
     NO_RECOMPILES,
     UNSURE,
@@ -62,6 +60,7 @@ from tltui.questions.problems.reason_sections import (
     add_stack,
     add_traceback,
     gb_piece,
+    limit_text,
     ranks_text,
 )
 from tltui.questions.question import Question
@@ -86,7 +85,10 @@ def add_occurrences(
     page: Page, occurrences: Sequence[Occurrence], indent: str = INDENT, with_names: bool = True, label: str = ""
 ) -> None:
     """Add compiles, `while compiling  ranks 0–3  [0/0] f  [7:0/0] g`: the first few; the rest is folded."""
-    groups = alike_on_ranks(occurrences, lambda item: item.ref, page.newest, lambda item: item.function)
+    by_ref: dict[str, Occurrence] = {}
+    for item in occurrences:  # a further attempt of a compile may meet a break again
+        by_ref.setdefault(item.ref, item)
+    groups = alike_on_ranks(by_ref.values(), lambda item: item.ref, page.newest, lambda item: item.function)
     pieces: list[Piece] = [(f"{label}  ", tokens.LABEL)] if label else []
     ranks = {item.rank for item in occurrences}
     if len(ranks) > 1:
@@ -209,7 +211,7 @@ def add_limit(page: Page, group: LimitGroup, ran: str = "") -> None:
         head.append((f"  {times(len(group.occurrences))}", tokens.STRONG))
     page.row(head)
     limit = f"the limit of {group.limit} compiles was" if group.limit is not None else "the recompile limit was"
-    page.say(f"{limit} reached. {LIMIT_EAGER if group.eager else LIMIT_RAISES}", INDENT, tokens.WARN)
+    page.say(f"{limit} reached. {limit_text(group.eager, group.callees_eager)}", INDENT, tokens.WARN)
     if ran:
         page.say(ran, INDENT, tokens.STRONG)
     if group.failure.type:
@@ -262,6 +264,9 @@ def _break_head(page: Page, group: BreakGroup) -> None:
     used = 2 + sum(len(piece_text(piece)) for piece in head)
     record = group.occurrences[0].record
     count = times(len(group.occurrences)) if len(group.occurrences) > 1 else ""
+    compiles = {item.ref for item in group.occurrences}
+    if len(compiles) < len(group.occurrences):
+        count += f" in {fmt.plural(len(compiles), 'compile')}"
     tail: list[Piece] = ["  ", (count, tokens.STRONG)] if count else []
     if record is not None:
         tail += ["  ", to_page("record" if graph_break.ref else "metrics", record)]
@@ -298,7 +303,7 @@ def add_skipped(page: Page, group: SkippedGroup) -> None:
     """Add a function without operations."""
     first = group.occurrences[0]
     head = _compile_head(page, Status.EMPTY, first)
-    head += [code_piece(group.code, first.ref), "  ", place_piece(group.code), f"  {fmt.seconds(group.seconds)}"]
+    head += [code_piece(group.code, first.ref), "  ", place_piece(group.code), fmt.took(group.seconds, "  ")]
     if len(group.occurrences) > 1:
         head.append(f"  {fmt.plural(len(group.occurrences), 'compile')}")
     page.row(head)
@@ -356,6 +361,7 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Problems]
     running = unfinished_of(compiles, waiting=True)
     printed = [item for item in failures_outside_trace(run) if _is_of(item, scope)]
     differing = None if str(scope.ref) else (yield from read_differences(run))
+    page.add((f"Problems{scope.title}", tokens.TITLE))
     _head(page, run, scope, len(running), len(unfinished), len(skipped), bool(printed))
     add_unlogged_limits(page, unlogged_limits(scope))
     yield

@@ -19,6 +19,7 @@ from tltui.questions.job_failures.job_failures import RunFailure
 from tltui.questions.overview.run_summary import Code, code_of
 from tltui.questions.problems.compile_problems import NAME as BREAK
 from tltui.questions.problems.compile_problems import Failure, GraphBreak, cached_breaks, cached_failures, from_restart, headline_of
+from tltui.questions.problems.limit_consequences import compiled_nothing_below
 from tltui.questions.recompiles.recompile_reasons import cached_recompile
 from tltui.questions.stacks.tracebacks import display_name
 from tltui.text.frozen import frozen
@@ -180,6 +181,8 @@ class LimitGroup:
     occurrences: tuple[Occurrence, ...]
     eager: bool = False
     """Whether calls that fit no compile run in eager mode; else the limit is an error for them."""
+    callees_eager: bool = False
+    """Whether no later compile came from such a call, as far as the stacks show."""
 
 
 @frozen
@@ -371,7 +374,7 @@ def _limit(members: list[Compile]) -> LimitGroup:
     reason = recompile.reasons[0].text if recompile is not None and recompile.reasons else ""
     return LimitGroup(
         code_of(first), str(first.frame.ref), failure, limit_stated(first), reason, tuple(_occurrence(c) for c in members),
-        first.facts.eager is Eager.LIMIT,
+        first.facts.eager is Eager.LIMIT, all(map(compiled_nothing_below, members)),
     )  # fmt: skip
 
 

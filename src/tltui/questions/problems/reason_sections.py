@@ -47,11 +47,14 @@ UNSURE = (
     "function, and all of it runs in eager mode."
 )
 INTERRUPTED = "Interrupted (Ctrl-C, an exit, or a timeout of the test runner), not an error. Torch logs nothing further."
-LIMIT_EAGER = (
-    "It will not be compiled again. Calls that match an existing compiled version use it; all others run in eager mode, "
-    "and functions called from those are not newly compiled either."
-)
+LIMIT_EAGER = "It will not be compiled again. Calls that match an existing compiled version use it; all others run in eager mode"
+CALLEES_EAGER = ", and functions called from those are not newly compiled either"
 LIMIT_RAISES = "It is an error for calls that match none of its compiled versions: fullgraph=True, or fail_on_recompile_limit_hit."
+
+
+def limit_text(eager: bool, callees_eager: bool) -> str:
+    """Return the consequence of the recompile limit. `callees_eager`: no later compile came from a call at the limit."""
+    return f"{LIMIT_EAGER}{CALLEES_EAGER if callees_eager else ''}." if eager else LIMIT_RAISES
 
 
 FOLD_FRAMES = 2

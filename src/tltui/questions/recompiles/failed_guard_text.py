@@ -18,8 +18,8 @@ _EXPECTED = re.compile(r"^expected (?P<expected>.*?)(?:, actual (?P<actual>.*?))
 _DEVICE = re.compile(r"(?:to be|expected) (?P<expected>-?\d+)\D+(?P<actual>-?\d+)")
 _NO_TENSOR = re.compile(r"^expected type of '(?P<source>.*)' to be a tensor type,.*?(?P<type><class .*>)?$", re.DOTALL)
 _KEYS = re.compile(r"\w+")
-_TYPE_ID = re.compile(r"^___check_(?:type_id|fake_script_type)\((?P<source>.*), \d+\)(?:, type=(?P<type>.*))?$")
-_OBJ_ID = re.compile(r"^__?_?check_obj_id\((?P<source>.*), \d+\)(?:, type=(?P<type>.*))?$")
+_TYPE_ID = re.compile(r"^___check_(?:type_id|fake_script_type)\((?P<source>.*), \d+\)(?:, type=(?P<type><[^>]*>|.*))?.*$")
+_OBJ_ID = re.compile(r"^__?_?check_obj_id\((?P<source>.*), \d+\)(?:, type=(?P<type><[^>]*>|.*))?.*$")
 _OTHER_TYPE = re.compile(
     r"^(?:\w+GuardAccessor: )?(?:(?P<what>Not a function|Not a callable obj|Not a weakref(?: obj)?|null type dict"
     r"|not a tensor - grad field is accessed)(?: on)? |TYPE_MISMATCH\()(?P<source>.*?)\)?$"
@@ -94,7 +94,7 @@ def _tensor(text: str) -> Cause | None:
         needed = expected.endswith("1")
         return Cause(guard_grammar.GRAD, source, None, "yes" if needed else "no", "no" if needed else "yes")
     if property_ == "dispatch key set":
-        return _dispatch(source, expected, actual)
+        return compared_dispatch_keys(source, expected, actual)
     device = _DEVICE.search(rest)
     indices = (f"index {device['expected']}", f"index {device['actual']}") if device else ("", "")
     return Cause(guard_grammar.DEVICE, source, None, *indices)
@@ -112,7 +112,7 @@ _SILENT = (
 )  # fmt: skip
 
 
-def _dispatch(source: str, expected: str, actual: str) -> Cause:
+def compared_dispatch_keys(source: str, expected: str, actual: str) -> Cause:
     """Compare two sets of dispatch keys: by device and layout if the backend differs, else by the differing keys."""
     one, other = _keys(expected), _keys(actual)
     (before, laid), (now, lies) = _backend(one), _backend(other)

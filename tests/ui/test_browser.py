@@ -928,4 +928,4 @@ async def test_the_documentation_of_a_graph_break_is_shown_and_never_opened(monk
         view = driver.browser.query_one("#document", DocumentView)
         view.post_message(DocumentView.Followed(view, graph_break_page("gb0059"), driver.browser.current_document))
         await driver.until(lambda: graph_break_page("gb0059") in screen_lines(driver.app)[-1])
-        assert driver.at == "@problems" and not started
+        assert driver.browser.current_document.ref == "@problems" and not started

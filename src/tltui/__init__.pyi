@@ -95,11 +95,11 @@ def guards(
 def layers(
     run: Run | Node, ref: str | Node = "", *, layer: str = "", merge: bool = False, width: int = 100
 ) -> Result[LayerRow, tuple[CompileLayers, ...]]:
-    """Which kernels, nodes and lines belong to which layer of the model, and what they move and take. A row a layer.
+    """Kernels, graph nodes and source lines by model layer, with memory traffic and time. A row per layer.
 
-    Of several compiles the page only says how many layers each has, and the rows of all of them take a while where they are many.
+    For several compiles the page only counts the layers of each, and the rows of all of them take a while if they are many.
 
-    `layer`: only this one: `layers.3.attn`, `layers.*.attn`, or an end of it. `merge`: iterations as one, `layers.*`.
+    `layer`: only this one: `layers.3.attn`, `layers.*.attn`, or its last part. `merge`: iterations merged, `layers.*`.
     """
 
 def matrix(run: Run | Node, ref: str | Node = "", *, show: str = "", width: int = 100) -> Result[CellRow, Matrix]:
@@ -127,8 +127,8 @@ def problems(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Resu
 def provenance(
     run: Run | Node, ref: str | Node = "", *, unit: str = "", kernel: str = "", width: int = 100
 ) -> Result[ProvenanceRow, Coverages | ProvenanceJson]:
-    """Which line of source became which nodes and kernels. Of one compile a row a kernel; of several a row for each lowering, with
-    how much of it is known.
+    """Source lines, graph nodes and kernels that belong together. For one compile a row per kernel; for several a row per lowering,
+    with how much is known.
 
     `unit`: only this lowering: forward, backward, inference. `kernel`: only this kernel: NAME, NAME:HANDLE or its key.
     """

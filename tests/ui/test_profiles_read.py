@@ -43,7 +43,7 @@ async def test_a_profile_of_another_run_is_said_to_be(tmp_path: Path) -> None:
     shutil.copytree(CASES / "mlp", tmp_path / "job")
     shutil.copy(CASES / "broken" / "profile.json", tmp_path / "job" / "profile.json")
     async with opened(tmp_path / "job", size=(160, 40)) as driver:
-        await driver.until(lambda: "another run" in driver.message)
+        await driver.until(lambda: "different run" in driver.message)
         assert isinstance(runtimes_of(driver.browser.trace)[0], Refused)
 
 
@@ -89,7 +89,7 @@ async def test_provenance_mode_shows_what_a_profile_tells_that_is_read_meanwhile
         assert isinstance(screen, ProvenanceScreen)
         await driver.until(lambda: screen.unit is not None and screen.view(screen.pane).has_focus)
         await driver.press("S")
-        assert "no profile tells" in screen.status.plain_text()
+        assert "no times for this pane" in screen.status.plain_text()
         line = screen.view(PY).current_line()
         shutil.copy(CASES / "mlp" / "profile.json", tmp_path / "job" / "profile.json")
         ProfileReading(driver.browser).begin()

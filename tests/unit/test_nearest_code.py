@@ -30,7 +30,7 @@ def answer(steps: Generator[None, None, NoCode]) -> NoCode:
     ("torch-2.13/errors", "0/0", "it failed in Dynamo", ""),
     ("torch-2.13/errors", "1/0", "it failed in the backend", ""),
     ("torch-2.13/outcomes", "1/0", "the backend is not Inductor: eager or a custom backend", ""),
-    ("torch-2.13/outcomes", "3/2", "the recompile limit was reached, and nothing was compiled", ""),
+    ("torch-2.13/outcomes", "3/2", "the recompile limit was reached, so nothing was compiled", ""),
     ("torch-2.8/skips", "0/0", "the function fell back to eager mode", ""),
     ("hangs/kernels", "0/0", "the log ends before there was any", ""),
     ("hangs/interrupted", "0/0", "it was interrupted", ""),

@@ -106,7 +106,7 @@ def test_unknown_fields_are_shown_with_the_unit_of_their_name(tmp_path: Path) ->
     log = Log(tmp_path / "x.log")
     log.metrics(brand_new_time_us=1_500_000, brand_new="[red]x[/red]\x1b[2J", nested={"a": [1, {"b": None}]}, new_config='{"a": 1}')
     shown = text(page(log.open(), "@metrics:0/0"))
-    assert "not known to this version of tltui" in shown
+    assert "unknown to this version of tltui" in shown
     assert "brand_new_time_us" in shown and "1.50 s" in shown and "[red]x[/red]␛[2J" in shown
     assert about("brand_new_time_us") == ("other fields", "us", "") and about("x_count").unit == "count"
 

@@ -185,14 +185,14 @@ def test_a_line_is_told_to_have_fixed_a_size() -> None:
     found = source_line(list(trace(TEXTS).compiles()), "texts.py", line_with("# FIXES s"))
     first, second = found.compiles
     assert [(t.text, t.detail) for t in first.trails if t.kind == "fixed"] == [
-        ("s77 = L['x'].size()[0] was fixed to 8", "by Eq(s77, 8)")
+        ("s77 = L['x'].size()[0] was specialized to 8", "by Eq(s77, 8)")
     ]
     assert [t.text for t in second.trails if t.kind == "condition"] == ["Ne(s77, 8)"]
     assert [(t.text, t.detail) for t in second.trails if t.kind == "recompile"] == [
-        ("tensor 'x' size mismatch at index 0. expected 8, actual 9", "the guard of [3/0] that failed comes from this line")
+        ("tensor 'x' size mismatch at index 0. expected 8, actual 9", "the failed guard of [3/0] comes from this line")
     ]
     text = "\n".join(page(trace(TEXTS), f"@source::texts.py:{found.line}").text())
-    assert "sizes fixed here\n    s77 = L['x'].size()[0] was fixed to 8\n" in text
+    assert "sizes specialized here\n    s77 = L['x'].size()[0] was specialized to 8\n" in text
 
 
 def test_a_line_is_told_to_have_failed() -> None:

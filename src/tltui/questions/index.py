@@ -79,12 +79,12 @@ QUESTIONS: tuple[Entry, ...] = (
         "many ranks, and hangs", 130, "tltui.questions.hang.page",
     ),
     Entry(
-        "provenance", "", "which line of source became which nodes and kernels, and how much of it is known",
+        "provenance", "", "source lines, graph nodes and kernels that belong together, and how much is known",
         "why is it so", 140, "tltui.questions.provenance.page",
         in_debug_dir=True,
     ),
     Entry(
-        "layers", "", "which kernels, nodes and lines belong to which layer of the model, and what they move and take",
+        "layers", "", "kernels, graph nodes and source lines by model layer, with memory traffic and time",
         "why is it so", 150, "tltui.questions.layers.page",
         sorts=("each", "merged"), sort_label="iterations:", in_debug_dir=True,
     ),

@@ -533,6 +533,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 
 def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, CachesReport]:
     """Add the counts of the index first, then the content of records."""
+    page.add((f"Caches{scope.title}", tokens.TITLE))
     single = len(scope.compiles) == 1
     totals = totals_of(scope.compiles)
     within = {id(node) for node in scope.compiles}

@@ -55,7 +55,7 @@ EVENTS = {
     "compilation_metrics_runtime": "At run time",
     "bwd_compilation_metrics_runtime": "Backward at run time",
 }
-UNKNOWN = "not known to this version of tltui"
+UNKNOWN = "unknown to this version of tltui"
 ITEMS_SHOWN = 3
 ENTRIES_SHOWN = 2000
 

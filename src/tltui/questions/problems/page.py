@@ -361,6 +361,7 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Problems]
     running = unfinished_of(compiles, waiting=True)
     printed = [item for item in failures_outside_trace(run) if _is_of(item, scope)]
     differing = None if str(scope.ref) else (yield from read_differences(run))
+    page.add((f"Problems{scope.title}", tokens.TITLE))
     _head(page, run, scope, len(running), len(unfinished), len(skipped), bool(printed))
     add_unlogged_limits(page, unlogged_limits(scope))
     yield

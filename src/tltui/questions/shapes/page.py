@@ -403,6 +403,7 @@ def _fill(page: Page, scope: Scope) -> Generator[None, None, ShapesReport]:
     with_symbols, marked, plain = yield from _sorted(scope)
     single = len(scope.compiles) == 1
     if not single:
+        page.add((f"Shapes{scope.title}", tokens.TITLE))
         _head(page, with_symbols, [*marked, *plain])
         yield
     compile_shapes: list[CompileShapes] = []

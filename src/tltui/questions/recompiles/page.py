@@ -531,8 +531,8 @@ QUESTION = Question(
     rows=RecompileRow,
     records=recompile_rows,
     doc="""
-    Which guard of which earlier compile failed, and what varied: a row a reason. What helps stands on the page, and in
-    `data.frames[…].variations`.
+    The failed guards of earlier compiles, with the changed values: one row per reason. The page and
+    `data.frames[…].variations` show how to fix them.
 
     >>> import tltui
     >>> found = tltui.recompiles(tltui.open("tests/traces/torch-2.13/recompiles"))

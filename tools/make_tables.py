@@ -1,4 +1,4 @@
-"""Make the tables of keys and statuses in docs, and complete the table of pages in docs/glossary.md: `python tools/renew.py` writes them."""
+"""Make tables of docs: keys, statuses, the pages that docs/glossary.md lacks. `python tools/renew.py` writes them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ def statuses(of: Path) -> str:
             (f'<a id="{status}"></a>{status}', row.glyph, row.meaning) for status, row in TABLE.items()
         ))  # fmt: skip
     if of == JSON:
-        return _table("status | in `tally` | meaning", ((f"`{status}`", f"`{row.field}`", row.meaning) for status, row in TABLE.items()))
+        return _table("status | in `tally` | meaning", (
+            (f"`{status}`", f"`{row.field}`", row.meaning) for status, row in TABLE.items()
+        ))  # fmt: skip
     return _table("status | glyph | ASCII | style | counted as | in `tally` | limit | keys", (
         (
             str(status), row.glyph, f"`{row.ascii}`", row.colour, row.words, f"`{row.field}`",

@@ -137,7 +137,7 @@ def test_leave_it_running(begun: Begun) -> None:
     said = terminal.ends()
     assert terminal.code == 0
     pid = terminal.state.pid
-    assert f"the job runs on, pid {pid}" in said and str(terminal.output) in said
+    assert f"the job is still running, pid {pid}" in said and str(terminal.output) in said
     assert said.splitlines()[-1] == str(terminal.trace)
     with Terminal.tltui(terminal.trace, home=terminal.where) as again:
         again.wait_for("80%", f"runs, pid {pid}", "waiting for the first record")
@@ -195,7 +195,7 @@ def test_what_ends_tltui_does_not_end_the_job(number: int, code: int, begun: Beg
     os.kill(terminal.pid, number)
     said = terminal.ends()
     assert terminal.code == code
-    assert f"the job runs on, pid {terminal.state.pid}" in said
+    assert f"the job is still running, pid {terminal.state.pid}" in said
     for name in ("compile", "end"):
         (terminal.where / name).touch()
     until(lambda: terminal.state.code == 3, "the end of the job")
@@ -272,7 +272,7 @@ def test_what_was_not_in_the_bars_fails(tmp_path: Path) -> None:
     program = f"import os, shutil\nfor name in os.listdir({str(TRACE)!r}): "
     program += f"shutil.copy(os.path.join({str(TRACE)!r}, name), os.environ['TORCH_TRACE'])\n"
     (tmp_path / "job.py").write_text(program)
-    words = ["run", "--view", "-o", str(tmp_path / "trace"), "--check", "break", "--", sys.executable, str(tmp_path / "job.py")]
+    words = ["run", "--view", "-o", str(tmp_path / "trace"), "--fail-on", "break", "--", sys.executable, str(tmp_path / "job.py")]
     with Terminal.tltui(*words, home=tmp_path) as terminal:
         terminal.wait_for("The job ended with exit code 0", "6 compiles")
         terminal.press("q")

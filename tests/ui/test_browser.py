@@ -294,7 +294,7 @@ async def test_an_address_of_nothing_is_no_fault() -> None:
         await driver.shown("@foo")
         await driver.until(lambda: "there is nothing at @foo" in screen_text(driver.app))
         said = screen_text(driver.app)
-        assert "unknown page @foo. Pages: @" in said and "fault" not in said and "…" not in said
+        assert "unknown page: '@foo'; pages: @" in said and "fault" not in said and "…" not in said
         await driver.press("backspace")
         await driver.until(lambda: driver.browser.shown_ref != "@foo")
 
@@ -302,9 +302,9 @@ async def test_an_address_of_nothing_is_no_fault() -> None:
 async def test_a_wrong_link_is_told() -> None:
     async with opened(BREAKS) as driver:
         driver.browser.go("77/0")
-        assert "there is no 77/0" in driver.message
+        assert "unknown address: '77/0'" in driver.message
         driver.browser.go("0/0:nothing_like_it")
-        assert "no artifact 0/0:nothing_like_it" in driver.message
+        assert "unknown address: '0/0:nothing_like_it'" in driver.message
         driver.browser.go("!![")
         assert driver.message
 

@@ -76,7 +76,7 @@ def test_ranks_that_diverge() -> None:
 def test_two_ranks_have_no_majority() -> None:
     found = diverging(opened(TORCH + "ddp"))
     assert told(found) == [
-        ("inner", 0, "count", ["0: 1 compile", AGAIN.format(1, 8).replace("'x'", "'args[0]'")]),
+        ("DistributedDataParallel.__call__", 0, "count", ["0: 1 compile", AGAIN.format(1, 8).replace("'x'", "'args[0]'")]),
         ("only", 0, "missing", ["0: not compiled", "1: compiled"]),
     ]
     assert found is not None and not any(d.majority for d in found.divergences)
@@ -339,8 +339,8 @@ def test_json(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     assert cli.main(["summary", TORCH + "diverge", "--json"]) == 0
     found = json.loads(capfd.readouterr()[0])["result"]["diverging"]
     assert set(found) == {
-        "ranks", "classes", "agree", "agreeing", "unlike", "compiles", "functions", "alike", "count", "divergences", "behind",
-        "restarted", "parity", "cut", "stages", "received",
+        "ranks", "classes", "agree", "agreeing", "unlike", "compiles_per_rank", "functions", "alike", "count", "divergences",
+        "behind", "restarted", "parity", "cut", "stages", "received",
     }  # fmt: skip
     first = found["divergences"][1]
     assert set(first) == {"id", "function", "others", "number", "facets", "sides", "majority", "more", "whole", "at"}

@@ -21,6 +21,7 @@ from documented import PAGES, Call, blocks, calls, relative, scripts
 from real import DAY, ROOT, TRACES
 
 from tltui.cli import main
+from tltui.cli.exits import Failure
 from tltui.cli.registry import COMMANDS, parser_of
 from tltui.cli.ui import ui_parser
 
@@ -42,7 +43,8 @@ NEEDS_MORE = {
 }  # fmt: skip
 """Words of commands that are parsed only, with the reason."""
 NEED_NO_INPUT = ("guide", "config", "glossary")
-LIMITS_MAY_BE_EXCEEDED = ("check", "tail")
+MAY_END_WITH_1 = ("check", "tail", "log")
+"""Commands that end with 1 if a limit is exceeded, or if nothing was found."""
 
 
 def refusal(words: Sequence[str]) -> str:
@@ -53,8 +55,10 @@ def refusal(words: Sequence[str]) -> str:
     try:
         with contextlib.redirect_stderr(error), contextlib.redirect_stdout(io.StringIO()):
             parser.read(words[1:] if is_command else words)
-    except SystemExit as ended:
-        return error.getvalue() or str(ended) if ended.code else ""
+    except Failure as failed:
+        return str(failed)
+    except SystemExit as ended:  # --help and --version
+        return error.getvalue() if ended.code else ""
     return ""
 
 
@@ -142,7 +146,7 @@ def failure(words: tuple[str, ...]) -> str:
             shutil.rmtree(target) if os.path.isdir(target) else Path(target).unlink(missing_ok=True)
     for name in STAND_INS if "trace" in words else ("trace",):
         code, errors = outcome([name if word == "trace" else word for word in words])
-        if code == 0 or (code == 1 and words[0] in LIMITS_MAY_BE_EXCEEDED and not errors):
+        if code == 0 or (code == 1 and words[0] in MAY_END_WITH_1 and not errors):
             return ""
         reasons.append(f"exit code {code}: {errors.strip()}")
     return "; ".join(reasons)

@@ -116,12 +116,12 @@ def test_every_printed_address_names_its_epoch() -> None:
 
 def test_the_summary_says_what_was_compiled_again() -> None:
     found = text(page(trace(RESETS), "", 120))
-    assert "3 epochs" in found and "2 functions compiled again for that: 2 compiles" in found
+    assert "3 epochs" in found and "2 functions were compiled again because of it: 2 compiles" in found
 
 
 def test_a_recompile_is_explained_by_its_own_epoch() -> None:
     found = text(page(trace(RESETS), "@recompiles", 120))
-    assert "[1/0~2] → [1/1~2]" in found and "1 recompile of 1 frame" in found
+    assert "[1/1~2] recompiled" in found and "1 recompile of 1 frame" in found
 
 
 def test_epochs_stay_apart_in_a_bundle(tmp_path: Path) -> None:

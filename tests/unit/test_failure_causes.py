@@ -61,5 +61,5 @@ def test_another_raising_line_is_another_cause(tmp_path: Path) -> None:
 def test_functions_in_eager_mode_for_one_cause_are_one_problem(tmp_path: Path) -> None:
     run = failing(tmp_path / "x.log", 100, suppressed=True)
     lines = text(page(run, "@problems")).splitlines()
-    assert len(lines) <= 60 and "In eager mode (100)" in lines
-    assert "100 functions run in eager mode" in text(page(run, ""))
+    assert len(lines) <= 60 and "Fell back to eager mode (100)" in lines
+    assert "100 functions fell back to eager mode" in text(page(run, ""))

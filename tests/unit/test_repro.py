@@ -414,10 +414,10 @@ def test_the_command(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes])
         "0/0  a script of dynamo_output_graph",
         "1/0  a script of dynamo_output_graph",
         "2/0  a script of dynamo_output_graph",
-        "3 of 3 compiles can be made a script: tltui repro PATH REF -o repro.py",
+        f"3 of 3 compiles can be written as a script: tltui repro {log} REF -o repro.py",
     ]
     assert main(["repro", log, "1/0", "-o", str(target)]) == 0
-    assert b"read before running" in capsysbinary.readouterr().out
+    assert b"read it before you run it" in capsysbinary.readouterr().out
     assert_harmless(target.read_text())
     assert main(["repro", log, "1/0", "-o", str(target)]) == 2
     assert b"--force writes it there" in capsysbinary.readouterr().err
@@ -431,12 +431,12 @@ def test_the_command(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes])
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["0/0"], "missing -o FILE (-o - prints the script)"),
+        (["0/0"], "missing -o FILE\n  -o repro.py writes the script, -o - prints it"),
         (["-o", "-"], "missing REF"),
-        (["0/0", "-o", "-", "--from", "nothing"], "0/0 has no graph nothing. Available: "),
-        (["0/0:compilation_metrics", "-o", "-"], "0/0 has no graph compilation_metrics. Available: "),
-        (["9/9", "-o", "-"], "no compile at 9/9"),
-        (["0/0:dynamo_output_graph", "-o", "-", "--from", "aot_forward_graph"], "is a graph by itself"),
+        (["0/0", "-o", "-", "--from", "nothing"], "0/0 has no graph nothing. It has: "),
+        (["0/0:compilation_metrics", "-o", "-"], "0/0 has no graph compilation_metrics. It has: "),
+        (["9/9", "-o", "-"], "unknown address: '9/9'"),
+        (["0/0:dynamo_output_graph", "-o", "-", "--from", "aot_forward_graph"], "--from needs the address of a compile"),
     ],
 )
 def test_what_is_wrong_is_said(arguments: list[str], said: str, capsysbinary: pytest.CaptureFixture[bytes]) -> None:

@@ -89,8 +89,8 @@ def test_wrong_variables_are_told_and_cost_nothing_else() -> None:
     done = tltui("ls", str(DEMO), **wrong)
     assert done.stdout == tltui("ls", str(DEMO)).stdout and "\x1b" not in done.stderr
     assert {line.split(": ")[1] for line in done.stderr.splitlines()} == set(wrong)
-    assert tltui("config", "thene", code=2).stderr.endswith("perhaps theme\n")
-    assert "TLTUI_THEM: no such variable; perhaps TLTUI_THEME" in tltui("config", TLTUI_THEM="dark").stdout
+    assert tltui("config", "thene", code=2).stderr.endswith("did you mean theme?\n")
+    assert "TLTUI_THEM: unknown variable; did you mean TLTUI_THEME?" in tltui("config", TLTUI_THEM="dark").stdout
     assert "--theme must be one of" in tltui("config", "--theme", "pink", code=2).stderr
 
 

@@ -40,7 +40,9 @@ RUNS = {
     "breaks": ("breaks/stderr.txt.xz",),
     "recorded": ("other/torchrun_recorded.txt",),
 }
-WRONG = re.compile(r"\bkilled|\bmissing|\b0\.0 s\b|\b0 ms\b|no metrics|not finished|[0-9] unfinished|log ends|cut off", re.IGNORECASE)
+WRONG = re.compile(
+    r"\bkilled|\bmissing|\b0\.0 s\b|\b0 ms\b|no metrics|not finished|[0-9] unfinished|log ends|cut off", re.IGNORECASE
+)
 PAGES = ["", "@pages", "@damage", "@records", "@log", *(f"@{view.name}" for view in QUESTIONS)]
 
 

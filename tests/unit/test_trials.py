@@ -188,8 +188,8 @@ def test_what_others_can_write_is_refused(tmp_path: Path) -> None:
     ([], "missing COMMAND"),
     (["--cwd", "/nonexistent", "--", "true"], "no such directory: '/nonexistent'"),
     (["--env", "X", "--", "true"], "--env: not NAME=VALUE: 'X'"),
-    (["--budget", "0", "--", "true"], "not a number of seconds: '0'"),
-    (["--until-step", "-1", "--", "true"], "not the number of a step: '-1'"),
+    (["--budget", "0", "--", "true"], "invalid number of seconds: '0'"),
+    (["--until-step", "-1", "--", "true"], "invalid step: '-1'"),
     (["-o", "FULL", "--", "true"], "the directory is not empty"),
     (["FULL"], "the recorded command is not run"),
 ])  # fmt: skip

@@ -9,7 +9,7 @@ import pytest
 from golden import assert_golden
 from made_logs import Log
 from real import ROOT, opened, trace
-from viewed import initial_text
+from viewed import initial_text, text
 
 from tltui.export import to_json
 from tltui.model.follow import open_run
@@ -282,3 +282,13 @@ def test_many_are_read_in_steps(tmp_path: Path) -> None:
     run = log.open()
     steps = sum(1 for _ in analysis.break_groups(list(run.compiles())))
     assert steps == 30
+
+
+def test_a_break_in_two_attempts_of_a_compile_is_one_compile(tmp_path: Path) -> None:
+    record = "Graph break in user code at /home/user/f.py:5\nGraph Break Reason: Call to `torch._dynamo.graph_break()`\n"
+    log = Log(tmp_path / "x.log").start().artifact("dynamo_graph_break_reason", record).metrics()
+    log.start(compile_=1)
+    for attempt in (0, 1):
+        log.artifact("dynamo_graph_break_reason", record, compile_=1, attempt=attempt)
+    found = text(page(log.metrics(compile_=1, attempt=1).open(), "@problems"))
+    assert "3 times in 2 compiles" in found and "while compiling  [0/0] f  [0/1] f" in found and "[]" not in found

@@ -25,6 +25,7 @@ from tltui.model.run import Run as ModelRun
 from tltui.model.status import Facts
 from tltui.questions.artifacts.show_output import raw_bytes, shown_data
 from tltui.questions.build import build
+from tltui.questions.stacks.tracebacks import display_name
 from tltui.text.document import Document, Options
 from tltui.trace.grammar import parse_json
 from tltui.trace.log import Check
@@ -232,7 +233,7 @@ class Process(Node):
 
     @property
     def pid(self) -> int:
-        """Its number on the machine of the job."""
+        """Its process id on the machine of the job."""
         return self._node.pid
 
     @property
@@ -273,7 +274,7 @@ class Frame(Node):
     @property
     def function(self) -> str | None:
         """The name of the function."""
-        return self._node.code[0]
+        return display_name(self._node)
 
     @property
     def file(self) -> str | None:
@@ -333,7 +334,7 @@ class Compile(Node):
     @property
     def function(self) -> str | None:
         """The function that it compiles."""
-        return self._node.frame.code[0]
+        return display_name(self._node.frame)
 
     @property
     def file(self) -> str | None:

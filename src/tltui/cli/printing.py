@@ -34,19 +34,19 @@ def resolve_output(options: argparse.Namespace) -> None:
     """Determine output and format from `-o`, --json, --markdown, --raw. Raises `Failure`."""
     has_json, has_markdown = getattr(options, "json", False), getattr(options, "markdown", False)
     if has_json and has_markdown:
-        raise Failure("--json and --markdown cannot be combined")
+        raise Failure("--json and --markdown cannot be combined", "leave one of them out")
     path = getattr(options, "to", None)
     if path in (None, "-"):
         options.to = None
         return
     if getattr(options, "perfetto", None):
-        raise Failure("--perfetto FILE is where to already: leave -o out")
+        raise Failure("--perfetto and -o cannot be combined", "leave one of them out")
     options.style = _style_of_file(options, path)
     if options.style == "json":
         options.json = True
     for flag, style, is_set in (("json", "json", has_json), ("markdown", "markdown", has_markdown)):
         if is_set and options.style not in (style, BYTES):
-            raise Failure(f"--{flag} conflicts with the suffix of {path} ({options.style}): change one of them")
+            raise Failure(f"--{flag} conflicts with the suffix of the file: '{path}'", "change one of them")
 
 
 def _style_of_file(options: argparse.Namespace, path: str) -> str:
@@ -60,21 +60,20 @@ def _style_of_file(options: argparse.Namespace, path: str) -> str:
         return BYTES
     if options.command in RAW and options.raw and not (options.json and style == "json"):
         if style in ("markdown", "html"):
-            raise Failure(f"{path}: --raw writes the bytes as they are, which is no {style}. Call it otherwise, or leave --raw out")
+            raise Failure(f"--raw conflicts with the suffix of the file: '{path}'", "change one of them")
         return BYTES
     if not style:
         suffixes = ", ".join(SUFFIXES)
-        xml = "; XML is --format junit" if hasattr(options, "format") and suffix == ".xml" else ""
+        xml = "; for XML use --format junit" if hasattr(options, "format") and suffix == ".xml" else ""
         if os.path.isdir(os.path.expanduser(path)) or path.endswith("/"):
-            raise Failure(f"{path}: is a directory: name the file too, one that ends in {suffixes}")
-        has = f"{suffix} is none of {suffixes}{xml}" if suffix else f"this name has none: one of {suffixes}"
-        raise Failure(f"{path}: the suffix says in which format it is written, and {has}")
+            raise Failure(f"{path}: Is a directory", f"add the name of a file that ends in {suffixes}")
+        raise Failure(f"unknown format of the output file: '{path}'", f"use a name that ends in {suffixes}{xml}")
     if style == "json" and not hasattr(options, "json"):
-        raise Failure(f"{path}: this command has no JSON")
+        raise Failure(f"this command has no JSON: '{path}'", "use another suffix")
     if output_format and output_format != style:
-        raise Failure(f"--format {output_format} conflicts with the suffix of {path} ({style}): change one of them")
+        raise Failure(f"--format {output_format} conflicts with the suffix of the file: '{path}'", "change one of them")
     if getattr(options, "check", False) and style != "json":
-        raise Failure(f"--check prints JSON: call the file NAME.json, not {path}")
+        raise Failure(f"--check prints JSON, not the format of '{path}'", "use a name that ends in .json")
     return style
 
 
@@ -182,9 +181,9 @@ def result_of(document: Document) -> object:
     return document.data()
 
 
-def printed(document: Document, options: argparse.Namespace) -> Iterator[bytes]:
+def printed(document: Document, options: argparse.Namespace, all_frames: bool = False) -> Iterator[bytes]:
     """Yield a document, or with --json its result."""
-    yield from as_json(result_of(document)) if options.json else as_text(document, options)
+    yield from as_json(result_of(document)) if options.json else as_text(document, options, all_frames)
 
 
 def message(text: str) -> bytes:

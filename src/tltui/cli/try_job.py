@@ -12,10 +12,12 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tltui.cli.exits import Failure, print_error
-from tltui.cli.parser import Command, add_command, add_json, argument
+from tltui.cli.options import add_command, add_json, add_text
+from tltui.cli.parser import Command, argument
 from tltui.cli.printing import as_json, as_text, layout
 from tltui.text.safe_files import quoted
 
@@ -72,7 +74,7 @@ def try_job(options: argparse.Namespace) -> Iterator[bytes]:
 def _command(options: argparse.Namespace) -> tuple[Sequence[str], str]:
     """Return the command and its directory, '' for ours. A directory as the only word has a command that `tltui run` recorded."""
     if not options.words:
-        raise Failure("missing COMMAND\n  tltui try -- python train.py")
+        raise Failure("missing COMMAND", "for example: tltui try -- python train.py")
     cwd = os.path.abspath(options.cwd) if options.cwd else ""
     if cwd and not os.path.isdir(cwd):
         raise Failure(f"--cwd: no such directory: '{options.cwd}'")
@@ -244,21 +246,21 @@ def _seconds(text: str) -> float:
     except ValueError:
         value = 0.0
     if not 0 < value < 1e9:
-        raise argparse.ArgumentTypeError(f"not a number of seconds: '{text}'")
+        raise Failure(f"invalid number of seconds: {text!r}", "use a number, such as 600")
     return value
 
 
 def _step(text: str) -> int:
     """Parse the number of a step."""
     if not text.isdecimal() or not 0 < int(text) < 1 << 31:
-        raise argparse.ArgumentTypeError(f"not the number of a step: '{text}'")
+        raise Failure(f"invalid step: {text!r}", "use a number from 1")
     return int(text)
 
 
 COMMANDS = {
     "try": Command(try_job, (
-        argument("-o", dest="directory", metavar="DIR", default="",
-                 help="where the runs go: a new or an empty directory (default: ./tltui-try-DATE-TIME)"),
+        argument("-o", "--output", dest="directory", metavar="DIR", default="",
+                 help="the directory of all runs, new or empty (default: ./tltui-try-DATE-TIME)"),
         argument("--budget", type=_seconds, metavar="SECONDS", default=BUDGET_S,
                  help=f"end after this time; changes that do not fit in are listed (default: {BUDGET_S:g})"),
         argument("--until-step", type=_step, metavar="N", default=0, help="end each process after its step N"),
@@ -266,6 +268,7 @@ COMMANDS = {
         argument("--cwd", metavar="DIR", default="", help="the directory in which the job runs"),
         argument("--keep-caches", action="store_true", help="use your caches of torch and Triton instead of empty ones"),
         argument("--yes", action="store_true", help="run a recorded command without a question"),
+        partial(add_text, folds=False),
         add_json,
         add_command,
     ), EXAMPLES),

@@ -155,6 +155,14 @@ def one_line(text: str) -> str:
     return _BLANKS.sub(" ", text).strip(" ")
 
 
+_DIRECTION = re.compile(r"(?:^|(?<= ))(forward|backward|inference)(?=$| #?[0-9]+$)")
+
+
+def graph_title(unit: str) -> str:
+    """Return the name of a compiled graph on pages: `forward graph`, `submod_0 inference graph 2`."""
+    return _DIRECTION.sub(r"\1 graph", unit)
+
+
 _SENTENCE = re.compile(r"[.!?](?= +[A-Z])")
 
 

@@ -12,13 +12,13 @@ from typing import TypeVar
 
 from tltui.inputs.archives import STANDARD_INPUT
 from tltui.inputs.forms import FORMS, TEXT, StepScanner, scanner_of
-from tltui.model.artifacts import Artifact, artifacts_of
+from tltui.model.artifacts import Artifact, artifacts_of, units_of
 from tltui.model.derived_cache import Parts
 from tltui.model.input_joining import Joining, processes_of_job
 from tltui.model.log_model import LogModel
 from tltui.model.nodes import Compile, Frame, Process, Rank
 from tltui.model.profiles_and_dumps import Dumps, Profiles
-from tltui.model.ref import NO_ID, NORANK, BadAddress, CompileId, Ref, parse_ref
+from tltui.model.ref import NO_ID, NORANK, AmbiguousAddress, BadAddress, CompileId, Ref, parse_ref
 from tltui.model.status import NO_TALLY, Tally, is_visited, total
 from tltui.sources.discover import Found, FoundLog
 from tltui.sources.saved_indexes import Crowd
@@ -388,11 +388,11 @@ class Run:
             return self._place(ref)
         nodes = self._at(ref)
         if not nodes:
-            raise BadAddress(self._nowhere(ref))
+            raise self._unknown(ref)
         if ref.artifact is not None:
             return self._artifact(ref, nodes)
         if len(nodes) > 1:
-            raise BadAddress(f"{ref} is ambiguous. Use one of: {_listed(str(node.ref) for node in nodes)}")
+            raise AmbiguousAddress(ref, _listed(f"{node.ref} ({_place_name(node.process)})" for node in nodes), "rank")
         return nodes[0]
 
     def other_epochs(self, ref: Ref) -> str:
@@ -418,11 +418,12 @@ class Run:
         if rank is None:
             there_are = _listed(str(item.ref) for item in self.ranks)
             label = "process without a rank" if number is None else f"rank {number}"
-            raise BadAddress(f"no {label}. Available: {there_are}")
+            raise BadAddress(f"{label} is not in this run", f"ranks: {there_are}")
         if ref.process is None:
             return rank
         if not 1 <= ref.process <= len(rank.processes):
-            raise BadAddress(f"{rank.title} has {len(rank.processes)} process(es), not {ref.process}")
+            processes = _listed(str(process.ref) for process in rank.processes)
+            raise BadAddress(f"unknown process: '{ref}'", f"processes of {rank.title}: {processes}")
         return rank.processes[ref.process - 1]
 
     def _candidates(self, ref: Ref) -> list[Process]:
@@ -451,30 +452,56 @@ class Run:
         if len(matches) == 1:
             return matches[0]
         if matches:
-            raise BadAddress(f"{ref} is ambiguous. Use one of: {_listed(str(a.ref) for a in matches)}")
+            raise AmbiguousAddress(ref, _choices(matches), "unit" if len(nodes) == 1 else "rank")
         if matching:
-            raise BadAddress(f"no artifact {ref}. Available: {_listed(str(a.ref) for a in matching)}")
+            raise BadAddress(f"unknown address: '{ref}'", f"use {_choices(matching)}")
         near = difflib.get_close_matches(ref.artifact or "", {artifact.name for artifact in all_of_them}, 6, 0.4)
         names = near or sorted({artifact.name for artifact in all_of_them})
-        hint = f"Available: {_listed(names)}" if names else "This address has no artifacts."
-        raise BadAddress(f"no artifact {ref}. {hint}")
+        owner = str(replace(ref, artifact=None, n=None))
+        advice = f"artifacts of {owner}: {_listed(names)}" if names else f"{owner} has no artifacts"
+        raise BadAddress(f"unknown address: '{ref}'", advice)
 
-    def _nowhere(self, ref: Ref) -> str:
+    def _unknown(self, ref: Ref) -> BadAddress:
         assert ref.id is not None
-        ids = {str(c.ref): c.id for process in self._candidates(ref) for c in process.compiles.values()}
+        processes = list(enumerate(self._candidates(ref)))
+        ids = {str(c.ref): (place, c.id) for place, process in processes for c in process.compiles.values()}
         if not ids:
-            return f"no compile at {ref}: the log has no records with a compile id"
+            return BadAddress(f"unknown address: '{ref}'", "the log has no records with a compile id")
 
         def distance(other: CompileId) -> tuple[int, int]:
             if ref.id is None or other.frame is None or ref.id.frame is None:
                 return (1 << 30, 0)
             return (abs(other.frame - ref.id.frame), abs((other.compile or 0) - (ref.id.compile or 0)))
 
-        near = sorted(ids, key=lambda name: distance(ids[name]))[:6]
-        return f"no compile at {ref}. Nearest: {_listed(near)}"
+        near = sorted(sorted(ids, key=lambda name: distance(ids[name][1]))[:6], key=lambda name: _order(*ids[name]))
+        return BadAddress(f"unknown address: '{ref}'", f"near it: {_listed(near)}")
 
 
-def _listed(names: Iterator[str] | list[str]) -> str:
+def _order(place: int, compile_id: CompileId) -> tuple[int, bool, int, int]:
+    """Return the sort key of an address: records without an id come last."""
+    return place, compile_id.frame is None, compile_id.frame or 0, compile_id.compile or 0
+
+
+def _place_name(process: Process) -> str:
+    """Return `rank 0`, `rank 0, process 2`, each only where the run has several."""
+    rank = "no rank" if process.rank is None else f"rank {process.rank}"
+    return rank if process.alone else f"{rank}, process {process.number}" if process.ranks_differ else f"process {process.number}"
+
+
+def _choices(artifacts: Sequence[Artifact]) -> str:
+    """Return the addresses of artifacts of one name, and their differences: rank, attempt and unit."""
+    is_placed = len({artifact.owner for artifact in artifacts}) > 1
+    has_attempts = len({artifact.attempt for artifact in artifacts}) > 1
+    choices = []
+    for artifact in artifacts:
+        owner = artifact.owner
+        words = [_place_name(owner.process)] * is_placed + [f"attempt {artifact.attempt}"] * has_attempts
+        words += [unit.name for unit in units_of(artifacts_of(owner)) if unit.number == artifact.unit]
+        choices.append(f"{artifact.ref} ({', '.join(words)})" if words else str(artifact.ref))
+    return _listed(choices)
+
+
+def _listed(names: Iterable[str]) -> str:
     shown = list(names)
     return ", ".join(shown[:8]) + (f" and {len(shown) - 8} more" if len(shown) > 8 else "")
 

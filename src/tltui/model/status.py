@@ -383,6 +383,8 @@ class Tally(NamedTuple):
     seen: int = 0
     skips: int = 0
     """Of `eager`: those for which a graph break is the reason."""
+    refused: int = 0
+    """Of `recompiles`: those that torch did not compile, because the recompile limit was reached."""
     seconds: float = 0.0
 
     def __add__(self, other: object) -> Tally:
@@ -410,6 +412,7 @@ class Tally(NamedTuple):
             recompiles=int(compile_.is_recompile),
             restarts=len(facts.restarts),
             skips=int(facts.eager is Eager.SKIPPED and status is Status.EAGER),
+            refused=int(compile_.is_recompile and facts.recompile_limit),
             seconds=exact if exact == seconds else seconds,  # the number that its metrics have: there are thousands of them
         )
         return counts._replace(**{TABLE[status].field: 1})

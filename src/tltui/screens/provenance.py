@@ -13,6 +13,7 @@ from textual.binding import BindingType
 from textual.events import DescendantFocus
 
 from tltui.commands import FOOTER_PROVENANCE, Situation, Where
+from tltui.documents.format import graph_title
 from tltui.documents.scope import called
 from tltui.model.artifacts import Artifact, artifacts_of
 from tltui.model.nodes import Compile
@@ -25,6 +26,7 @@ from tltui.questions.provenance.pane_sections import CODE, LAYERS, Panes, Spot, 
 from tltui.questions.provenance.provenance import POST, PRE, SOURCE, Provenance, UnitProvenance, provenance_of
 from tltui.questions.provenance.records import correspondence
 from tltui.questions.provenance.unit_sections import coverage_lines, layer_tree, selection_document, source_lines
+from tltui.questions.stacks.tracebacks import display_name
 from tltui.screens.workbench import AppContext, Output, PanesScreen, fault_document
 from tltui.text import tokens
 from tltui.text.annotations import Unannotated
@@ -49,6 +51,7 @@ class ReadUnit:
     documents: dict[int, Document]
     panes: Panes | None
     """None where there is no unit."""
+    function: str = ""
 
 
 def read_unit(
@@ -90,7 +93,7 @@ def read_unit(
     panes = Panes(unit, documents, groups, names, source.lines, files, tree)
     if costs is not None:
         panes.take_costs(costs)
-    done(ReadUnit(number, provenance, documents, panes))
+    done(ReadUnit(number, provenance, documents, panes, display_name(compile_.frame) or ""))
 
 
 def read_costs(run: Run, provenance: Provenance, number: int, done: Callable[[UnitCosts | None], object]) -> Steps:
@@ -131,6 +134,7 @@ class PanesOfUnit(PanesScreen[None]):
         self._is_bare: bool | None = None
         """Whether annotations are left out; None: where panes are narrow."""
         self._panes: Panes | None = None
+        self._function = ""
 
     # what the screen does
 
@@ -327,6 +331,7 @@ class ProvenanceScreen(PanesOfUnit):
         is_first = self._provenance is None
         self._provenance, self._number = read.provenance, read.number
         self._documents, self._panes = read.documents or {PRE: self._empty_document()}, read.panes
+        self._function = read.function
         texts = (pane for pane in self._documents if pane not in (SOURCE, panes.LAYERS))
         self._bare = {pane: Unannotated(self._documents[pane]) for pane in texts}
         if not set(self._chosen) <= self._documents.keys() or not self._chosen:
@@ -605,13 +610,13 @@ class ProvenanceScreen(PanesOfUnit):
         if unit is None or self._provenance is None:
             self.say_above([(f" {called(self.compile_)} ", tokens.TITLE)])
             return
-        compiled, (name, _, _) = f" {called(self.compile_)} ", self.compile_.frame.code
+        compiled = f" {called(self.compile_)} "
         count = len(self._provenance.units)
-        unit_label = f"{unit.unit} {self._number + 1}/{count}  " if count > 1 else f"{unit.unit}  "
+        unit_label = f"{graph_title(unit.unit)} {self._number + 1}/{count}  " if count > 1 else f"{graph_title(unit.unit)}  "
         forms, mapped = coverage_lines(unit)
         room = self.size.width - cells(compiled + unit_label) - 1
         coverage = next((form for form in forms if cells(form) <= room), forms[-1])
-        function = f"{name}  " if name else ""
+        function = f"{self._function}  " if self._function else ""
         if cells(function + coverage) > room:
             function = ""  # not at the cost of the counts
         left: list[Piece] = [(compiled, tokens.TITLE), (function, tokens.TITLE), unit_label]

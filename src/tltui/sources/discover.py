@@ -495,6 +495,8 @@ def _debug_directory(path: str, units: Layout, status: os.stat_result) -> FoundL
 def _explain_nothing(paths: tuple[str, ...], skipped: list[Skipped], other_count: int) -> str:
     where = ", ".join(paths)
     if len(paths) == 1 and len(skipped) == 1 and not other_count and skipped[0].path == os.path.expanduser(paths[0]):
+        if where == STANDARD_INPUT and skipped[0].reason == EMPTY:
+            return "standard input is empty: '-'\n  the command before the pipe printed nothing"
         return f"{where}: {skipped[0].reason}"
     lines = [f"{where}: no trace, TORCH_LOGS text, debug directory or tlparse output found"]
     lines += [f"  {item.path}: {item.reason}" for item in skipped[:10]]

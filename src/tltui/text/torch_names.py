@@ -56,6 +56,11 @@ _TORCH = re.compile(
     r"|^_(?:ops|tensor|compile|guards|utils|utils_internal)\.py$|^nn/(?:modules/|parallel/|functional\.py$)|^fx/experimental/"
 )
 _LIBRARY = re.compile(r"/(?:site|dist)-packages/")
+_RUNNER = re.compile(
+    r"/(?:site|dist)-packages/(?:_pytest|pytest|pluggy|xdist|pytest_\w+)(?:\.py)?(?:/|$)"
+    r"|/python3[.\d]*/(?:unittest/|runpy\.py$)|/Python3\d+/Lib/(?:unittest/|runpy\.py$)|^<frozen runpy>$"
+)
+"""What runs a test or a module: pytest with its plugins, unittest, runpy."""
 _PYTHON = re.compile(r"^<frozen|^<string>|/lib(?:64)?/python3[.\d]*/|/Python3\d+/Lib/")
 
 
@@ -68,6 +73,12 @@ def owner_of(path: str) -> Owner:
     if _LIBRARY.search(path):
         return Owner.LIBRARY
     return Owner.PYTHON if _PYTHON.search(path) else Owner.USER
+
+
+@lru_cache(maxsize=8192)
+def is_runner(path: str) -> bool:
+    """Whether a file is one of pytest, its plugins, unittest or runpy."""
+    return _RUNNER.search(path.replace("\\", "/")) is not None
 
 
 def is_framework(path: str) -> bool:

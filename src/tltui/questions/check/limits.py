@@ -27,6 +27,7 @@ from tltui.questions.recompiles.recompile_reasons import parse_reason
 from tltui.questions.runtime.costs import self_us
 from tltui.questions.runtime.profile_results import CompileTime, Refused, Runtime, break_times, compile_at, fallback_times
 from tltui.questions.runtime.profile_sums import runtimes_of
+from tltui.questions.stacks.tracebacks import display_code, display_name
 from tltui.questions.timing.timing_events import record_page
 from tltui.text.formatting import micros
 from tltui.text.frozen import frozen
@@ -79,7 +80,7 @@ class Measure:
     """The page with more about it: a name of `questions/index.py`, or `damage`."""
     seconds: bool = False
     share: bool = False
-    """Whether it is a share, in percent."""
+    """Whether the value is a percentage."""
 
 
 def one_line(text: str) -> str:
@@ -188,7 +189,7 @@ def _percent(part: float, total: float) -> str:
 
 def _name(facts: Facts, ref: str) -> str:
     compile_ = compile_at(facts.run, ref)
-    return (compile_.frame.code[0] if compile_ is not None else None) or ref or "a function"
+    return (display_name(compile_.frame) if compile_ is not None else None) or ref or "a function"
 
 
 def _eager_share(facts: Facts) -> list[Occurrence]:
@@ -248,7 +249,7 @@ RUNTIME_MEASURES: dict[str, Measure] = {
 
 
 def _function_name(compile_: Compile) -> str:
-    name, file, line = compile_.frame.code
+    name, file, line = display_code(compile_.frame)
     return f"{name or '?'} ({file}:{line})" if file else name or "?"
 
 
@@ -258,7 +259,7 @@ def _errors(facts: Facts) -> list[Occurrence]:
         failure = group.failure
         side = "backward: " if failure.backward else ""
         where = f" at {failure.file}:{failure.line}" if failure.file else ""
-        text = f"{side}{failure.type}: {one_line(headline_of(failure.reason))} (in {group.code.name or '?'}{where})"
+        text = f"{side}{failure.type}: {one_line(headline_of(failure.reason))} (in {group.code.shown or '?'}{where})"
         key = f"{failure.type}\0{failure.reason.partition(chr(10))[0]}\0{group.code.name}"
         location = _user_location(failure.file, failure.line, group.code)
         occurrences += [Occurrence(item.ref, text, key, *location) for item in group.occurrences]
@@ -293,7 +294,7 @@ def _eager(facts: Facts) -> list[Occurrence]:
     occurrences = []
     for group in facts.problems.eager:
         where = f" at {group.file}:{group.line}" if group.file else ""
-        text = f"{group.eager}: {one_line(group.headline)} (in {group.code.name or '?'}{where})"
+        text = f"{group.eager}: {one_line(group.headline)} (in {group.code.shown or '?'}{where})"
         key = f"{group.eager}\0{group.headline}\0{group.code.name}"
         location = _user_location(group.file, group.line, group.code)
         occurrences += [Occurrence(item.ref, text, key, *location) for item in group.occurrences]
@@ -303,7 +304,7 @@ def _eager(facts: Facts) -> list[Occurrence]:
 def _limits(facts: Facts, eager: bool | None = None) -> list[Occurrence]:
     """Return the hits of the recompile limit: all, or only those that are errors or not (`eager`)."""
     return [
-        Occurrence(item.ref, f"recompile limit reached by {group.code.name or '?'}", f"limit\0{group.code.name}",
+        Occurrence(item.ref, f"recompile limit reached by {group.code.shown or '?'}", f"limit\0{group.code.name}",
               group.code.file, group.code.line)
         for group in facts.problems.limits
         if eager is None or group.eager is eager
@@ -418,7 +419,7 @@ def _without_graph(facts: Facts) -> list[Occurrence]:
 
 def _skipped(facts: Facts) -> list[Occurrence]:
     return [
-        Occurrence(item.ref, f"no operations: {group.code.name or '?'}", f"{group.code.name}", group.code.file, group.code.line)
+        Occurrence(item.ref, f"no operations: {group.code.shown or '?'}", f"{group.code.name}", group.code.file, group.code.line)
         for group in facts.problems.skipped
         for item in group.occurrences
     ]

@@ -270,7 +270,7 @@ class ExportRow:
     line: int | None
     """The line, from 1."""
     code: str | None
-    """What stands there."""
+    """The source line."""
 
 
 def export_rows(data: Exports) -> Iterator[ExportRow]:

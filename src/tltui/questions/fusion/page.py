@@ -510,9 +510,9 @@ def _compile(page: Page, compile_fusion: CompileFusion, several: bool) -> Genera
     for unit in compile_fusion.units:
         page.close(1 if several else 0)
         page.blank()
-        page.open(unit.unit)
+        page.open(fmt.graph_title(unit.unit))
         head = f"{fmt.plural(unit.ops, 'operation')} → {fmt.plural(len(unit.nodes), 'node')}" if unit.nodes else ""
-        page.add((sanitize(unit.unit), tokens.HEADING), (f"  {head}" if head else "", tokens.DIM))
+        page.add((sanitize(fmt.graph_title(unit.unit)), tokens.HEADING), (f"  {head}" if head else "", tokens.DIM))
         yield from add_unit(page, unit)
     page.close(0)
 

@@ -40,6 +40,7 @@ from tltui.questions.metrics.metric_sums import (
     run_metrics,
 )
 from tltui.questions.question import Question
+from tltui.questions.stacks.tracebacks import display_code
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece
@@ -263,7 +264,7 @@ def add_list(page: Page, measured: Sequence[Compile]) -> None:
     rows: list[list[Piece]] = []
     for group in groups[: COMPILES_SHOWN + COMPILES_FOLDED]:
         slowest = str(group[0].ref)
-        name, file, line = group[0].frame.code
+        name, file, line = display_code(group[0].frame)
         rows.append([
             (f"[{slowest}]", tokens.LINK, _metrics(slowest)), (fmt.clip_middle(sanitize(name or ""), 40), tokens.FUNCTION),
             (fmt.place(file, line), tokens.LINK, fmt.place_target(file, line)) if file else "",
@@ -426,7 +427,7 @@ def _compile(page: Page, run: Run, compile_: Compile) -> CompileMetrics:
     first = next((c for c in run.compiles() if c.metrics), None)
     metrics = metrics_of(compile_, first)
     page.add(("Metrics", tokens.TITLE), " of ", (f"[{metrics.ref}]", tokens.LINK, metrics.ref))
-    name, file, line = compile_.frame.code
+    name, file, line = display_code(compile_.frame)
     words: list[Piece] = []
     if name:
         words += [(fmt.clip_middle(sanitize(name), 40), tokens.FUNCTION), page.place(file, line)]
@@ -516,13 +517,13 @@ class MetricRow:
     count: int
     """Records that have it."""
     sum: float | None
-    """The sum; none where it is no number, or a sum has no meaning."""
+    """The sum; None if not numeric, or if a sum has no meaning."""
     least: float | None
-    """The least; none where it is no number."""
+    """The lowest value; None if not numeric."""
     most: float | None
-    """The most; none where it is no number."""
+    """The highest value; None if not numeric."""
     text: str | None
-    """The value where it is no number, as JSON; of several records none."""
+    """A value that is not numeric, as JSON; None for several records."""
 
 
 def metric_rows(data: RunMetrics | CompileMetrics) -> Iterator[MetricRow]:

@@ -34,22 +34,22 @@ from tltui.questions.overview.compile_sections import (
 from tltui.questions.overview.summary_sections import LEAST_SHOWN_S, at_least, open_phase
 from tltui.questions.problems import reason_sections
 from tltui.questions.problems.compile_problems import cached_breaks
+from tltui.questions.problems.limit_consequences import compiled_nothing_below
 from tltui.questions.problems.reason_sections import (
     FALLBACK_CAUSES,
     INTERRUPTED,
-    LIMIT_EAGER,
-    LIMIT_RAISES,
     NO_BREAKS,
     NO_RECOMPILES,
     SKIPS,
     UNSURE,
     add_called_from,
+    limit_text,
 )
 from tltui.questions.question import question_of
 from tltui.questions.runtime.cost_sections import compile_sentence
 from tltui.questions.runtime.costs import costs_of
 from tltui.questions.shapes.shape_env import inputs_of
-from tltui.questions.stacks.tracebacks import StackFrame
+from tltui.questions.stacks.tracebacks import StackFrame, display_name
 from tltui.text import tokens
 from tltui.text.document import Options, Piece, TextDocument
 from tltui.text.sanitize import sanitize
@@ -62,12 +62,12 @@ def phase_document(run: Run, node: Compile, phase: str, unit: int | None, option
     """
     artifacts = next((p for p in Phase if p.key == phase), None)
     if artifacts is None:
-        raise BadAddress(f"unknown phase {phase!r}. Phases: {', '.join(p.key for p in Phase)}")
+        raise BadAddress(f"unknown phase: {phase!r}", f"phases: {', '.join(p.key for p in Phase)}")
     name = None
     if unit is not None:
         name = next((u.name for u in units_of(artifacts_of(node)) if u.number == unit - 1), None)
         if name is None:
-            raise BadAddress(f"{node.ref} has no unit {unit}")
+            raise BadAddress(f"unknown unit of {node.ref}: {unit}")
     parts = [part for part in parts_of(node) if part.phase == artifacts.title and (unit is None or part.unit == name)]
     title = f"{called(node)} {artifacts.title}" + (f" {name}" if name else "")
     page = Page(f"@phase:{node.ref}:{phase}" + (f"#{unit}" if unit else ""), title, options)
@@ -83,11 +83,11 @@ def unit_document(run: Run, node: Compile, n: int, options: Options) -> TextDocu
     unit = next((u for u in units if u.number == n - 1), None)
     if unit is None:
         names = ", ".join(f"{u.number + 1} {u.name}" for u in units) or "none"
-        raise BadAddress(f"{node.ref} has no unit {n}. Units: {names}")
+        raise BadAddress(f"unknown unit of {node.ref}: {n}", f"units: {names}")
     parts = [part for part in parts_of(node) if part.unit == unit.name]
-    page = Page(f"@unit:{node.ref}#{n}", f"{called(node)} {unit.name}", options)
+    page = Page(f"@unit:{node.ref}#{n}", f"{called(node)} {fmt.graph_title(unit.name)}", options)
     owner = (f"[{node.ref}]", tokens.LINK, str(node.ref))
-    page.add((unit.name, tokens.TITLE), f", unit {n} of {len(units)} of ", owner)
+    page.row([(fmt.graph_title(unit.name), tokens.TITLE), f", {n} of {len(units)} graphs of ", owner], "")
     page.say("A unit is one graph that Inductor lowered to code.", "", tokens.DIM)
     _parts(page, parts, phases=True)
     return page.document()
@@ -119,8 +119,8 @@ def attempt_document(run: Run, node: Compile, attempt: int, options: Options) ->
     """Return one attempt of a compile. Raises `BadAddress` if there is no such attempt."""
     if attempt not in node.attempts and not (attempt == 0 and not node.attempts):
         numbers = ", ".join(map(str, sorted(node.attempts))) or "none"
-        raise BadAddress(f"{node.ref} has no attempt {attempt}. Attempts: {numbers}")
-    name = node.frame.code[0] or ""
+        raise BadAddress(f"unknown attempt of {node.ref}: {attempt}", f"attempts: {numbers}")
+    name = display_name(node.frame) or ""
     ref = str(node.ref) + (f"_{attempt}" if attempt else "")
     page = Page(f"@attempt:{ref}", f"{called(node)} attempt {attempt} {name}".strip(), options)
     last = max(node.attempts, default=0)
@@ -239,7 +239,7 @@ def _epochs(page: Page, node: Compile) -> None:
         epoch = f"epoch {node.id.epoch} of {process.epochs}"
         page.say(f"{epoch}: compile ids restart after torch._dynamo.reset(). Other compiles with this id:", "  ", tokens.DIM)
         for compile_ in other_epochs[-8:]:
-            name = compile_.frame.code[0]
+            name = display_name(compile_.frame)
             shown = f"  {fmt.clip_middle(sanitize(name), 32)}" if name else ""
             page.row([(compile_.label, tokens.LINK, str(compile_.ref)), shown], "    ")
     if node.doubtful:
@@ -315,7 +315,7 @@ def _notes(node: Compile, study: Study) -> list[str]:
     """Explain status words that are easily misunderstood."""
     facts, status = study.facts, node.status
     if facts.recompile_limit:
-        return [LIMIT_EAGER if facts.eager else LIMIT_RAISES]
+        return [limit_text(facts.eager is not None, compiled_nothing_below(node))]
     if facts.eager in FALLBACK_CAUSES:
         return [FALLBACK_CAUSES[facts.eager], SKIPS]
     if facts.interrupted:
@@ -446,7 +446,7 @@ def _counts(page: Page, node: Compile, study: Study) -> None:
     if study.nodes is not None:
         words.append(fmt.plural(study.nodes, "graph node"))
     if facts.guard_count is not None:
-        words.append(fmt.plural(facts.guard_count, "guard"))
+        words.append(f"guard_count {fmt.count(facts.guard_count)}")
     if study.guard_latency_us is not None:
         words.append(f"guards take {study.guard_latency_us:.0f} µs per call")
     fused = has_fusion(node)

@@ -23,8 +23,8 @@ from tltui.questions.problems.compile_problems import Failure, GraphBreak, break
 from tltui.questions.recompiles.guard_grammar import strip_modules
 from tltui.questions.recompiles.recompile_reasons import Recompile, recompile_of
 from tltui.questions.shapes.shape_env import Inputs, Symbol, TensorInput, inputs_of
-from tltui.questions.stacks.tracebacks import StackFrame, callers_of, qualified_name
-from tltui.questions.timing.timing_events import Timing, events_of, timing_so_far
+from tltui.questions.stacks.tracebacks import StackFrame, callers_of, display_code, qualified_name
+from tltui.questions.timing.timing_events import Timing, events_of, timing_so_far, within_metrics
 from tltui.text import tokens
 from tltui.text.document import Piece
 from tltui.text.frozen import frozen
@@ -107,11 +107,11 @@ def study(compile_: Compile) -> Study:
     artifacts = artifacts_of(compile_)
     units = units_of(artifacts)
     caches = caches_of(artifacts, events, reader)
-    function, file, line = compile_.frame.code
+    function, file, line = display_code(compile_.frame)
     stated = text_in(forward, "pytorch_version")
     version = stated_version(stated) if stated else version_of(process)
     parts = _parts(compile_, artifacts, units)
-    timing = timing_so_far(compile_, events, metrics, reader)
+    timing = within_metrics(timing_so_far(compile_, events, metrics, reader), compile_.tally.seconds)
     status = compile_.status
     dynamo = json_in(forward, "dynamo_config")
     limit = whole_in(dynamo, "recompile_limit")
@@ -261,7 +261,7 @@ def add_artifacts(page: Page, parts: Sequence[Part]) -> None:
     for part in parts:
         groups.setdefault((part.phase, part.unit or "" if several else ""), []).append(part)
     for (phase, unit), members in sorted(groups.items(), key=lambda item: _PHASES.get(item[0][0], 0)):
-        page.add("  ", (phase, tokens.LABEL), (f" · {unit}" if unit else "", tokens.DIM))
+        page.add("  ", (phase, tokens.LABEL), (f" · {fmt.graph_title(unit)}" if unit else "", tokens.DIM))
         add_parts(page, members, "    ")
 
 

@@ -14,8 +14,9 @@ from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, TABLE, Eager, S
 from tltui.model.torch_version import version_of
 from tltui.questions.overview.run_summary import Code, Summary, summarise
 from tltui.questions.overview.summary_sections import add_caches, add_counts, add_outcomes, add_span, place_piece
+from tltui.questions.problems.limit_consequences import compiled_nothing_below
 from tltui.questions.problems.problem_list import limit_stated
-from tltui.questions.problems.reason_sections import LIMIT_EAGER, LIMIT_RAISES, SKIPS, no_reason
+from tltui.questions.problems.reason_sections import SKIPS, limit_text, no_reason
 from tltui.questions.question import question_of
 from tltui.questions.recompiles.recompile_reasons import cached_recompile, parse_reason
 from tltui.text import tokens
@@ -164,7 +165,8 @@ def frame_document(run: Run, node: Frame, options: Options) -> TextDocument:
         page.say(f"It fell back to eager mode at {fallen_back.label}. {SKIPS}", "", tokens.WARN)
     if hit is not None:
         of = f" of {limit}" if limit is not None else ""
-        page.say(f"The recompile limit{of} was reached. {LIMIT_EAGER if hit.facts.eager else LIMIT_RAISES}", "", tokens.WARN)
+        consequence = limit_text(hit.facts.eager is not None, compiled_nothing_below(hit))
+        page.say(f"The recompile limit{of} was reached. {consequence}", "", tokens.WARN)
     elif limit is not None and limit < UNLIMITED and recompiles:
         with_code = sum(1 for c in node.compiles if c.facts.left_code is not False)
         if 0 < limit - with_code <= 3:
@@ -234,7 +236,7 @@ def _rung(page: Page, compile_: Compile, reasons: list[str]) -> None:
     if facts.graph_op_count is not None:
         words.append(fmt.plural(facts.graph_op_count, "op"))
     if facts.guard_count is not None:
-        words.append(fmt.plural(facts.guard_count, "guard"))
+        words.append(f"guard_count {fmt.count(facts.guard_count)}")
     pieces += ["  ", (fmt.clip(sanitize(" · ".join(words)), page.width - len(ref) - 20), tokens.DIM)]
     page.add(*pieces)
     for n, reason in enumerate(reasons[:REASONS_SHOWN]):

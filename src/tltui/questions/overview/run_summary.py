@@ -13,10 +13,11 @@ from tltui.model.record_reader import Reader
 from tltui.model.status import SOFT, Eager, Status, Tally, error_name
 from tltui.questions.coverage.job_inputs import Missing
 from tltui.questions.problems.compile_problems import GraphBreak, cached_breaks, cached_failures, message_of
+from tltui.questions.problems.limit_consequences import compiled_nothing_below
 from tltui.questions.ranks.differences import Differing
 from tltui.questions.ranks.pace import Offset
 from tltui.questions.recompiles.recompile_reasons import cached_recompile, parse_reason
-from tltui.questions.stacks.tracebacks import qualified_name
+from tltui.questions.stacks.tracebacks import display_name, qualified_name
 from tltui.questions.timing.timing_events import Open, events_of, timing_so_far
 from tltui.text.frozen import frozen
 
@@ -184,6 +185,8 @@ class MostRecompiled:
     """Whether calls that fit none of its compiles run in eager mode since the limit was hit."""
     never_logged: bool = False
     """This torch does not write why it recompiles."""
+    callees_eager: bool = False
+    """Whether no later compile came from a call at the limit, as far as the stacks show."""
 
 
 @frozen
@@ -334,7 +337,7 @@ def _errors(compiles: list[Compile], rank: Ranks, status: Status) -> tuple[Error
     results = []
     for number, members in enumerate(groups.values()):
         first = members[0]
-        facts, name = first.facts, first.frame.code[0]
+        facts, name = first.facts, display_name(first.frame)
         ranks = len({rank[id(c.process)] for c in members})
         failure = None
         if number < ERRORS_READ:
@@ -396,6 +399,7 @@ def _most_recompiled(compiles: list[Compile]) -> MostRecompiled | None:
     return MostRecompiled(
         code_of(last), str(last.frame.ref), len(members), sum(c.tally.seconds for c in members), str(last.ref), reason,
         any(c.facts.recompile_limit for c in members), any(c.facts.eager is Eager.LIMIT for c in members), never,
+        all(compiled_nothing_below(c) for c in members if c.facts.recompile_limit),
     )  # fmt: skip
 
 

@@ -12,12 +12,11 @@ from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, TABLE, Eager, S
 from tltui.questions.overview.run_summary import BreakPlace, Code, ErrorLine, Summary
 from tltui.questions.problems.compile_problems import headline_of
 from tltui.questions.problems.reason_sections import (
-    LIMIT_EAGER,
-    LIMIT_RAISES,
     NEVER_LOGGED,
     NO_BREAKS,
     gb_piece,
     inside,
+    limit_text,
     ranks_text,
 )
 from tltui.questions.timing.timing_events import OTHER, Open, group_of
@@ -60,7 +59,8 @@ def add_counts(page: Page, tally: Tally) -> None:
     overlapping: list[Piece] = []
     if tally.recompiles:
         mark = ASCII_RECOMPILE if page.ascii else RECOMPILE_GLYPH
-        overlapping.append((f"{mark} {fmt.plural(tally.recompiles, 'recompile')}", tokens.RECOMPILE))
+        refused = f", {fmt.count(tally.refused)} refused at the limit" if tally.refused else ""
+        overlapping.append((f"{mark} {fmt.plural(tally.recompiles, 'recompile')}{refused}", tokens.RECOMPILE))
     if tally.breaks:
         overlapping.append(breaks_counted(tally))
     if tally.restarts:
@@ -208,7 +208,7 @@ def _add_recompiled(page: Page, summary: Summary) -> None:
     pieces.append(f"  {fmt.plural(worst.recompiles, 'recompile')}{fmt.took(worst.seconds, ', ')}")
     page.row(pieces)
     if worst.limit_hit:
-        page.say(f"The recompile limit was reached. {LIMIT_EAGER if worst.eager else LIMIT_RAISES}", "  ", tokens.WARN)
+        page.say(f"The recompile limit was reached. {limit_text(worst.eager, worst.callees_eager)}", "  ", tokens.WARN)
     unlogged = NEVER_LOGGED if worst.never_logged else page.so_far("torch logged no reason")
     reason = sanitize(fmt.one_line(worst.reason)) if worst.reason else unlogged
     last = f"[{worst.last}]"

@@ -340,6 +340,7 @@ ERROR = "dynamo_error"
 BACKWARD = "eager_compile_backwards_failure"
 FAILURE_LIMIT = 1 << 18
 INTERRUPTED = "interrupted"
+INTERRUPTION = "by Ctrl-C, an exit or a timeout of the test runner, not by an error; torch logs nothing further"
 
 
 @frozen
@@ -397,7 +398,7 @@ def failures_of(
             record = errors.pop(BACKWARD if backward else ERROR, None)
             failures.append(_failure(compile_, kind, fields, backward, record, reader))
     if compile_.facts.interrupted:
-        failures.append(Failure(INTERRUPTED, "by Ctrl-C or an exit, not by an error; torch logs nothing further"))
+        failures.append(Failure(INTERRUPTED, INTERRUPTION))
     for name, record in errors.items():  # the log ends before the metrics, or torch went on in eager mode
         if name == BACKWARD or not (compile_.facts.has_metrics or compile_.facts.waiting):
             failures.append(_failure(compile_, "", {}, name == BACKWARD, record, reader))

@@ -49,8 +49,6 @@ from tltui.questions.problems.problem_list import (
 )  # fmt: skip
 from tltui.questions.problems.reason_sections import (
     FALLBACK_CAUSES,
-    LIMIT_EAGER,
-    LIMIT_RAISES,
     NO_BREAKS,
     NO_RECOMPILES,
     UNSURE,
@@ -62,6 +60,7 @@ from tltui.questions.problems.reason_sections import (
     add_stack,
     add_traceback,
     gb_piece,
+    limit_text,
     ranks_text,
 )
 from tltui.questions.question import Question
@@ -69,7 +68,7 @@ from tltui.questions.ranks.differences import Differing, read_differences
 from tltui.questions.ranks.page import add_divergence, leading_sentence
 from tltui.questions.runtime.cost_sections import add_ran, break_costs, break_sentence, fallbacks_sentence
 from tltui.questions.runtime.profile_results import compile_at
-from tltui.questions.stacks.tracebacks import USER, StackFrame, TracebackPart, user_frames
+from tltui.questions.stacks.tracebacks import USER, StackFrame, TracebackPart, display_name, user_frames
 from tltui.questions.timing.timing_events import Open
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
@@ -86,7 +85,10 @@ def add_occurrences(
     page: Page, occurrences: Sequence[Occurrence], indent: str = INDENT, with_names: bool = True, label: str = ""
 ) -> None:
     """Add compiles, `while compiling  ranks 0–3  [0/0] f  [7:0/0] g`: the first few; the rest is folded."""
-    groups = alike_on_ranks(occurrences, lambda item: item.ref, page.newest, lambda item: item.function)
+    by_ref: dict[str, Occurrence] = {}
+    for item in occurrences:  # a further attempt of a compile may meet a break again
+        by_ref.setdefault(item.ref, item)
+    groups = alike_on_ranks(by_ref.values(), lambda item: item.ref, page.newest, lambda item: item.function)
     pieces: list[Piece] = [(f"{label}  ", tokens.LABEL)] if label else []
     ranks = {item.rank for item in occurrences}
     if len(ranks) > 1:
@@ -209,7 +211,7 @@ def add_limit(page: Page, group: LimitGroup, ran: str = "") -> None:
         head.append((f"  {times(len(group.occurrences))}", tokens.STRONG))
     page.row(head)
     limit = f"the limit of {group.limit} compiles was" if group.limit is not None else "the recompile limit was"
-    page.say(f"{limit} reached. {LIMIT_EAGER if group.eager else LIMIT_RAISES}", INDENT, tokens.WARN)
+    page.say(f"{limit} reached. {limit_text(group.eager, group.callees_eager)}", INDENT, tokens.WARN)
     if ran:
         page.say(ran, INDENT, tokens.STRONG)
     if group.failure.type:
@@ -262,6 +264,9 @@ def _break_head(page: Page, group: BreakGroup) -> None:
     used = 2 + sum(len(piece_text(piece)) for piece in head)
     record = group.occurrences[0].record
     count = times(len(group.occurrences)) if len(group.occurrences) > 1 else ""
+    compiles = {item.ref for item in group.occurrences}
+    if len(compiles) < len(group.occurrences):
+        count += f" in {fmt.plural(len(compiles), 'compile')}"
     tail: list[Piece] = ["  ", (count, tokens.STRONG)] if count else []
     if record is not None:
         tail += ["  ", to_page("record" if graph_break.ref else "metrics", record)]
@@ -298,7 +303,7 @@ def add_skipped(page: Page, group: SkippedGroup) -> None:
     """Add a function without operations."""
     first = group.occurrences[0]
     head = _compile_head(page, Status.EMPTY, first)
-    head += [code_piece(group.code, first.ref), "  ", place_piece(group.code), f"  {fmt.seconds(group.seconds)}"]
+    head += [code_piece(group.code, first.ref), "  ", place_piece(group.code), fmt.took(group.seconds, "  ")]
     if len(group.occurrences) > 1:
         head.append(f"  {fmt.plural(len(group.occurrences), 'compile')}")
     page.row(head)
@@ -333,7 +338,7 @@ def add_unlogged_limits(page: Page, frames: Sequence[Frame]) -> None:
     )  # fmt: skip
     pieces: list[Piece] = []
     for frame in frames[:SHOWN]:
-        pieces += [(sanitize(frame.code[0] or str(frame.ref)), tokens.LINK, str(frame.ref)), "  "]
+        pieces += [(sanitize(display_name(frame) or str(frame.ref)), tokens.LINK, str(frame.ref)), "  "]
     page.row([*pieces, f"and {len(frames) - SHOWN} more" if len(frames) > SHOWN else ""])
 
 
@@ -597,13 +602,13 @@ def problem_rows(data: Problems) -> Iterator[ProblemRow]:
         for group in failed:
             error = group.failure
             hints = group.explained.hints if group.explained is not None else ()
-            yield _problem_row(kind, error.type, error.reason, group.code.name, error.file, error.line, group.occurrences, hints)
+            yield _problem_row(kind, error.type, error.reason, group.code.shown, error.file, error.line, group.occurrences, hints)
     for eager in data.eager:
         reason = eager.failure.reason if eager.failure is not None else ""
-        yield _problem_row("eager", eager.headline, reason, eager.code.name, eager.file, eager.line, eager.occurrences)
+        yield _problem_row("eager", eager.headline, reason, eager.code.shown, eager.file, eager.line, eager.occurrences)
     for limit in data.limits:
         title = "recompile limit" if limit.limit is None else f"recompile limit of {limit.limit}"
-        yield _problem_row("limit", title, limit.last_reason, limit.code.name, limit.code.file, limit.code.line, limit.occurrences)
+        yield _problem_row("limit", title, limit.last_reason, limit.code.shown, limit.code.file, limit.code.line, limit.occurrences)
     for broken in data.breaks:
         graph_break = broken.found
         place = (broken.user_file or graph_break.file, broken.user_line or graph_break.line)
@@ -618,7 +623,7 @@ def problem_rows(data: Problems) -> Iterator[ProblemRow]:
             yield _problem_row(kind, f"{kind} compiles", "", None, None, None, group_of)
     for skipped in data.skipped:
         code = skipped.code
-        yield _problem_row("empty", "no operation was captured", "", code.name, code.file, code.line, skipped.occurrences)
+        yield _problem_row("empty", "no operation was captured", "", code.shown, code.file, code.line, skipped.occurrences)
     for graphs in data.cudagraphs:
         yield _problem_row("cudagraph", "no CUDA graph", graphs.reason, None, None, None, graphs.occurrences)
 

@@ -19,7 +19,9 @@ from tltui.questions.job_failures.job_failures import RunFailure
 from tltui.questions.overview.run_summary import Code, code_of
 from tltui.questions.problems.compile_problems import NAME as BREAK
 from tltui.questions.problems.compile_problems import Failure, GraphBreak, cached_breaks, cached_failures, from_restart, headline_of
+from tltui.questions.problems.limit_consequences import compiled_nothing_below
 from tltui.questions.recompiles.recompile_reasons import cached_recompile
+from tltui.questions.stacks.tracebacks import display_name
 from tltui.text.frozen import frozen
 from tltui.trace.grammar import parse_json
 
@@ -179,6 +181,8 @@ class LimitGroup:
     occurrences: tuple[Occurrence, ...]
     eager: bool = False
     """Whether calls that fit no compile run in eager mode; else the limit is an error for them."""
+    callees_eager: bool = False
+    """Whether no later compile came from such a call, as far as the stacks show."""
 
 
 @frozen
@@ -280,7 +284,7 @@ def run_steps(steps: Generator[None, None, R]) -> R:
 
 
 def _occurrence(compile_: Compile, attempt: int = 0, record: str | None = None) -> Occurrence:
-    return Occurrence(str(compile_.ref), compile_.frame.code[0], compile_.process.rank, attempt, record)
+    return Occurrence(str(compile_.ref), display_name(compile_.frame), compile_.process.rank, attempt, record)
 
 
 def failed_groups(
@@ -370,7 +374,7 @@ def _limit(members: list[Compile]) -> LimitGroup:
     reason = recompile.reasons[0].text if recompile is not None and recompile.reasons else ""
     return LimitGroup(
         code_of(first), str(first.frame.ref), failure, limit_stated(first), reason, tuple(_occurrence(c) for c in members),
-        first.facts.eager is Eager.LIMIT,
+        first.facts.eager is Eager.LIMIT, all(map(compiled_nothing_below, members)),
     )  # fmt: skip
 
 
@@ -422,7 +426,7 @@ def _break(members: list[tuple[Compile, GraphBreak]]) -> BreakGroup:
     for _, graph_break in members:
         wordings.setdefault((graph_break.headline, graph_break.explanation, graph_break.hints, graph_break.context), graph_break)
     file, line = _user_place(first)
-    names = dict.fromkeys(name for compile_, _ in members if (name := compile_.frame.code[0]))
+    names = dict.fromkeys(name for compile_, _ in members if (name := display_name(compile_.frame)))
     return BreakGroup(
         first, file, line, tuple(names), registered(first.gb), tuple(wordings.values())[1 : VARIANTS + 1],
         tuple(_occurrence(c, graph_break.attempt, graph_break.ref or _restarted(c)) for c, graph_break in members),

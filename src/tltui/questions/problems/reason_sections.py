@@ -24,7 +24,7 @@ from tltui.questions.timing.timing_events import ORDER, Phase
 from tltui.text import tokens
 from tltui.text.document import Piece, piece_text
 from tltui.text.sanitize import sanitize
-from tltui.text.torch_names import Owner, graph_break_page
+from tltui.text.torch_names import Owner, graph_break_page, is_runner
 
 SKIPS = (
     "From then on the whole function runs in eager mode, even for calls that "
@@ -46,12 +46,15 @@ UNSURE = (
     "Torch before 2.11 does not log whether this reached the caller. With fullgraph=True it did; otherwise torch skipped the "
     "function, and all of it runs in eager mode."
 )
-INTERRUPTED = "Interrupted (Ctrl-C or exit), not an error. Torch logs nothing further."
-LIMIT_EAGER = (
-    "It will not be compiled again. Calls that match an existing compiled version use it; all others run in eager mode, "
-    "and functions called from those are not newly compiled either."
-)
+INTERRUPTED = "Interrupted (Ctrl-C, an exit, or a timeout of the test runner), not an error. Torch logs nothing further."
+LIMIT_EAGER = "It will not be compiled again. Calls that match an existing compiled version use it; all others run in eager mode"
+CALLEES_EAGER = ", and functions called from those are not newly compiled either"
 LIMIT_RAISES = "It is an error for calls that match none of its compiled versions: fullgraph=True, or fail_on_recompile_limit_hit."
+
+
+def limit_text(eager: bool, callees_eager: bool) -> str:
+    """Return the consequence of the recompile limit. `callees_eager`: no later compile came from a call at the limit."""
+    return f"{LIMIT_EAGER}{CALLEES_EAGER if callees_eager else ''}." if eager else LIMIT_RAISES
 
 
 FOLD_FRAMES = 2
@@ -65,18 +68,25 @@ LINKS = {
 
 
 def add_stack(page: Page, frames: Sequence[StackFrame], indent: str = "  ") -> None:
-    """Add frames in the order given: place, function, source line. Several frames of torch in a row are folded."""
+    """Add frames in the order given: place, function, source line. Several frames of torch or a test runner in a row are folded."""
     places = [fmt.place(frame.file, frame.line) for frame in frames]
     room = min(max((len(place) for place in places), default=0), page.width // 2 - len(indent))
-    for is_torch, members in groupby(frames, key=lambda frame: frame.owner in (Owner.TORCH, Owner.PYTHON)):
+    for owner, members in groupby(frames, key=_folded_owner):
         run = list(members)
-        if not is_torch or len(run) < FOLD_FRAMES:
+        if not owner or len(run) < FOLD_FRAMES:
             for frame in run:
                 _frame(page, frame, room, indent)
             continue
-        with page.fold(f"{fmt.plural(len(run), 'frame')} of torch", indent, aside=True):
+        with page.fold(f"{fmt.plural(len(run), 'frame')} of {owner}", indent, aside=True):
             for frame in run:
                 _frame(page, frame, room, indent)
+
+
+def _folded_owner(frame: StackFrame) -> str:
+    """Return who owns a frame that is folded with its neighbours; '' for one that is shown."""
+    if is_runner(frame.file):
+        return "the test runner"
+    return "torch" if frame.owner in (Owner.TORCH, Owner.PYTHON) else ""
 
 
 def _frame(page: Page, frame: StackFrame, room: int, indent: str) -> None:

@@ -172,7 +172,7 @@ def _select(provenance: Provenance, unit: str, kernel: str) -> Provenance:
         selected = provenance.unit(unit)
         if selected is None:
             names = ", ".join(known_unit.unit for known_unit in provenance.units) or "none"
-            raise BadAddress(f"[{provenance.ref}] has no unit {unit!r}. Units: {names}")
+            raise BadAddress(f"unknown unit of {provenance.ref}: {unit!r}", f"units: {names}")
         provenance = Provenance(provenance.schema, provenance.ref, (selected,))
     if not kernel:
         return provenance
@@ -180,7 +180,7 @@ def _select(provenance: Provenance, unit: str, kernel: str) -> Provenance:
     if not kernel_provenance.units:
         keys = dict.fromkeys(selected.key for known_unit in provenance.units for selected in known_unit.kernels)
         near = get_close_matches(kernel, keys, n=3, cutoff=0.3)
-        raise BadAddress(f"[{provenance.ref}] has no kernel {kernel!r}." + (f" Similar: {', '.join(near)} …" if near else ""))
+        raise BadAddress(f"unknown kernel of {provenance.ref}: {kernel!r}", f"similar: {', '.join(near)} …" if near else "")
     return kernel_provenance
 
 
@@ -189,15 +189,15 @@ def _compile(page: Page, provenance: Provenance, way: Way, spyre: Files, layers:
     if not units:
         page.say(page.so_far(NOTHING), "", tokens.DIM)
     if len(units) > 1:
-        *units_before, last = (unit.unit for unit in units)
-        page.row([("units: ", tokens.LABEL), *(f"{name}, " for name in units_before), last], "")
+        *units_before, last = (fmt.graph_title(unit.unit) for unit in units)
+        page.row([("graphs: ", tokens.LABEL), *(f"{name}, " for name in units_before), last], "")
     for unit in units:
         _unit(page, unit, way, spyre, layers.unit(unit.unit))
     return provenance
 
 
 def _unit(page: Page, unit: UnitProvenance, way: Way, spyre: Files, layers: UnitLayers | None) -> None:
-    page.heading(unit.unit)
+    page.heading(fmt.graph_title(unit.unit))
     _coverage(page, unit, way)
     _panes(page, unit)
     _lines(page, unit)
@@ -414,7 +414,7 @@ def _unit_line(page: Page, unit: UnitCoverage) -> None:
         message[-1] += ", not recorded"
     elif unit.source in SOURCES[1:]:
         message[-1] += f", by {SAID[unit.source]}"
-    pieces: list[Piece] = [(f"[{unit.ref}]", tokens.LINK, f"@provenance:{unit.ref}"), f" {sanitize(unit.unit)}  "]
+    pieces: list[Piece] = [(f"[{unit.ref}]", tokens.LINK, f"@provenance:{unit.ref}"), f" {sanitize(fmt.graph_title(unit.unit))}  "]
     page.row([*pieces, *((f"{part} ", tokens.DIM) for part in message)], "")
 
 
@@ -431,17 +431,17 @@ class ProvenanceRow:
     kernels: int
     """Kernels: 1 where the row is one."""
     kernels_with_nodes: int
-    """Kernels of which it is known which nodes they compute."""
+    """Kernels whose nodes are known."""
     kernels_with_lines: int
-    """Kernels of which it is known which lines of source they come from."""
+    """Kernels whose source lines are known."""
     nodes: str
     """The post-grad nodes that it computes."""
     lines: str
     """The lines of source, `FILE:LINE`."""
     nodes_from: str
-    """What tells the nodes: recorded by torch, or derived (`flow`, `names`); of a lowering what tells most."""
+    """The source of the nodes: recorded by torch, or derived (`flow`, `names`); of a lowering the best one."""
     lines_from: str
-    """What tells the lines."""
+    """The source of the lines."""
 
 
 def provenance_rows(data: ProvenanceJson | Coverages) -> Iterator[ProvenanceRow]:

@@ -139,7 +139,7 @@ def selection_document(
     """Return the document of one pane line and its matches. Lines count from 1."""
     refs = (parse_ref(pane_entry.ref) for pane_entry in unit.panes if pane_entry.ref)
     of = next((f"[{replace(ref, artifact=None, n=None)}] " for ref in refs), "")
-    builder = Builder(f"@provenance:{unit.unit}", f"{of}{unit.unit}: {PANE_TITLES[PANES[pane]]}, line {line + 1}")
+    builder = Builder(f"@provenance:{unit.unit}", f"{of}{fmt.graph_title(unit.unit)}: {PANE_TITLES[PANES[pane]]}, line {line + 1}")
     for other in sorted(documents):
         lines = [line] if other == pane else []
         lines += [n for first, last in groups.matches(pane, line, other) for n in range(first, last + 1) if n not in lines]

@@ -29,6 +29,7 @@ from tltui.questions.ranks.differences import (
     read_between,
     read_expected,
 )
+from tltui.questions.ranks.function_names import named_pace
 from tltui.questions.ranks.lanes import read_lanes, with_hosts
 from tltui.questions.ranks.matching import BREAKS, CACHE, EXECUTED, WIDE, WORDS
 from tltui.questions.ranks.pace import Clock, Offset
@@ -313,7 +314,7 @@ def answer(differing: Differing) -> str:
         within = f" within {'stages' if differing.stages[0].is_pipeline else 'groups'}"
         differ = f"{fmt.plural(differing.count, 'difference')}{within}" if differing.count else f"No difference{within}"
         return f"{words[:1].upper()}{words[1:]}. {differ}."
-    compiles = fmt.plural(differing.compiles, "compile")
+    compiles = fmt.plural(differing.compiles_per_rank, "compile")
     everybody = "both ranks" if differing.ranks == 2 else f"all {fmt.count(differing.ranks)} ranks"
     if not differing.count:
         if differing.behind:
@@ -322,10 +323,10 @@ def answer(differing: Differing) -> str:
             return f"No differences in functions compiled by {everybody}."
         if differing.received:
             return f"No differences in functions compiled by several of {fmt.count(differing.ranks)} ranks."
-        return f"{everybody[:1].upper()}{everybody[1:]} agree ({compiles})."
+        return f"{everybody[:1].upper()}{everybody[1:]} agree ({compiles} each)."
     differ = fmt.plural(differing.count, "difference")
     if differing.agreeing:
-        agree = f"{fmt.count(differing.agreeing)} of {fmt.count(differing.ranks)} ranks agree ({compiles})"
+        agree = f"{fmt.count(differing.agreeing)} of {fmt.count(differing.ranks)} ranks agree ({compiles} each)"
         return f"{differ}. {agree}, unlike {with_noun(differing.unlike)}."
     return f"{differ} between {fmt.count(differing.ranks)} ranks."
 
@@ -365,7 +366,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
             page.say(page.so_far(why_not(run)))
             _incomplete(page, missing, unread)
             return RanksReport("", None, missing=missing, not_read=unread)
-        pace = yield from read_pace(with_hosts(run, lanes), PhasesOf(run))
+        pace = named_pace(run, (yield from read_pace(with_hosts(run, lanes), PhasesOf(run))))
         sentence = answer(differing)
         page.say(sentence, "", tokens.STRONG)
         _incomplete(page, missing, unread)
@@ -448,13 +449,13 @@ class DifferenceRow:
     number: int
     """Which compile of the function, from 1."""
     facets: str
-    """In what they differ."""
+    """The facets in which they differ."""
     ranks: str
     """The ranks on this side, as ranges."""
     count: int
     """How many they are."""
     said: str
-    """What is so on them."""
+    """The state of these ranks."""
     ref: str
     """The address on the first of them."""
 

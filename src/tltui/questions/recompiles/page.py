@@ -17,11 +17,16 @@ from tltui.model.nodes import Compile, Frame
 from tltui.model.record_reader import Reader, address, json_in, metrics_fields, number_in, text_in, whole_in
 from tltui.model.run import Run
 from tltui.questions.question import Question
-from tltui.questions.recompiles.explanations import Explained, explained_of
-from tltui.questions.recompiles.guard_grammar import CAUSES
-from tltui.questions.recompiles.recompile_sections import RecompileLines, Variation, add_variations, rows_of, variations_of
+from tltui.questions.recompiles.explanations import Explained, Reason, explained_of, reason_for
+from tltui.questions.recompiles.guard_comparison import Difference
+from tltui.questions.recompiles.guard_grammar import CAUSES, whose
+from tltui.questions.recompiles.guard_table import FrameGuards, GuardTable, guards_of
+from tltui.questions.recompiles.guard_table_sections import add_guard_table
+from tltui.questions.recompiles.predictions import Prediction
+from tltui.questions.recompiles.recompile_sections import RecompileLines, add_variations, rows_of
 from tltui.questions.recompiles.remedies import Settings
 from tltui.questions.recompiles.unrecorded_sections import add_unrecorded
+from tltui.questions.recompiles.variations import RecompileCauses, Variation, variations_of
 from tltui.questions.runtime.cost_sections import recompiles_sentence
 from tltui.questions.stacks.tracebacks import display_name
 from tltui.text import tokens
@@ -63,6 +68,12 @@ class FrameRecompiles:
     """The requested ones."""
     variations: tuple[Variation, ...]
     """Over all recompiles of the frame."""
+    together: Prediction | None = None
+    """The smallest set of remedies that leaves the fewest recompilations; None if one remedy alone does as much."""
+    causes: tuple[RecompileCauses, ...] = ()
+    """All causes of each recompile, where guards were compared."""
+    guards: GuardTable | None = None
+    """The compiled versions and the guards in which they differ; None without guards in the log."""
 
 
 def frames_of(compiles: Iterable[Compile]) -> list[tuple[Frame, list[Compile]]]:
@@ -94,16 +105,25 @@ def summary_of(frame: Frame, reader: Reader) -> FrameRecompiles:
     return frame_recompiles(frame, explained, explained)
 
 
-def frame_recompiles(frame: Frame, every: Sequence[Explained], recompiles: Sequence[Explained]) -> FrameRecompiles:
+def frame_recompiles(
+    frame: Frame, every: Sequence[Explained], recompiles: Sequence[Explained], guards: FrameGuards | None = None
+) -> FrameRecompiles:
     """Summarize all recompiles of a frame and include the requested ones."""
     name, file, line = frame.code
     config = _settings(frame)
     hit = any(c.facts.recompile_limit for c in frame.compiles)
     spent = sum(explained.seconds or 0.0 for explained in every)
+    by_ref = {str(compile_.ref): compile_ for compile_ in frame.compiles} if guards is not None else {}
+
+    def reason_of(ref: str, earlier: str, difference: Difference) -> Reason | None:
+        return reason_for(by_ref[ref], earlier, difference.text) if difference.text else None
+
+    resumed, is_foreign = (name or "").startswith(RESUMED), file is not None and bool(whose(file))
+    result = variations_of(every, config.settings, resumed, is_foreign, guards, reason_of)
     return FrameRecompiles(
         str(frame.ref), name, file, line, str(frame.compiles[0].ref), len(frame.compiles), seconds_of(frame), len(every),
         spent, config.limit, 0 if hit else config.left, config.ref, hit, tuple(recompiles),
-        variations_of(every, config.settings, (name or "").startswith(RESUMED)),
+        result.variations, result.together, result.causes, guards.table if guards is not None else None,
     )  # fmt: skip
 
 
@@ -274,10 +294,11 @@ class _View:
         for compile_ in every:
             explained_of(compile_)
             yield
-        summary = self._summary(frame, members)
+        guards = yield from guards_of(frame, [explained_of(compile_) for compile_ in every])
+        summary = self._summary(frame, members, guards)
         self._limit(page, summary)
         page.blank()
-        lines = RecompileLines(page, summary.recompiles, summary.variations, alone=len(members) == 1)
+        lines = RecompileLines(page, summary.recompiles, summary.variations, len(members) == 1, guards=guards)
         for row in rows_of(summary.recompiles):
             if len(row) == 1:
                 lines.add(row[0])
@@ -287,20 +308,22 @@ class _View:
         lines.add_folded()
         if summary.variations:
             page.blank()
-            add_variations(page, summary.variations, len(every))
+            add_variations(page, summary.variations, len(every), together=summary.together)
+        if guards is not None:
+            add_guard_table(page, guards.table)
         yield
         return summary
 
-    def _summary(self, frame: Frame, compiles: list[Compile]) -> FrameRecompiles:
+    def _summary(self, frame: Frame, compiles: list[Compile], guards: FrameGuards | None = None) -> FrameRecompiles:
         """Summarize a frame; variations also count its recompiles outside the scope."""
         every = recompiles_of(frame)
-        if len(compiles) == len(every):
+        if guards is None and len(compiles) == len(every):
             summary = summary_of(frame)
         else:
             wanted = set(map(id, compiles))
             explained = [explained_of(compile_) for compile_ in every]
             in_scope = [item for compile_, item in zip(every, explained, strict=True) if id(compile_) in wanted]
-            summary = frame_recompiles(frame, explained, in_scope)
+            summary = frame_recompiles(frame, explained, in_scope, guards)
         for recompile in summary.recompiles:
             self._causes.update({reason.cause for reason in recompile.reasons})
         return summary

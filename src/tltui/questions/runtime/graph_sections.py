@@ -193,7 +193,7 @@ def _graph(
     page: Page, figures: Figures, ref: str, graph: GraphTime, targets: _Targets, layers: Mapping[str, tuple[str, ...]],
     lacking: tuple[int, int, bool],
 ) -> None:
-    unit = sanitize(graph.unit) or "graph"
+    unit = sanitize(fmt.graph_title(graph.unit)) or "graph"
     page.blank()
     page.open(f"{unit} of [{ref}]")
     words: list[Piece] = [

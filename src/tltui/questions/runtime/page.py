@@ -260,7 +260,7 @@ def sentence(finding: Finding, per_step: bool) -> str:
 
 
 def _unit(finding: Finding) -> str:
-    return f"the {sanitize(finding.unit)} of [{finding.ref}]" if finding.unit else f"[{finding.ref}]"
+    return f"the {sanitize(fmt.graph_title(finding.unit))} of [{finding.ref}]" if finding.unit else f"[{finding.ref}]"
 
 
 def _lines(lines: Sequence[str]) -> str:

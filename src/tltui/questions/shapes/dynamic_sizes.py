@@ -30,7 +30,7 @@ from tltui.questions.shapes.shape_env import (
     plain_name,
     shape_records,
 )
-from tltui.questions.stacks.tracebacks import StackFrame
+from tltui.questions.stacks.tracebacks import StackFrame, display_code
 from tltui.questions.timing.timing_events import EVENT_LIMIT
 from tltui.text.frozen import frozen
 
@@ -156,7 +156,7 @@ def shapes_of(compile_: Compile, reader: Reader | None = None) -> CompileShapes:
         if _OF_SIZES.search(guard.expr) or _holds(guard.expr, sources)
     )
     symbols = _symbols(records, guards, tensors, became)
-    function, file, line = compile_.frame.code
+    function, file, line = display_code(compile_.frame)
     interesting = tuple(t for t in tensors if any(dim.state != "static" or dim.mark for dim in t.dims))
     stuck = tuple(dim for t in tensors for dim in t.dims if dim.state == "static" and dim.mark not in ("", "static"))
     status = compile_.status

@@ -37,6 +37,8 @@ from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 
 SYMBOLS_SHOWN = 6
+SPECIALIZED = 2
+"""The least size that a symbol may have: torch specializes 0 and 1."""
 GUARDS_SHOWN = 4
 CHECKS_SHOWN = 8
 REASON = 240
@@ -70,11 +72,16 @@ def add_compile(page: Page, shapes: CompileShapes, single: bool, folded: bool, n
     names: Names = {}
     for n, symbol in enumerate(shapes.symbols):
         names.setdefault(symbol.name, (n, symbol))
-    for symbol in shapes.symbols[:SYMBOLS_SHOWN]:
+    symbols = [symbol for symbol in shapes.symbols if has_finding(symbol)]
+    plain = [symbol for symbol in shapes.symbols if not has_finding(symbol)]
+    if single and not symbols:
+        symbols, plain = plain, symbols
+    for symbol in symbols[:SYMBOLS_SHOWN]:
         _symbol(page, symbol, names, shown_guards)
     for dim in shapes.stuck:
         _stuck(page, dim)
-    _more(page, shapes, names, shown_guards)
+    _more(page, symbols[SYMBOLS_SHOWN:], shapes.more_guards, names, shown_guards)
+    _plain_symbols(page, plain, names)
     _automatic(page, shapes)
     _real(page, shapes)
     _add_call_checks(page, shapes, notes)
@@ -270,14 +277,37 @@ def _stuck(page: Page, dim: Dim) -> None:
         page.say("torch creates no symbol for a size of 0 or 1 (0/1 specialization).", "    ")
 
 
-def _more(page: Page, shapes: CompileShapes, names: Names, shown_guards: set[str]) -> None:
-    symbols = shapes.symbols[SYMBOLS_SHOWN:]
+def has_finding(symbol: SymbolShape) -> bool:
+    """Whether a symbol is specialized, unbacked, equal to another one or new for a change, or has a condition beyond 0 and 1."""
+    if symbol.fixed is not None or symbol.unbacked or symbol.equal or symbol.guards or symbol.became:
+        return True
+    low, high = bounds(symbol)
+    return high is not None or (low or 0) > SPECIALIZED
+
+
+def _plain_symbols(page: Page, symbols: Sequence[SymbolShape], names: Names) -> None:
+    """Add symbols without a finding, a row each, folded."""
+    if not symbols:
+        return
+    with page.fold(f"{fmt.plural(len(symbols), 'symbol')} without a finding"):
+        for symbol in symbols:
+            words: list[Piece] = [(_name(symbol), tokens.STRONG, "" if symbol.source else symbol.ref), *_state(symbol, names)]
+            if symbol.source:
+                words.append((symbol.name, tokens.NAME, symbol.ref))
+            words += [f"was {symbol.hint} at this compile"] if symbol.hint is not None else []
+            if symbol.user is not None:
+                words.append(_at("first used at ", symbol.user))
+            words += [f"symbol shared with (same size): {', '.join(symbol.shared)}"] if symbol.shared else []
+            page.joined(words, "    ")
+
+
+def _more(page: Page, symbols: Sequence[SymbolShape], more_guards: int, names: Names, shown_guards: set[str]) -> None:
     if symbols:
         with page.fold(fmt.plural(len(symbols), "more symbol")):
             for symbol in symbols:
                 _symbol(page, symbol, names, shown_guards)
-    if shapes.more_guards:
-        page.add("  ", (f"{fmt.plural(shapes.more_guards, 'more guard')} on symbols not read", tokens.DIM))
+    if more_guards:
+        page.add("  ", (f"{fmt.plural(more_guards, 'more guard')} on symbols not read", tokens.DIM))
 
 
 def _real(page: Page, shapes: CompileShapes) -> None:

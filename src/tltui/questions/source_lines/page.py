@@ -88,7 +88,7 @@ def parse_place(text: str) -> tuple[str, int]:
     """Parse `FILE:LINE` into file and line. Raises `BadPlace`."""
     file, _, number = text.strip().rpartition(":")
     if not file or not (number.isascii() and number.isdigit()) or len(number) > 9 or int(number) == 0:
-        raise BadPlace(f"no line in {text!r}: use FILE:LINE, for example train.py:42")
+        raise BadPlace(f"not FILE:LINE: {text!r}")
     return file, int(number)
 
 
@@ -376,7 +376,7 @@ def source_document(run: Run, ref: Ref, options: Options) -> Document:
     try:
         file, line = parse_place(ref.artifact or "")
     except BadPlace as bad:
-        raise BadAddress(str(bad)) from None
+        raise BadAddress(str(bad), "for example train.py:42") from None
     scope = scope_of(run, ref)
 
     def fill(page: Page) -> Generator[None, None, SourceLine]:
@@ -419,7 +419,8 @@ def _compile(page: Page, compile_trails: CompileTrails) -> None:
 
 
 def _trails(page: Page, kind: str, unit: str, trails: list[Trail]) -> None:
-    page.add("  ", (HEADINGS.get(kind, kind), tokens.LABEL), (f" of {sanitize(unit)}" if unit else "", tokens.DIM))
+    of = f" of the {sanitize(fmt.graph_title(unit))}" if unit else ""
+    page.add("  ", (HEADINGS.get(kind, kind), tokens.LABEL), (of, tokens.DIM))
     if kind == "node":
         for graph, members in groupby(trails, key=lambda trail: trail.detail):
             _names(page, graph, members)

@@ -255,11 +255,11 @@ class StackRow:
     line: int | None
     """The line, from 1."""
     code: str | None
-    """What stands there."""
+    """The source line."""
     framework: bool
     """Whether it is torch's own, or a library's."""
     count: int
-    """Compiles at this frame and in what it calls."""
+    """Compiles in this frame and in the functions that it calls."""
     refs: str
     """The addresses of the compiles whose stack ends here."""
 

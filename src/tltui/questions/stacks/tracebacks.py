@@ -382,8 +382,13 @@ def _name_from_compiles(frame: Frame, reader: Reader) -> str | None:
 
 
 def display_name(frame: Frame) -> str | None:
-    """Return the display name of a function."""
+    """Return the name of a function on pages: the qualified one, where its own name is ambiguous."""
     return qualified_name(frame) or frame.code[0]
+
+
+def display_code(frame: Frame) -> tuple[str | None, str | None, int | None]:
+    """Return the display name, file and line of a function."""
+    return (display_name(frame), *frame.code[1:])
 
 
 def _name_from_compile(compile_: Compile, reader: Reader, name: str, file: str) -> tuple[str, str | None] | None:

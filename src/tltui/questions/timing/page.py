@@ -22,6 +22,7 @@ from tltui.questions.coverage.job_inputs import not_read
 from tltui.questions.overview.summary_sections import LEAST_SHOWN_S, at_least
 from tltui.questions.problems.reason_sections import PHASE_STYLES, add_time
 from tltui.questions.question import Keyword, Question
+from tltui.questions.stacks.tracebacks import display_code
 from tltui.questions.timing.event_sums import CompileTime, KernelTime
 from tltui.questions.timing.timing_events import AUTOGRAD, BACKEND, MEANING, Phase, count_events, group_of
 from tltui.questions.timing.timing_report import (
@@ -663,7 +664,7 @@ def _head(page: Page, run: Run, scope: Scope, events: int) -> None:
     seconds, compiles = sum(c.tally.seconds for c in scope.compiles), sum(c.tally.compiles for c in scope.compiles)
     page.add(("Timing", tokens.TITLE), *_of(scope))
     words: list[Piece] = []
-    if len(scope.compiles) == 1 and (code := scope.compiles[0].frame.code)[0]:
+    if len(scope.compiles) == 1 and (code := display_code(scope.compiles[0].frame))[0]:
         words += [(fmt.clip_middle(sanitize(code[0]), 40), tokens.FUNCTION), page.place(code[1], code[2])]
     elif compiles:
         words.append((fmt.plural(compiles, "compile"), tokens.LINK, str(scope.ref) or "@run"))
@@ -691,7 +692,7 @@ def _no_timing(page: Page, events: int) -> None:
 
 @frozen
 class TimingRow:
-    """What one phase of one compile took by itself. A compile without phases has one row, with an empty `phase`."""
+    """Own time of one phase of one compile. A compile without phases has one row with an empty `phase`."""
 
     ref: str
     """The address of the compile."""
@@ -706,11 +707,11 @@ class TimingRow:
     compile_seconds: float
     """What all of the compile took, in seconds: the same in each of its rows."""
     source: str
-    """What tells it: `metrics` or `events`."""
+    """The source of the time: `metrics` or `events`."""
     phase: str
-    """The phase; empty where the log does not tell phases."""
+    """The phase; empty if the log has no phases."""
     seconds: float
-    """What the phase took by itself, in seconds: these add up."""
+    """Own time of the phase in seconds; these add up."""
 
 
 def timing_rows(data: Timing) -> Iterator[TimingRow]:

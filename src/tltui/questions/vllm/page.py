@@ -20,6 +20,7 @@ from tltui.model.nodes import Compile, Process
 from tltui.model.record_reader import Reader, records_of, text_in, whole_in
 from tltui.model.run import Run
 from tltui.questions.question import Question
+from tltui.questions.stacks.tracebacks import display_name
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options
@@ -320,7 +321,7 @@ def _call(
     return Call(
         number,
         str(compile_.ref),
-        compile_.frame.code[0],
+        display_name(compile_.frame),
         tuple(Setting(key, _shown(value)) for key, value in config.items()),
         str(call.config.ref) if call.config else None,
         event,

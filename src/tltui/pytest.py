@@ -1,4 +1,4 @@
-"""A plugin for pytest that says of a test what torch.compile did in it. It is loaded by `-p tltui.pytest` only.
+"""Pytest plugin that checks torch.compile in tests. Only `-p tltui.pytest` loads it.
 
     def test_model(torch_compiles):
         ...
@@ -8,9 +8,9 @@
     def test_other_model():
         ...
 
-A test that has the fixture or the marker is recorded: a log of its own, from before its fixtures are set up to the end of the test
-(`testing.py`); all others are left alone, unless `--tltui-limits` is given. This module imports neither torch nor what
-reads traces before a test needs them. docs/ci.md has more.
+The plugin records each test with the fixture or the marker, from before its fixtures are set up to the end of the test
+(`testing.py`). Other tests are unaffected, unless `--tltui-limits` is given. This module imports torch and the readers of
+traces only when a test needs them. See docs/ci.md.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class TorchCompiles:
         return check_limits(run, limits_from(f"{name}=0")).limits[0].value if run is not None else 0.0
 
     def assert_limits(self, limits: str) -> None:
-        """Fail when a limit is exceeded: `assert_limits("error,eager,break=1,recompiles=2")`, as in `tltui check --fail-on`."""
+        """Fail if a limit is exceeded: `assert_limits("error,eager,break=1,recompiles=2")`, as in `tltui check --fail-on`."""
         __tracebackhide__ = True
         from tltui.testing import limits_from
 
@@ -86,17 +86,17 @@ class TorchCompiles:
             raise TorchCompileError(why)
 
     def assert_no_recompiles(self) -> None:
-        """Fail when a function was compiled again."""
+        """Fail if a function recompiled."""
         __tracebackhide__ = True
         self.assert_limits("recompiles=0")
 
     def assert_no_breaks(self) -> None:
-        """Fail when there was a graph break."""
+        """Fail if a graph break occurred."""
         __tracebackhide__ = True
         self.assert_limits("break=0")
 
     def assert_no_errors(self) -> None:
-        """Fail when a compile failed, or fell back to eager mode."""
+        """Fail if a compile failed, or a function fell back to eager mode."""
         __tracebackhide__ = True
         self.assert_limits("error=0,eager=0")
 

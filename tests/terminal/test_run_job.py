@@ -276,7 +276,7 @@ def test_a_python_that_reads_no_hook(tmp_path: Path) -> None:
     done = tltui(tmp_path, "--record-steps", "2:3", "--", program[0], "-I", *program[1:])
     assert done.stdout == b"False\n"
     name = os.path.basename(sys.executable)
-    assert said(done)[1].startswith(f"tltui: no steps are recorded: {name} -I reads no start-up hook. The lines to paste")
+    assert said(done)[1].startswith(f"tltui: no steps are recorded: {name} -I disables start-up hooks. The lines to paste")
     assert "  torch._inductor.config.cpp.enable_kernel_profile = True" in said(done)
 
 

@@ -292,7 +292,7 @@ async def test_an_address_of_nothing_is_no_fault() -> None:
     async with opened(BREAKS, size=(80, 24)) as driver:
         await driver.press("o", "@", "f", "o", "o", "enter")
         await driver.shown("@foo")
-        await driver.until(lambda: "there is nothing at @foo" in screen_text(driver.app))
+        await driver.until(lambda: "unknown address: @foo" in screen_text(driver.app))
         said = screen_text(driver.app)
         assert "unknown page: '@foo'; pages: @" in said and "fault" not in said and "…" not in said
         await driver.press("backspace")

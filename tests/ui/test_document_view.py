@@ -179,7 +179,7 @@ async def test_movement() -> None:
         assert any("line 49" in line for line in screen_lines(app))
         view.goto_line(500)
         await pilot.pause()
-        assert view.current_line() == 99 and app.told[-1] == "there are 100 lines"
+        assert view.current_line() == 99 and app.told[-1] == "the page has 100 lines"
 
 
 async def test_scrolls_no_further_than_needed() -> None:
@@ -243,9 +243,9 @@ async def test_search_counts_and_goes_from_hit_to_hit() -> None:
         assert view.cursor == (2, 0)
         view.search("Alpha")
         await until(pilot, lambda: view.cursor == (0, 0) and view.hits == "1/1")
-        assert app.told[-1] == "no hit below: searching from the top"
+        assert app.told[-1] == "no match below: searching from the top"
         view.search("a(")
-        await until(pilot, lambda: app.told[-1] == "no hit: a(")
+        await until(pilot, lambda: app.told[-1] == "no match: a(")
         assert app.view.close_innermost()
         await pilot.pause()
         assert view.hits == "" and "•" not in screen_text(app)

@@ -202,7 +202,7 @@ async def test_what_was_offered_for_one_compile_is_not_for_another() -> None:
     async with opened(BREAKS) as driver:
         await to(driver, "2/0")
         await driver.press("p")
-        await driver.until(lambda: driver.message.startswith("p again goes to"))
+        await driver.until(lambda: driver.message.startswith("press p again for"))
         await to(driver, "none")
         await driver.press("p")
         await driver.until(lambda: "these records belong to no compile" in driver.message)

@@ -247,7 +247,7 @@ async def test_titles_and_remarks_say_that_they_are_cut() -> None:
         driver.browser.show_message("torch_dynamo_resume_in_f_at_5 is what this is about " * 9)
         await driver.pilot.pause()
         line = screen_lines(driver.app)[-1]
-        assert line.startswith(" f ↩5 is the") and line.endswith("…") and len(line) == 100, "it has the whole line"
+        assert line.startswith(" f ↩5 is what") and line.endswith("…") and len(line) == 100, "it has the whole line"
         driver.browser.status.quiet()
         await driver.pilot.pause()
         assert screen_lines(driver.app)[-1].endswith(place), "and gives it back"

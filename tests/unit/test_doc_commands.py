@@ -28,7 +28,7 @@ from tltui.cli.ui import ui_parser
 STAND_INS = {"trace": "profiler/recompiles", "ranks": "torch-2.13/diverge", "layers": "layers"}
 """Traces that take the place of a reader's own, in the order of trial: some addresses need several ranks or layers."""
 PLACEHOLDERS = {
-    "REF": "0/0", "REF_A": "0/0", "REF_B": "0/1", "PATH": "trace", "DIR": "trace", "OTHER": "old", "COMMAND": "ls", "WORD": "guard",
+    "REF": "0/0", "REF_A": "0/0", "REF_B": "0/1", "PATH": "trace", "DIR": "trace", "OLD": "old", "COMMAND": "ls", "WORD": "guard",
     "PATTERN": "import", "FILE:LINE": "recompiles.py:13", "LIMITS": "break", "train.py:9": "recompiles.py:13",
     "layers.3.attn": "layers.0", "/tmp/tracedir": "trace", "/tmp/fr": "job.err", "N": "1", "SIZE": "5M",
 }  # fmt: skip
@@ -47,8 +47,10 @@ MAY_END_WITH_1 = ("check", "tail", "log")
 """Commands that end with 1 if a limit is exceeded, or if nothing was found."""
 
 
-def refusal(words: Sequence[str]) -> str:
+def refusal(words: tuple[str, ...]) -> str:
     """Return why tltui does not accept a command line; '' if it does."""
+    if words[:1] == ("help",):
+        words = (*words[1:], "--help")
     is_command = bool(words) and words[0] in COMMANDS
     parser = parser_of(words[0]) if is_command else ui_parser()
     error = io.StringIO()
@@ -64,7 +66,7 @@ def refusal(words: Sequence[str]) -> str:
 
 def is_a_command(word: str) -> bool:
     """Return whether the first word of a call can be a command; other words are paths."""
-    return word in COMMANDS or not re.fullmatch(r"[a-z]{3,}", word) or word in ("trace", "traces", "indexes", "small")
+    return word in COMMANDS or word == "help" or not re.fullmatch(r"[a-z]{3,}", word) or word in ("trace", "traces", "indexes", "small")
 
 
 def parsed(call: Call) -> tuple[str, ...]:

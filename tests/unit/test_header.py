@@ -18,8 +18,8 @@ DEMO = ROOT / "src" / "tltui" / "demo"
 LIVE = {
     "live · last record": Live(follows=True),
     "quiet since": Live(follows=True, quiet=True),
-    "may grow · F follows": Live(),
-    "has new records · F follows": Live(grown=True),
+    "may grow · F to follow": Live(),
+    "has new records · F to follow": Live(grown=True),
     "rank 3: no record for 5 min, inside inductor_compile": Live(follows=True, silent=Silent("rank 3", 300.0, "inductor_compile")),
     "no record for 2 h, inside backend_compile": Live(silent=Silent("", 7200.0, "backend_compile")),
 }

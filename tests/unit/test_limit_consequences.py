@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from made_logs import Log
 from pages import page
-from real import compile_at
+from real import TRACES, compile_at, fresh
 from viewed import text
 
 from tltui.questions.problems.limit_consequences import compiled_nothing_below
@@ -47,3 +47,33 @@ def test_calls_below_are_not_compiled_only_where_no_later_compile_contradicts(
 
 def test_nothing_later_was_compiled(tmp_path: Path) -> None:
     assert compiled_nothing_below(compile_at(at_limit(tmp_path / "x.log").open(), "0/2"))
+
+
+PID = 25489
+PRINTED = f"""\
+W1124 12:57:08.497000 {PID} torch/_dynamo/convert_frame.py:1994] [0/1] torch._dynamo hit config.recompile_limit (1)
+Traceback (most recent call last):
+  File "/home/user/models/checkpoint_limit.py", line 39, in <module>
+    y.sum().backward()
+  File "/opt/venv/lib/python3.11/site-packages/torch/utils/checkpoint.py", line 918, in check_recomputed_tensors_match
+    raise CheckpointError(
+torch.utils.checkpoint.CheckpointError: torch.utils.checkpoint: Recomputed values for the following tensors have other metadata.
+"""
+LIMIT = "[0/1] forward reached the recompile limit inside of torch.utils.checkpoint before."
+
+
+@pytest.mark.parametrize(("error", "named"), [("CheckpointError", True), ("ValueError", False)])
+def test_a_checkpoint_error_after_the_limit_in_its_region_names_the_limit(tmp_path: Path, error: str, named: bool) -> None:
+    """The truth stands in tests/traces/scripts/checkpoint_limit.py."""
+    (log,) = (TRACES / "torch-2.13" / "checkpoint_limit").iterdir()
+    (tmp_path / log.name).write_bytes(log.read_bytes())
+    (tmp_path / "out.txt").write_text(PRINTED.replace("CheckpointError", error))
+    shown = " ".join(text(page(fresh(tmp_path / log.name, tmp_path / "out.txt"), "@problems", 160)).split())
+    assert error in shown and (LIMIT in shown) is named and ("Raise torch._dynamo.config.recompile_limit" in shown) is named
+
+
+def test_a_limit_outside_of_checkpointing_is_not_named(tmp_path: Path) -> None:
+    log = at_limit(tmp_path / "dedicated_log_torch_trace_aaaaaaaa.log")
+    log.open()
+    (tmp_path / "out.txt").write_text(PRINTED.replace(str(PID), "3536"))
+    assert "inside of torch.utils.checkpoint" not in text(page(fresh(log.path, tmp_path / "out.txt"), "@problems", 160))

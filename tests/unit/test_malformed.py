@@ -159,14 +159,14 @@ def test_header_lost(tmp_path: Path) -> None:
     looks_like_one = mt.tabbed(mt.artifact("not one", "x").decode())
     run = opened(tmp_path, looks_like_one + BEFORE)
     log = log_of(run)
-    assert damage(run, check=True) == [(1, "payload lines without a record before them")]
+    assert damage(run, check=True) == [(1, "payload text without a record before it")]
     assert len(log) == 2, "text that looks like a record is never one behind a tab"
     assert log.text(0) == mt.artifact("not one", "x").decode()
     run = opened(tmp_path, BEFORE + b"something else\n" + mt.tabbed("an orphan\nof two lines") + AFTER)
     log = log_of(run)
     assert [reason for _, reason in damage(run)] == [
         "a line outside of any record",
-        "payload lines without a record before them",
+        "payload text without a record before it",
     ]
     assert texts(log) == ["one\ntwo", "", "an orphan\nof two lines", "three\nfour"]
     neighbours_are_whole(log)
@@ -182,7 +182,7 @@ def test_header_of_a_large_payload_lost(tmp_path: Path) -> None:
 
 def test_tab_lines_but_no_has_payload(tmp_path: Path) -> None:
     run = opened(tmp_path, BEFORE + mt.record("artifact", {"name": "a", "encoding": "string"}) + b"\tx\n\ty\n" + AFTER)
-    assert damage(run, check=True) == [(2, "payload lines, but the envelope declares no payload")]
+    assert damage(run, check=True) == [(2, "payload text, but the envelope declares no payload")]
     assert log_of(run).text(1) == "x\ny"
     assert printed(build(run, "none:a", Options())) == "x\ny"
     neighbours_are_whole(log_of(run))

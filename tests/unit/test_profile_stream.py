@@ -172,8 +172,8 @@ def test_the_real_ones_are_as_json_has_them(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text, why", [
-    ("", "not a JSON object"), ("x", "not a JSON object"), ("[]", "JSON without traceEvents"), ('{"a": 1}', "JSON without traceEvents"),
-    ('{"traceEvents": []}', "JSON without traceEvents"), ('{"schemaVersion": 1}', "JSON without traceEvents"), ("\x00\x01", "not a JSON object"),
+    ("", "not a JSON object"), ("x", "not a JSON object"), ("[]", "JSON without"), ('{"a": 1}', "JSON without"),
+    ('{"traceEvents": []}', "JSON without"), ('{"schemaVersion": 1}', "JSON without"), ("\x00\x01", "not a JSON object"),
 ])  # fmt: skip
 def test_another_file_is_refused_with_the_reason(tmp_path: Path, text: str, why: str) -> None:
     with pytest.raises(NoProfile, match=why):

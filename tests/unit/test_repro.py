@@ -433,8 +433,8 @@ def test_the_command(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes])
     [
         (["0/0"], "missing -o FILE\n  -o repro.py writes the script, -o - prints it"),
         (["-o", "-"], "missing REF"),
-        (["0/0", "-o", "-", "--from", "nothing"], "0/0 has no graph nothing. It has: "),
-        (["0/0:compilation_metrics", "-o", "-"], "0/0 has no graph compilation_metrics. It has: "),
+        (["0/0", "-o", "-", "--from", "nothing"], "0/0 has no graph nothing. Available: "),
+        (["0/0:compilation_metrics", "-o", "-"], "0/0 has no graph compilation_metrics. Available: "),
         (["9/9", "-o", "-"], "unknown address: '9/9'"),
         (["0/0:dynamo_output_graph", "-o", "-", "--from", "aot_forward_graph"], "--from needs the address of a compile"),
     ],

@@ -39,7 +39,7 @@ def test_steps() -> None:
 
 
 @pytest.mark.parametrize(("text", "why"), [
-    ("x", "use FIRST:LAST, for example --record-steps 5:10"), ("", "use FIRST:LAST"), ("5", "use FIRST:LAST"), ("5:", "use FIRST:LAST"),
+    ("x", "use FIRST:LAST, for example --record"), ("", "use FIRST:LAST"), ("5", "use FIRST:LAST"), ("5:", "use FIRST:LAST"),
     ("-1:3", "use FIRST:LAST"), ("1:2:3", "use FIRST:LAST"), ("1.5:2", "use FIRST:LAST"), ("٣:٤", "use FIRST:LAST"),
     ("10:5", "the last step precedes the first"), ("0:0", "steps count from 1"), ("0:3", "steps count from 1"),
 ])  # fmt: skip
@@ -69,7 +69,8 @@ def test_what_the_user_has_set_stays() -> None:
 @pytest.mark.parametrize(("words", "why"), [
     ("python train.py", ""), ("torchrun --nproc-per-node 2 train.py", ""), ("./run.sh -I", ""), ("python3.12 train.py -S", ""),
     ("python -u -Wignore -X dev -W error train.py -E", ""), ("python -m package -I", ""), ("python -c pass -S", ""),
-    ("python -I train.py", "python -I disables start-up hooks"), ("/usr/bin/python3 -uS a.py", "python3 -S disables start-up hooks"),
+    ("python -I train.py", "python -I disables start-up hooks"),
+    ("/usr/bin/python3 -uS a.py", "python3 -S disables start-up hooks"),
     ("python -X importtime -E a.py", "python -E disables start-up hooks"),
     ("python --check-hash-based-pycs always -bI a.py", "python -I disables start-up hooks"),
     ("nice -n 5 python -IS a.py", "python -I disables start-up hooks"),

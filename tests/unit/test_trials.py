@@ -16,7 +16,7 @@ import pytest
 from viewed import opened, text
 
 from tltui.cli import main
-from tltui.questions.trials.changes import DYNAMIC_SOURCES, Change, dynamic_source
+from tltui.questions.trials.changes import Change, dynamic_source
 from tltui.questions.trials.outcomes import NO_COUNTS, Counts, Outcome, TrialReport, helps
 from tltui.questions.trials.page import sentences, trial_document
 from tltui.questions.trials.printed_numbers import compare, series_of
@@ -27,8 +27,8 @@ from tltui.text.document import Options
 from tltui.text.safe_files import read_small_json
 
 HOSTILE = (
-    "L['a,b']", "L['x'].*", "L['x']|.*", "G['x']", "L['x']; rm -rf /", "L['$(id)']", "L['`id`']", 'L["x"]', "L['x']\n", "L[x]", "x",
-    "L['x']+", "L['d']['use-cache'](", "L['(?P<a>']", "L['\\']", "___stack0", "L['x']['" + "k" * 200 + "']", "", "L['x']:0",
+    "L['a,b']", "L['x'].*", "L['x']|.*", "G['x']", "L['x']; rm -rf /", "L['$(id)']", "L['`id`']", 'L["x"]', "L['x']\n", "L[x]", "a b",
+    "L['x']+", "L['d']['use-cache'](", "L['(?P<a>']", "L['\\']", "L['x']['" + "k" * 200 + "']", "", "L['x']:0",
     "L['é']",
 )
 
@@ -52,11 +52,10 @@ def test_a_name_torch_does_not_make_is_no_entry(source: str) -> None:
 
 
 def test_changes_come_from_the_remedies_of_a_trace() -> None:
-    changes = changes_of(opened("tests/traces/torch-2.13/recompiles"))
-    assert [change.title for change in changes] == [
-        "TORCH_COMPILE_DYNAMIC_SOURCES=\"L\\['x'\\]$,L\\['n'\\]$\"", "torch.compile(dynamic=True)",
-    ]  # fmt: skip
-    assert changes[0].environment == ((DYNAMIC_SOURCES, r"L\['x'\]$,L\['n'\]$"),)
+    proposed, predictor = changes_of(opened("tests/traces/torch-2.13/recompiles"))
+    assert [change.title.partition("=")[0] for change in proposed] == ["TORCH_COMPILE_DYNAMIC_SOURCES", "torch.compile(dynamic"]
+    assert proposed[0].environment == (("TORCH_COMPILE_DYNAMIC_SOURCES", r"L\[\x27x\x27\]$,L\[\x27n\x27\]$"),)
+    assert [change.predicted for change in proposed] == [(3, 3), (3, 3)] and predictor.before == 4
 
 
 PRINTED = ["epoch 1 loss 0.5 took 3.2 s", "epoch 2 loss 0.25 took 3.1 s", "\x1b[1mdone\x1b[0m in 7 steps"]
@@ -85,7 +84,7 @@ def test_nothing_printed_is_unknown() -> None:
 
 
 def _outcome(label: str, counts: Counts, **values: object) -> Outcome:
-    made = Outcome(label, "dynamic=True", "sizes of x", 0, False, counts, 20.0, 0.1, None, (), "/d")
+    made = Outcome(label, "dynamic=True", "sizes of x", 0, False, counts, 20.0, 0.1, None, (), (), "/d")
     return replace(made, **values)
 
 

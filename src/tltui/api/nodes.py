@@ -1,6 +1,6 @@
 """Places of a run: ranks, processes, frames, compiles and artifacts.
 
-What they say is read when it is asked for: after `Run.refresh` they say what is known by then.
+Their properties are read on access, so that they are current after `Run.refresh`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ WIDTH = 100
 
 
 class Node(ABC):
-    """A place of a run. `print(node)` prints what `tltui show PATH ADDRESS` does."""
+    """A place of a run. `print(node)` prints the output of `tltui show PATH ADDRESS`."""
 
     __slots__ = ("_node", "_session")
     _kind = "node"
@@ -55,12 +55,12 @@ class Node(ABC):
 
     @property
     def ref(self) -> str:
-        """Its address, as every function takes it, and every command."""
+        """The address, as accepted by every function and command."""
         return str(self._node.ref)
 
     @property
     def title(self) -> str:
-        """The title of its page."""
+        """The title of the page."""
         with self._document() as (_, document):
             return document.title
 
@@ -72,12 +72,12 @@ class Node(ABC):
     @property
     @abstractmethod
     def compiles(self) -> Nodes[Compile]:
-        """The compiles in it, in the order of the tree; of an artifact the one that it belongs to."""
+        """The compiles of this place, in the order of the tree; for an artifact its own compile."""
 
     @property
     @abstractmethod
     def artifacts(self) -> Nodes[Artifact]:
-        """The artifacts in it, those of records without a compile id too."""
+        """The artifacts of this place, including those of records without a compile id."""
 
     @abstractmethod
     def row(self) -> object:

@@ -31,11 +31,11 @@ KEYS = 2_000
 
 
 class Run:
-    """One job's files, as `tltui.open` has read them.
+    """The files of one job, read by `tltui.open`.
 
     `run["0/1"]` is the place at an address: `3:` a rank, `0/` a frame, `0/1` a compile, `0/1:inductor_output_code` an artifact.
-    The functions of `tltui` (`tltui.problems(run)` …) answer questions about it. It can be used by several threads: they take
-    turns. A run is closed by `close()`, or at the end of a `with` block; results stay good.
+    The functions of `tltui` (`tltui.problems(run)` …) answer questions about it. Several threads can use a run; they take
+    turns. `close()` or the end of a `with` block closes it; results remain valid.
     """
 
     __slots__ = ("_session",)
@@ -45,7 +45,7 @@ class Run:
 
     @property
     def title(self) -> str:
-        """The name of what was opened."""
+        """The name of the opened input."""
         with self._session.reading() as run:
             return run.title
 
@@ -57,7 +57,7 @@ class Run:
 
     @property
     def skipped(self) -> tuple[tuple[str, str], ...]:
-        """Files that were not opened, and why; logs that could not be read to their end."""
+        """Files that were not opened, with reasons; logs that could not be read to the end."""
         with self._session.reading() as run:
             return (*((item.path, item.reason) for item in run.discovered.skipped), *run.failures.items())
 
@@ -69,7 +69,7 @@ class Run:
 
     @property
     def ranks(self) -> Nodes[Rank]:
-        """The ranks in the order of their numbers; the processes without one last."""
+        """The ranks by number; processes without a rank last."""
         with self._session.reading() as run:
             return Nodes("ranks", [Rank(self._session, rank) for rank in run.ranks])
 
@@ -96,7 +96,7 @@ class Run:
         return artifacts_of(self._session, ModelRun.processes)
 
     def __getitem__(self, address: str) -> Node:
-        """Return the place at an address. Raises `BadAddress`, which names near ones.
+        """Return the place at an address. Raises `BadAddress`, which lists near addresses.
 
         `run.compile(…)`, `run.artifact(…)` and `run.rank(…)` have precise types for a type checker.
         """
@@ -141,7 +141,7 @@ class Run:
         return self._session.refresh()
 
     def close(self) -> None:
-        """Let go of what was read. Results stay good; the run and its places raise `Closed`."""
+        """Release the data. Results remain valid; the run and its places raise `Closed`."""
         self._session.close()
 
     def __enter__(self) -> Run:
@@ -209,10 +209,10 @@ def _other_kind(address: str, node: Node, expected: str) -> NoReturn:
 def open(*paths: PathLike, profiles: PathLike | Iterable[PathLike] = (), latest: bool = False) -> Run:  # noqa: A001
     """Open traces, TORCH_LOGS text, `torch_compile_debug`, archives, saved indexes, or directories of them, as one run.
 
-    `paths`: as the command line takes them; without one that of the variable TORCH_TRACE. `profiles`: what `torch.profiler`
-    exported of the run, files or directories. `latest`: only the newest run in a directory.
+    `paths`: as on the command line (default: the variable TORCH_TRACE). `profiles`: exports of `torch.profiler` for the
+    run, files or directories. `latest`: only the newest run in a directory.
 
-    All that is written by now is read; nothing is written anywhere. Raises `NothingFound`, `ProfileError`.
+    Reads all records written until now, and writes no file. Raises `NothingFound`, `ProfileError`.
 
     >>> import tltui
     >>> run = tltui.open("tests/traces/torch-2.13/recompiles")
@@ -237,7 +237,7 @@ def open(*paths: PathLike, profiles: PathLike | Iterable[PathLike] = (), latest:
 
 
 def demo() -> Run:
-    """Open the trace that comes with tltui: two ranks, with recompiles, graph breaks and an error.
+    """Open the bundled example trace: two ranks, with recompiles, graph breaks and an error.
 
     >>> import tltui
     >>> len(tltui.demo().ranks)

@@ -127,6 +127,8 @@ class _Trials:
     """The runs of a job, one after the other."""
 
     def __init__(self, shared: Surroundings, options: argparse.Namespace, obstacle: str) -> None:
+        from tltui.questions.trials.changes import Predictor
+
         self._shared = shared
         self._options = options
         self._obstacle = obstacle
@@ -136,6 +138,7 @@ class _Trials:
         self._printed: list[Series] = []
         self._done: list[Outcome] = []
         self._skipped: list[str] = []
+        self._predictor = Predictor(())
 
     def report(self) -> Iterator[bytes]:
         """Run everything; yield the report."""
@@ -164,7 +167,7 @@ class _Trials:
         if len(helping) > 1:
             together = sum(helping[1:], helping[0])
             if self._has_time():
-                self._run(together, "all")
+                self._run(self._predictor.predicted(together), "all")
             else:
                 self._skipped.append(together.title)
         report: TrialReport = self._report(first)
@@ -183,7 +186,9 @@ class _Trials:
         """Return the changes that can be made to this job."""
         from tltui.running.trial import changes_of
 
-        proposed = changes_of(run) if run is not None else ()
+        if run is None:
+            return ()
+        proposed, self._predictor = changes_of(run)
         if not self._obstacle:
             return proposed
         print_error(f"tltui: only variables are tried: {self._obstacle}")
@@ -210,7 +215,7 @@ class _Trials:
         self._printed.append(printed)
         self._done.append(Outcome(
             label, change.title, change.reason, ended.code, ended.timed_out, counts_of(run_of(ended)), ended.seconds, ended.step_s,
-            numbers, ended.unsupported, ended.directory,
+            numbers, ended.unsupported, change.predicted or (), ended.directory,
         ))  # fmt: skip
         return ended
 

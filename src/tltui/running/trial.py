@@ -14,9 +14,11 @@ from pathlib import Path
 
 from tltui.model.follow import open_run
 from tltui.model.run import Run
-from tltui.questions.problems.problem_list import problems
-from tltui.questions.recompiles.page import frames_of, summary_of
-from tltui.questions.trials.changes import Change, changes
+from tltui.questions.problems.problem_list import problems, run_steps
+from tltui.questions.recompiles.explanations import explained_of
+from tltui.questions.recompiles.guard_table import guards_of
+from tltui.questions.recompiles.page import frame_recompiles, frames_of, recompiles_of
+from tltui.questions.trials.changes import Change, FrameCauses, Predictor, changes
 from tltui.running.job import Job, start
 from tltui.running.job_trace import DTRACE, TRACE, TraceOptions, add_hook, logs_in, prepare, tracing_pids
 from tltui.sources.job_output import NAME
@@ -159,10 +161,17 @@ def _steps(place: Path) -> tuple[float | None, tuple[str, ...]]:
     return (statistics.median(medians) if medians else None), tuple(sorted(unsupported))
 
 
-def changes_of(run: Run) -> tuple[Change, ...]:
-    """Return the changes worth a trial after an unchanged run."""
+def changes_of(run: Run) -> tuple[tuple[Change, ...], Predictor]:
+    """Return the changes worth a trial after an unchanged run, and what predicts sets of them."""
     compiles = [compile_ for compile_ in run.compiles() if compile_.is_compile]
-    return changes([cause for frame, _ in frames_of(compiles) for cause in summary_of(frame).variations], problems(compiles))
+    frames = []
+    for frame, _ in frames_of(compiles):
+        explained = [explained_of(compile_) for compile_ in recompiles_of(frame)]
+        guards = run_steps(guards_of(frame, explained))
+        summary = frame_recompiles(frame, explained, explained, guards)
+        frames.append(FrameCauses(summary.variations, guards.calls if guards is not None else None))
+    predictor = Predictor(frames)
+    return changes(frames, problems(compiles), predictor), predictor
 
 
 def run_of(ended: TrialRun) -> Run | None:

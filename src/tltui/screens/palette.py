@@ -89,7 +89,7 @@ def help_document(ascii_only: bool, config: Config, width: int = 80) -> TextDocu
     page.say(
         "f ↩5 is the code of f after the graph break at line 5; torch calls it torch_dynamo_resume_in_f_at_LINE. Searches and "
         "filters match both names. … marks a row that continues beyond the right edge, ‹ beyond the left edge, ↳ a wrapped row. "
-        "a and A scroll sideways, w wraps, z gives the pane the whole screen.", "  ",
+        "Press a or A to scroll sideways and w to wrap; z gives the pane the whole screen.", "  ",
     )  # fmt: skip
     for where in Where:
         page.heading(f"Keys: {where.value}")

@@ -77,12 +77,12 @@ def state(run: Run, live: Live, follow_key: str = "F") -> Piece | None:
     if run.finished:
         return (f"ended{clock and f' · last record {clock}'}", tokens.DIM) if live.was_live else None
     if live.grown:
-        return (f"has new records · {follow_key} follows", tokens.WARN)
+        return (f"has new records · {follow_key} to follow", tokens.WARN)
     if live.silent is not None:
         return (_silence_text(live.silent), tokens.WARN)
     since = f"quiet since {clock}" if clock else "quiet"
     if not live.follows:
-        return (f"{since if live.quiet else 'may grow'} · {follow_key} follows", tokens.DIM)
+        return (f"{since if live.quiet else 'may grow'} · {follow_key} to follow", tokens.DIM)
     if live.quiet:
         return (since, tokens.DIM)
     return (f"live{clock and f' · last record {clock}'}", tokens.OK)

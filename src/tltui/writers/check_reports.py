@@ -25,7 +25,7 @@ REASONS_SHOWN = 20
 
 
 def check_document(result: Gates, title: str, options: Options, unread: int = 0, lacks: str = "") -> Document:
-    """Return the outcome of the gates as a page.
+    """Return the outcome of the limits as a page.
 
     `unread`: number of unreadable files. `lacks`: note about limits that inputs besides a trace cannot measure.
     """

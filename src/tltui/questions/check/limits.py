@@ -39,7 +39,7 @@ REASONS = 50
 
 
 class Occurrence(NamedTuple):
-    """Occurrence of what a gate counts."""
+    """Occurrence of something that a limit counts."""
 
     ref: str
     """Its address."""
@@ -52,7 +52,7 @@ class Occurrence(NamedTuple):
 
 
 class Facts:
-    """A run as the gates see it. Payloads are read once, and only if a gate asks for them."""
+    """A run as the limits see it. Payloads are read once, and only if a limit needs them."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -520,14 +520,14 @@ MEASURES: dict[str, Measure] = {
         "differences between ranks", lambda f: differences(f.run), lambda f: difference_reasons(f.run), "summary"),
     **RUNTIME_MEASURES,
 }  # fmt: skip
-"""All gates, in the order in which help lists them."""
+"""All limits, in the order in which help lists them."""
 
 
 SCHEMA = 2
 
 
 class BadLimit(ValueError):
-    """Unknown gate or invalid number. Its text lists the gates."""
+    """Unknown limit or invalid number. Its text lists the limits."""
 
 
 @frozen
@@ -545,7 +545,7 @@ class Limit:
 
 @frozen
 class Reason:
-    """One of the things that a gate counts."""
+    """One occurrence that a limit counts."""
 
     ref: str
     """Where it is."""
@@ -560,7 +560,7 @@ class Reason:
 
 @frozen
 class Outcome:
-    """One gate, measured."""
+    """One limit, measured."""
 
     name: str
     title: str
@@ -602,7 +602,7 @@ DEFAULT = "error,eager"
 def parse_limits(text: str, baseline: bool = False) -> tuple[Limit, ...]:
     """Parse limits: `error,recompiles=2,compile_time=+10%`. Raises `BadLimit`.
 
-    A number is the maximum, for a share in percent. With a baseline, a gate without a number allows the baseline's value, `+N`
+    A number is the maximum, for a share in percent. With a baseline, a limit without a number allows the baseline's value, `+N`
     or `+N%` that much more, for a share that many points.
     """
     limits: dict[str, Limit] = {}

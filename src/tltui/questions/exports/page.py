@@ -37,7 +37,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
     """Return the page `exports` for the scope. It grows: a large export has many expressions."""
 
     def fill(page: Page) -> Generator[None, None, Exports]:
-        page.add((f"Export runs{scope.title}", tokens.TITLE))
+        page.add((f"Exports{scope.title}", tokens.TITLE))
         exports = yield from read_exports(scope.compiles)
         if not exports.exports:
             _add_no_exports(page, run.finished, bool(str(scope.ref)))
@@ -46,7 +46,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
             yield
         return exports
 
-    return GrowingDocument(scope.page("exports"), f"export runs{scope.title}", options, fill, Page)
+    return GrowingDocument(scope.page("exports"), f"exports{scope.title}", options, fill, Page)
 
 
 def _add_no_exports(page: Page, finished: bool, part: bool) -> None:

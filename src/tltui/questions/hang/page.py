@@ -280,7 +280,7 @@ def _suggest_stacks(page: Page, pid: int, place: str) -> None:
     # logs of torch 2.4 and older have the number of the thread in place of the process
     command = f" (py-spy dump --pid {pid})" if 0 < pid <= PID_MAX else ""
     page.say(
-        f"On the machine {place}, tltui where PATH --pids (on screen: P) shows whether it is alive and its state; "
+        f"On the machine {place}, tltui where {page.options.path} --pids (on screen: P) shows whether it is alive and its state; "
         f"--stacks shows its Python stacks{command}.", "", tokens.DIM,
     )  # fmt: skip
 
@@ -343,7 +343,7 @@ def where_document(run: Run, scope: Scope, options: Options, here: Here | None, 
         add_advice(page, places, here is not None or bool(failures), _missing(run, recorded))
         return report
 
-    return GrowingDocument(ref or scope.page("where"), f"open work{scope.title}", options, fill, Page)
+    return GrowingDocument(ref or scope.page("where"), f"where{scope.title}", options, fill, Page)
 
 
 def _causes_first(groups: Sequence[Group], failures: Sequence[RunFailure]) -> tuple[Group, ...]:

@@ -68,7 +68,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
     """Return the page `absent` for the scope. It grows: every compile is examined first."""
 
     def fill(page: Page) -> Generator[None, None, Absence]:
-        page.add((f"Absent artifacts{scope.title}", tokens.TITLE))
+        page.add((f"Absent{scope.title}", tokens.TITLE))
         absence = yield from read_absence(scope.compiles)
         _versions(page, scope)
         if not absence.compiles:
@@ -79,7 +79,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
             _many(page, absence)
         return absence
 
-    return GrowingDocument(scope.page("absent"), f"absent artifacts{scope.title}", options, fill, Page)
+    return GrowingDocument(scope.page("absent"), f"absent{scope.title}", options, fill, Page)
 
 
 def _can_be(state: str) -> bool:

@@ -393,7 +393,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
         paced = pace_answer(run, pace) if not pace.is_even else ""
         return RanksReport(sentence, differing, paced, pace.clocks, expected, missing, unread)
 
-    return GrowingDocument(scope.page("ranks"), f"differences between ranks{scope.title}", options, fill, Page)
+    return GrowingDocument(scope.page("ranks"), f"ranks{scope.title}", options, fill, Page)
 
 
 def _incomplete(page: Page, missing: Missing | None, unread: Sequence[NotRead]) -> None:

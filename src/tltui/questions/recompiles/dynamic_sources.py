@@ -14,7 +14,8 @@ SINCE = (2, 8)
 """The first torch that matches entries as regular expressions."""
 VARIABLE = "TORCH_COMPILE_DYNAMIC_SOURCES"
 CONFIG = "torch.compiler.config.dynamic_sources"
-_LOCAL = re.compile(r"^(?P<name>[^\W\d]\w*)(?P<rest>(?:[.\[].*)?)$", re.DOTALL)
+_KEY = r"""\[(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\[\]'"]*)\]"""
+_LOCAL = re.compile(rf"^(?P<name>[^\W\d]\w*)(?P<rest>(?:\.[^\W\d]\w*|{_KEY})*)$")
 _ARGUMENT = re.compile(r"^[^\W\d]\w*(?:\[[^\[\]]*\])*$")
 _OF_A_WRAPPER = re.compile(r"^(?:args|kwargs|kwds|inputs)\[")
 _ESCAPES = {" ": r"\x20", ",": r"\x2c", "'": r"\x27", '"': r"\x22", ":": r"\x3a", "\n": r"\n"}

@@ -30,6 +30,8 @@ class Call(NamedTuple):
     ref: str
     comparisons: tuple[Comparison, ...]
     is_recompile: bool
+    is_complete: bool
+    """Whether it was compared with each older version that torch tried."""
 
 
 @frozen
@@ -54,8 +56,10 @@ class GuardTable:
     """The number of versions with different guards."""
     without_guards: tuple[str, ...]
     """Compiles without guards in the log."""
-    compared: int
-    """The maximum number of versions that a call was compared with."""
+    limit: int
+    """The number of older versions that some calls were compared with; 0 if each was compared with all that torch tried."""
+    callees: tuple[str, ...] = ()
+    """The types that a shared wrapper was compiled for; () for one."""
 
 
 class FrameGuards(NamedTuple):
@@ -123,21 +127,19 @@ def table_of(frame: Frame, explained: Sequence[Explained]) -> Generator[None, No
     different: dict[frozenset[tuple[Property, str | None]], int] = {}
     numbers: dict[str, int] = {}
     most = max(min(MOST_VERSIONS, MOST_PAIRS // max(len(explained), 1)), FEWEST_VERSIONS)
-    most_compared = 0
+    limit = 0
     calls: list[Call] = []
     properties: dict[Key, Property] = {}
     for n, compile_ in enumerate(compiles):
         version = Version(compile_, first, changes_of(compile_))
         versions.append(version)
         item = by_ref.get(version.ref)
-        tried: list[int] = []
-        if item is not None:
-            reported = (numbers[reason.earlier] for reason in item.reasons if reason.earlier in numbers)
-            tried = list(dict.fromkeys((*reported, *reversed(different.values()))))[:most]
-        most_compared = max(most_compared, len(tried))
+        every = _tried(item, numbers, list(different.values())) if item is not None else []
+        tried = every[:most]
+        limit = most if len(tried) < len(every) else limit
         modes = item is not None and any(MODES in reason.settings for reason in item.reasons)
         pairs = tuple(compared(versions[number], version, number, item, modes, properties) for number in tried)
-        calls.append(Call(version.ref, pairs, compile_.is_recompile))
+        calls.append(Call(version.ref, pairs, compile_.is_recompile, len(tried) == len(every)))
         numbers[version.ref] = n
         if version.changes is not None:
             different.setdefault(frozenset(version.changes.items()), n)
@@ -146,8 +148,19 @@ def table_of(frame: Frame, explained: Sequence[Explained]) -> Generator[None, No
     shown = [versions[n] for n in list(different.values())[:MOST_VERSIONS]]
     without = tuple(version.ref for version in versions if version.changes is None)
     rows = _rows(calls, shown, properties)
-    table = GuardTable(tuple(version.ref for version in shown), rows, len(different), without, most_compared)
+    table = GuardTable(tuple(version.ref for version in shown), rows, len(different), without, limit, _callees(versions))
     return FrameGuards(table, tuple(calls))
+
+
+def _tried(item: Explained, numbers: Mapping[str, int], different: Sequence[int]) -> list[int]:
+    """Return the older versions that torch tried, the one that was used last first.
+
+    Torch logs a reason for each of them. With `isolate_recompiles=True`, these are only those of the same torch.compile call. Where
+    torch logs one reason or none, all older versions count.
+    """
+    reported = (numbers[ref] for reason in item.reasons if (ref := reason.earlier) is not None and ref in numbers)
+    older = reversed(different) if item.logged in ("metrics", "never") else ()
+    return list(dict.fromkeys((*reported, *older)))
 
 
 def guards_of(frame: Frame, explained: Sequence[Explained]) -> Generator[None, None, FrameGuards | None]:
@@ -176,6 +189,16 @@ def _rows(calls: Sequence[Call], versions: Sequence[Version], properties: Mappin
         if name is not None and name.kind != required.CONDITION:
             rows.append(TableRow(*key, _labels(name, [version.value(name) for version in versions])))
     return tuple(rows)
+
+
+def _callees(versions: Sequence[Version]) -> tuple[str, ...]:
+    """Return the types of the wrapped object: `fn` of torch's wrapper, else `self`."""
+    for source in ("fn", "self"):
+        types = dict.fromkeys(version.value(Property(required.TYPE, source)) for version in versions if version.changes is not None)
+        names = tuple(name.rpartition(".")[2] for name in types if name)
+        if len(names) > 1 and None not in types:
+            return names
+    return ()
 
 
 def _labels(key: Property, values: Sequence[str | None]) -> tuple[str, ...]:

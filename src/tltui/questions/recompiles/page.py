@@ -14,8 +14,9 @@ from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs
 from tltui.model.node_answers import Count, counts, part
 from tltui.model.nodes import Compile, Frame
-from tltui.model.record_reader import Reader, address, json_in, metrics_fields, number_in, text_in, whole_in
+from tltui.model.record_reader import Reader, address, json_in, metrics_fields, number_in, record_names, text_in, whole_in
 from tltui.model.run import Run
+from tltui.questions.guards.guard_report import TREE
 from tltui.questions.question import Question
 from tltui.questions.recompiles.explanations import Explained, Reason, explained_of, reason_for
 from tltui.questions.recompiles.guard_comparison import Difference
@@ -272,6 +273,8 @@ class _View:
                 if number:
                     sentence = f"{fmt.plural(number, 'frame')} hit the recompile limit"
                     page.say(f"{sentence}: calls that match no compiled version {consequence}.", "", tokens.WARN)
+        if not any(TREE in record_names(process.log) for process in dict.fromkeys(frame.process for frame, _ in frames)):
+            page.say(page.so_far("The log has no guards, so these causes are those that torch named first."), "", tokens.DIM)
         if len(frames) > 1:
             first = "most expensive frames" if seconds else "frames with the most recompiles"
             page.say(f"{'The frames at the limit, then the' if hit else 'The'} {first} come first.", "", tokens.DIM)
@@ -297,6 +300,8 @@ class _View:
         guards = yield from guards_of(frame, [explained_of(compile_) for compile_ in every])
         summary = self._summary(frame, members, guards)
         self._limit(page, summary)
+        if guards is not None and all(recompile.reasons for recompile in summary.recompiles):
+            _add_callees(page, frame, guards.table.callees)
         page.blank()
         lines = RecompileLines(page, summary.recompiles, summary.variations, len(members) == 1, guards=guards)
         for row in rows_of(summary.recompiles):
@@ -368,6 +373,20 @@ class _View:
         page.heading("Reasons by class")
         page.table(BY_CAUSE, self._ordered())
         page.add("  ", ("how many recompiles named it; one can name several", tokens.DIM))
+
+
+def _add_callees(page: Page, frame: Frame, callees: Sequence[str]) -> None:
+    """Name the objects that share a wrapper of torch or a library."""
+    owner = whose(frame.code[1] or "")
+    if not callees or not owner:
+        return
+    names = [fmt.one_line(sanitize(name)) for name in callees[:CALLEES_SHOWN]]
+    more = f" and {len(callees) - CALLEES_SHOWN} more" if len(callees) > CALLEES_SHOWN else ""
+    page.say(f"{', '.join(names)}{more} share this wrapper of {owner} and its recompile limit.", "  ", tokens.STRONG)
+    page.say("isolate_recompiles=True (torch 2.13 or later) gives each torch.compile call a limit of its own.", "  ", tokens.DIM)
+
+
+CALLEES_SHOWN = 6
 
 
 def _on_ranks(

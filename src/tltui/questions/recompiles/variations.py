@@ -154,7 +154,8 @@ def causes_of(recompiles: Iterable[Explained], guards: FrameGuards | None) -> li
             for difference in comparison.differences:
                 if difference.cause != guard_grammar.STATE or not recompile.settings:
                     keys.setdefault(difference.key)
-        is_complete = call is not None and bool(call.comparisons) and all(c.is_complete for c in call.comparisons)
+        compared = call.comparisons if call is not None and call.is_complete else ()
+        is_complete = bool(compared) and all(comparison.is_complete for comparison in compared)
         results.append(RecompileCauses(recompile.ref, tuple(keys), is_complete))
     return results
 

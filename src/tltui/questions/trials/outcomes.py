@@ -52,6 +52,8 @@ class Outcome:
     """The numbers that it printed beside those of the unchanged runs; None for these."""
     unsupported: tuple[str, ...]
     """Settings of the change that this torch lacks."""
+    predicted: tuple[int, ...]
+    """The fewest and the most recompilations that the guards of the unchanged run predict; empty without a prediction."""
     directory: str
 
     @property

@@ -86,6 +86,9 @@ def sentences(report: TrialReport, outcome: Outcome) -> list[str]:
         texts.append(f"{_capitalized(changed)}.")
     else:
         texts.append("The same recompilations, graph breaks and fallbacks.")
+    if outcome.predicted:
+        low, high = outcome.predicted
+        texts.append(f"Predicted from the guards: {low if low == high else f'{low} to {high}'} recompilations.")
     for name, duration in DURATIONS.items():
         noise, value = noise_of(report, duration), duration(outcome)
         if noise is None or value is None:

@@ -447,7 +447,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
     """
 
     def fill(page: Page) -> Generator[None, None, Vllm]:
-        page.add((f"vLLM compile calls{scope.title}", tokens.TITLE))
+        page.add((f"vLLM{scope.title}", tokens.TITLE))
         call_count, pieces = counts_of(scope.compiles)
         if call_count > 1:
             page.add((f"{fmt.plural(call_count, 'compile call')}, {fmt.plural(pieces, 'piece')} compiled", tokens.STRONG))
@@ -461,7 +461,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
             _no_calls(page, run.finished, bool(str(scope.ref)))
         return Vllm(2, tuple(calls))
 
-    return GrowingDocument(scope.page("vllm"), f"vLLM compile calls{scope.title}", options, fill, Page)
+    return GrowingDocument(scope.page("vllm"), f"vllm{scope.title}", options, fill, Page)
 
 
 def _no_calls(page: Page, finished: bool, part: bool) -> None:

@@ -568,8 +568,8 @@ class ProblemRow:
 
     kind: str
     """`error`, `backward` (its backward failed), `eager` (runs in eager mode), `limit` (recompile limit), `break` (graph break),
-    `restart`, `unfinished`, `running`, `empty` (no operation), `cudagraph` (no CUDA graph), `output` (told by what the job
-    printed)."""
+    `restart`, `unfinished`, `running`, `empty` (no operation), `cudagraph` (no CUDA graph), `output` (found in the job's
+    output)."""
     headline: str
     """The problem, in a sentence or a name."""
     reason: str

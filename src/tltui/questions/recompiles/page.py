@@ -455,10 +455,10 @@ def _add_no_recompiles(page: Page, scope: Scope, compiles: list[Compile]) -> Non
         page.say(page.so_far(f"No recompilations: no compiles{where}."), "", tokens.STRONG)
         page.say("Only torch.compile recompiles; exports and AOTInductor do not.", "  ", tokens.DIM)
     elif len(compiles) == 1:
-        text = f"Torch recorded no recompilation: [{compiles[0].ref}] is the first compile of its frame."
+        text = f"Torch recorded no recompilation; [{compiles[0].ref}] is the first compile of its frame."
         page.say(page.so_far(text), "", tokens.STRONG)
     else:
-        text = f"Torch recorded no recompilation: each of {fmt.plural(len(compiles), 'frame')} was compiled once."
+        text = f"Torch recorded no recompilation; each of {fmt.plural(len(compiles), 'frame')} was compiled once."
         page.say(page.so_far(text), "", tokens.STRONG)
     if scope.ref.id is None and compiles:
         add_unrecorded(page)

@@ -121,7 +121,7 @@ def test_mlp_page() -> None:
     said = text(page(profiled("mlp"), "@runtime", 80))
     lines = said.splitlines()
     assert lines[0] == "Runtime"
-    assert lines[1].startswith("one kernel takes 9 % of the time: extern_kernels.mm:5 in the backward graph of")
+    assert lines[1].startswith("one kernel takes 9% of the time: extern_kernels.mm:5 in the backward graph of")
     assert "4 steps of 21.3 ms" in said and "no steps" not in said
     assert "Where a step goes: 21.4 ms" in said
     assert "guards 143 µs per call (torch estimated 5.81 ms)" in said

@@ -460,7 +460,7 @@ def _add_no_recompiles(page: Page, scope: Scope, compiles: list[Compile]) -> Non
     else:
         text = f"Torch recorded no recompilation; each of {fmt.plural(len(compiles), 'frame')} was compiled once."
         page.say(page.so_far(text), "", tokens.STRONG)
-    if scope.ref.id is None and compiles:
+    if scope.ref.id is None and compiles and not page.goes_on:
         add_unrecorded(page)
     page.more()
 

@@ -218,7 +218,7 @@ def test_the_first_screen_names_who_kept_the_others_waiting(
     hints = " ".join(" ".join(lines[lines.index("Start here") + 1 :][:9]).split())
     assert hints.startswith("[6:3/0] At the end of its log rank 6 was in block3 [3/0]: ")
     late = "[4:2/0] rank 4 began block2 40.0 s after the others; 7 ranks waited, 4 min 39 s in total; 1 more late or slow"
-    assert f"{late} tltui stragglers" in hints
+    assert f"{late} tltui stragglers PATH" in hints
 
 
 def test_problems_name_the_first_difference(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

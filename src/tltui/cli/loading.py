@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from tltui.cli.exits import Failure, printable
+from tltui.cli.options import path_words
 from tltui.inputs.archives import SETTINGS, STANDARD_INPUT, Limits
 from tltui.model.ref import BadAddress, CompileId, Ref, named_in, parse_ref
 from tltui.text.frozen import frozen
-from tltui.text.safe_files import quoted
 from tltui.text.sanitize import sanitize
 
 if TYPE_CHECKING:
@@ -277,11 +277,6 @@ def one_ref(options: argparse.Namespace) -> str:
     return options.refs[0] if options.refs else ""
 
 
-def path_words(options: argparse.Namespace) -> str:
-    """Return the paths as given, quoted for the shell: `--demo` for the demo trace."""
-    return "--demo" if options.demo else " ".join(map(quoted, options.paths)) or "PATH"
-
-
 def selected(options: argparse.Namespace) -> Ref:
     """Return the address that REF, --rank and --frame name together. Raises `Failure` if they conflict."""
     ref = parse_ref(one_ref(options))
@@ -301,6 +296,8 @@ def part_of(options: argparse.Namespace) -> Ref:
     ref, command = selected(options), options.command
     if ref.view not in ("", command) or ref.artifact is not None or ref.attempt is not None:
         kind = "a page" if ref.view else "an attempt" if ref.artifact is None else "an artifact"
+        from tltui.text.safe_files import quoted
+
         raise Failure(f"{command} takes a rank, process, frame or compile, not {kind}: '{ref}'",
                       f"tltui show {path_words(options)} {quoted(str(ref))}")  # fmt: skip
     return ref

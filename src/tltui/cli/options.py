@@ -29,6 +29,13 @@ def add_paths(parser: Parser, profile: bool = True) -> None:
         parser.add_argument("--profile", action=UnusedOption, nargs=None)
 
 
+def path_words(options: argparse.Namespace) -> str:
+    """Return the paths as given, quoted for the shell: `--demo` for the demo trace, PATH without one."""
+    from tltui.text.safe_files import quoted
+
+    return "--demo" if options.demo else " ".join(map(quoted, options.paths)) or "PATH"
+
+
 def refs(help_: str, several: bool = False) -> Argument:
     """Return the addresses of a command as an argument."""
 

@@ -95,7 +95,7 @@ class Parser(argparse.ArgumentParser):
         if not word.startswith("-"):
             return Failure(f"unexpected argument: {word!r}", f"usage: {self.usage_line()}")
         name = word.partition("=")[0]
-        near = get_close_matches(name, [option for option in self.options() if len(option) > 2], 1, 0.6)
+        near = get_close_matches(name, [option for option in self.options() if option not in ("-h", "--help")], 1, 0.7)
         return Failure(f"unknown option of {self.prog}: {name!r}", f"did you mean {near[0]}?" if near else self._help())
 
     def _failure(self, error: argparse.ArgumentError) -> Failure:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tltui.cli.exits import Failure, print_error
+from tltui.cli.options import path_words
 
 if TYPE_CHECKING:
     from tltui.text.document import Document, Options
@@ -27,7 +28,8 @@ def layout(options: argparse.Namespace) -> Options:
 
     sort, filtered = str(getattr(options, "sort", "")), str(getattr(options, "filter", ""))
     part, raw = str(getattr(options, "part", "")), bool(getattr(options, "raw", False))
-    return Options(width=_width(_is_file(options)), sort=sort, filter=filtered, part=part, raw=raw, ascii=_ascii(options))
+    width, path = _width(_is_file(options)), path_words(options)
+    return Options(width=width, sort=sort, filter=filtered, part=part, raw=raw, ascii=_ascii(options), path=path)
 
 
 def resolve_output(options: argparse.Namespace) -> None:
@@ -135,17 +137,17 @@ def deliver(chunks: Iterable[bytes], options: argparse.Namespace) -> None:
     print_error(f"wrote {options.to}  {size:,} bytes")
 
 
-def as_text(document: Document, options: argparse.Namespace, all_frames: bool = False, folded: bool = False) -> Iterator[bytes]:
+def as_text(document: Document, options: argparse.Namespace, complete: bool = False) -> Iterator[bytes]:
     """Yield a document in the requested format.
 
-    On a terminal without `all_frames` torch's own frames are a line with their number. `folded`: of a folded section only the head.
+    Text has only the first line of folded sections, unless it goes to a file or with --all. `complete`: nothing is cut.
     """
     from tltui.export import pieces_of
 
     to_file, style = _is_file(options), _style(options)
     encoding = "utf-8" if to_file else sys.stdout.encoding or "utf-8"
     if style in ("text", "ansi"):
-        pieces: Iterable[str] = _lines(document, options, style, all_frames, folded)
+        pieces: Iterable[str] = _lines(document, style, complete or options.all or to_file)
     elif getattr(options, "markdown", False):
         from tltui.export.files import LIMIT, markdown
 
@@ -156,15 +158,12 @@ def as_text(document: Document, options: argparse.Namespace, all_frames: bool = 
         yield piece.encode(encoding, "backslashreplace")
 
 
-def _lines(document: Document, options: argparse.Namespace, style: str, all_frames: bool, folded: bool) -> Iterator[str]:
+def _lines(document: Document, style: str, complete: bool) -> Iterator[str]:
     """Yield the lines of a document as text."""
-    from tltui.export import brief_lines, lines_of
+    from tltui.export import folded_lines, lines_of
 
-    brief = sys.stdout.isatty() and not _is_file(options) and not (all_frames or options.all)
-    hidden = {n for fold in document.sections() if fold.folded for n in range(fold.first + 1, fold.last + 1)} if folded else ()
-    for n, line in enumerate(brief_lines(document, style) if brief else lines_of(document, style)):
-        if n not in hidden:
-            yield line + "\n"
+    for line in lines_of(document, style) if complete else folded_lines(document, style):
+        yield line + "\n"
 
 
 def as_json(value: object, indent: bool = True) -> Iterator[bytes]:
@@ -181,9 +180,9 @@ def result_of(document: Document) -> object:
     return document.data()
 
 
-def printed(document: Document, options: argparse.Namespace, all_frames: bool = False) -> Iterator[bytes]:
+def printed(document: Document, options: argparse.Namespace, complete: bool = False) -> Iterator[bytes]:
     """Yield a document, or with --json its result."""
-    yield from as_json(result_of(document)) if options.json else as_text(document, options, all_frames)
+    yield from as_json(result_of(document)) if options.json else as_text(document, options, complete)
 
 
 def message(text: str) -> bytes:

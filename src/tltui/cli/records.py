@@ -9,8 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tltui.cli.exits import Failure
-from tltui.cli.loading import load, load_other, part_of, path_words, selected
-from tltui.cli.options import add_force, add_json, add_output, add_part, add_paths, add_text, count, no_text, refs
+from tltui.cli.loading import load, load_other, part_of, selected
+from tltui.cli.options import add_force, add_json, add_output, add_part, add_paths, add_text, count, no_text, path_words, refs
 from tltui.cli.parser import Command, argument
 from tltui.cli.printing import as_json, as_text, layout, message, printed, result_of
 from tltui.model.status import Status
@@ -76,7 +76,7 @@ def log(options: argparse.Namespace) -> Iterator[bytes]:
     from tltui.questions.records.log_page import log_document
 
     document = log_document(load(options), selected(options), layout(options))
-    yield from _looked_up(document, options, lambda report: report.outputs, all_frames=True)
+    yield from _looked_up(document, options, lambda report: report.outputs, complete=True)
 
 
 def grep(options: argparse.Namespace) -> Iterator[bytes]:
@@ -95,10 +95,10 @@ def grep(options: argparse.Namespace) -> Iterator[bytes]:
 
 
 def _looked_up(
-    document: Document, options: argparse.Namespace, hits: Callable[[Any], object], all_frames: bool = False
+    document: Document, options: argparse.Namespace, hits: Callable[[Any], object], complete: bool = False
 ) -> Iterator[bytes]:
     """Yield a document, or with --json its result; exit code 1 if it has no `hits`, as of grep."""
-    yield from printed(document, options, all_frames)
+    yield from printed(document, options, complete)
     if not hits(result_of(document)):
         options.exit_code = 1
 
@@ -117,11 +117,7 @@ def diff(options: argparse.Namespace) -> Iterator[bytes]:
         yield from (line + b"\n" for line in patch_of(first, sides[0], other, sides[1]))
         return
     document = compare_nodes(first, sides[0], other, sides[1], layout(options))
-    result = result_of(document)  # what is folded is known of a whole page
-    if options.json:
-        yield from as_json(result)
-    else:
-        yield from as_text(document, options, all_frames=True)
+    yield from printed(document, options)
 
 
 def _sides(options: argparse.Namespace) -> list[str]:

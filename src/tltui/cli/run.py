@@ -90,6 +90,7 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
         if ending is not None:
             if output is not None and ending.status:
                 _save_output_tail(output, prepared.directory, words, began, ending)
+            options.paths = [prepared.directory]
             options.exit_code = _report_end(_Job(options, words, prepared, ending, limits), before)
     yield from ()
 

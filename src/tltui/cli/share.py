@@ -13,8 +13,8 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from tltui.cli.exits import Failure, print_error, printable
-from tltui.cli.loading import discover_logs, load, one_ref, path_words
-from tltui.cli.options import REDACT, add_force, add_json, add_paths, add_text, no_text, refs, size
+from tltui.cli.loading import discover_logs, load, one_ref
+from tltui.cli.options import REDACT, add_force, add_json, add_paths, add_text, no_text, path_words, refs, size
 from tltui.cli.parser import Command, argument, defaults
 from tltui.cli.printing import as_json, as_text, layout, message
 from tltui.text.safe_files import quoted
@@ -84,7 +84,7 @@ def report(options: argparse.Namespace) -> Iterator[bytes]:
         with ExitStack() as stack:
             if options.redact:
                 source_run, path = stack.enter_context(_redacted(source_run)), ""
-            book = Book(source_run, options.max_size, path, replace(layout(options), width=REPORT_WIDTH))
+            book = Book(source_run, options.max_size, path, replace(layout(options), width=REPORT_WIDTH, path="PATH"))
             file = stack.enter_context(replacing(target, force=options.force, private=True))
             counts = book.write(file)
     except TooSmall as small:

@@ -66,25 +66,27 @@ def _colored(line: Line, lo: int, hi: int) -> str:
     return "".join(out)
 
 
-def brief_lines(document: Document, style: str = "text") -> Iterator[str]:
-    """Yield all lines as text or ANSI; a run of torch's own frames is one line with their count."""
+ALL = "  (--all)"
+"""The option that prints the lines that are folded here."""
+
+
+def folded_lines(document: Document, style: str = "text") -> Iterator[str]:
+    """Yield the lines as text or ANSI; of a folded section only the first line, of a run of torch's own frames their count."""
     while not document.advance():
         pass
     done = 0
     for section in document.sections() if document.language in ("", "traceback") else ():
-        if not section.aside or section.first < done:
+        if not (section.aside or section.folded) or section.first < done or section.last <= section.first:
             continue
         yield from plain(document, style == "ansi", done, section.first)
         head = document.line(section.first).text
-        if head.endswith(section.title):
-            yield from plain(document, style == "ansi", section.first, section.first + 1)
-        else:  # a text of torch's begins with the first of the frames
-            yield _dim(head[: len(head) - len(head.lstrip())] + section.title, style)
+        if section.aside and not head.endswith(section.title):  # a text of torch's begins with the first of the frames
+            yield _dim(head[: len(head) - len(head.lstrip())] + section.title + ALL, style)
+        else:
+            [line] = plain(document, style == "ansi", section.first, section.first + 1)
+            yield line + _dim(ALL, style)
         done = section.last + 1
     yield from plain(document, style == "ansi", done, len(document))
-    if done:
-        yield ""
-        yield _dim("torch's own frames are only counted. Print them with --all.", style)
 
 
 def _dim(text: str, style: str) -> str:

@@ -100,6 +100,8 @@ class Options:
     """What the inputs cannot tell of what a page shows, in sentences: what is not there is then no fact. '' for all."""
     newest: frozenset[str] = frozenset()
     """Of ranks with several processes the addresses of those that stand for them: the newest, `50.2`."""
+    path: str = "PATH"
+    """The words that name the run in a command of the shell: the paths as given, quoted, or `--demo`."""
     key_of: Callable[[str], str] | None = field(default=None, compare=False, repr=False)
     """The key of a command (`app.next_error`), '' for one without. None where there is no screen: a page then names commands of the
     shell, and no keys."""

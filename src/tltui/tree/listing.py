@@ -43,7 +43,7 @@ def listing_document(run: Run, options: Options, part: Ref = RUN) -> TextDocumen
             for n, line in enumerate(wrap(row.meaning, max(options.width - 2, 20))):
                 builder.add((f"{' ' if n else glyph(status, options.ascii)} {line}", tokens.DIM))
     if run.damaged:
-        builder.add((plural(run.damaged, "damaged record"), tokens.WARN), ": tltui damage PATH")
+        builder.add((plural(run.damaged, "damaged record"), tokens.WARN), f": tltui damage {options.path}")
     for path, _ in run.tails:
         builder.add((f"incomplete record at the end of {path}: {run.goes_on}", tokens.DIM))
     for path, reason in run.lost:

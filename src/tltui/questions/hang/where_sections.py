@@ -278,7 +278,7 @@ def add_rest(page: Page, groups: Sequence[Group], places: Where) -> None:
         return
     count = sum(group.count for group in groups)
     page.say(
-        f"and {_ranks(count, places)} at {fmt.plural(len(groups), 'other place')}: tltui where PATH RANK: shows each"
+        f"and {_ranks(count, places)} at {fmt.plural(len(groups), 'other place')}: tltui where {page.options.path} RANK: shows each"
         if places.numbered else f"and {_ranks(count, places)} at {fmt.plural(len(groups), 'other place')}", "", tokens.DIM,
     )  # fmt: skip
 

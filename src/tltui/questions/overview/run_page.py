@@ -206,6 +206,8 @@ def _has_only_warnings(run: Run) -> bool:
     return True
 
 
+LONG_HINT = 0.4
+"""Part of the width from which on a command has a line of its own."""
 STARTS = 4
 
 
@@ -270,12 +272,20 @@ def _add_hint(page: Page, hint: Hint, leads: dict[str, str]) -> None:
         press = key_hint(page.options, hint.walk)
     else:
         view = hint.shell.removeprefix("tltui ")
-        press = link_hint(page.options, hint.ref, shell, f"@{view}" if view in BY_NAME else "")
-    lines = fmt.wrap(hint.text, page.width - 6 - len(label) - len(press[0]))
-    for n, line in enumerate(lines):
-        tail: list[Piece] = ["  ", press] if n == len(lines) - 1 else []
+        press = link_hint(page.options, hint.ref, _with_path(shell, page.options.path), f"@{view}" if view in BY_NAME else "")
+    is_long = len(press[0]) > page.width * LONG_HINT
+    lines = fmt.wrap(hint.text, page.width - 6 - len(label) - (0 if is_long else len(press[0])))
+    for n, line in enumerate([*lines, ""] if is_long else lines):
+        is_last = n == len(lines) - (not is_long)
+        tail: list[Piece] = ["  " * bool(line), press] if is_last else []
         head: Piece = (label, tokens.LINK, hint.ref) if n == 0 else " " * len(label)
         page.add("  ", *([head, "  "] if label else []), line, *tail)
+
+
+def _with_path(shell: str, path: str) -> str:
+    """Return a command with the path of the run: `tltui diff PATH 0:0/0 1:0/0`."""
+    program, command, *refs = shell.split(" ")
+    return " ".join([program, command, path, *refs])
 
 
 def _hint_label(options: Options, hint: Hint) -> tuple[str, str]:

@@ -158,7 +158,7 @@ def _tried(item: Explained, numbers: Mapping[str, int], different: Sequence[int]
     Torch logs a reason for each of them. With `isolate_recompiles=True`, these are only those of the same torch.compile call. Where
     torch logs one reason or none, all older versions count.
     """
-    reported = (numbers[reason.earlier] for reason in item.reasons if reason.earlier in numbers)
+    reported = (numbers[ref] for reason in item.reasons if (ref := reason.earlier) is not None and ref in numbers)
     older = reversed(different) if item.logged in ("metrics", "never") else ()
     return list(dict.fromkeys((*reported, *older)))
 

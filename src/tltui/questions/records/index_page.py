@@ -72,7 +72,7 @@ def pages_document(run: Run, options: Options) -> TextDocument:
     _ranks(builder, run)
     builder.blank()
     builder.say("Compiles, frames and artifacts have their own pages. Go to one in the tree, or type its name.", "", tokens.DIM)
-    builder.add(key_hint(options, "app.go_to", instead="tltui show PATH 0/1"))
+    builder.add(key_hint(options, "app.go_to", instead=f"tltui show {options.path} 0/1"))
     return builder.document(pages(run))
 
 

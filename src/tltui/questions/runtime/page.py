@@ -569,7 +569,8 @@ def _one(page: Page, figures: Figures, refs: set[str] | None) -> Generator[None,
         page.blank()
         on_screen = page.options.key_of is not None
         text = "for ui.perfetto.dev, with compiling: " if on_screen else "one step as a flame graph: "
-        page.row([(text, tokens.DIM), "tltui timing PATH --perfetto FILE" if on_screen else "tltui runtime PATH --flame"], "")
+        path = page.options.path
+        page.row([(text, tokens.DIM), f"tltui timing {path} --perfetto FILE" if on_screen else f"tltui runtime {path} --flame"], "")
 
 
 def _flame(page: Page, figures: Figures, folded: bool) -> Generator[None, None, None]:

@@ -28,7 +28,8 @@ from tltui.cli.ui import ui_parser
 STAND_INS = {"trace": "profiler/recompiles", "ranks": "torch-2.13/diverge", "layers": "layers"}
 """Traces that take the place of a reader's own, in the order of trial: some addresses need several ranks or layers."""
 PLACEHOLDERS = {
-    "REF": "0/0", "REF_A": "0/0", "REF_B": "0/1", "PATH": "trace", "DIR": "trace", "OLD": "old", "COMMAND": "ls", "WORD": "guard",
+    "REF": "0/0", "REF_A": "0/0", "REF_B": "0/1", "PATH": "trace", "DIR": "trace", "OLD": "old", "NEW": "new", "COMMAND": "ls",
+    "WORD": "guard",
     "PATTERN": "import", "FILE:LINE": "recompiles.py:13", "LIMITS": "break", "train.py:9": "recompiles.py:13",
     "layers.3.attn": "layers.0", "/tmp/tracedir": "trace", "/tmp/fr": "job.err", "N": "1", "SIZE": "5M",
 }  # fmt: skip
@@ -38,8 +39,7 @@ WRITTEN = {"DIR": "out", "FILE": "out.log"}
 OUTPUTS = ("-o", "--perfetto")
 NEEDS_MORE = {
     "run": "starts a job", "try": "runs a job several times", "--engine": "needs a cluster", "--stacks": "needs a process",
-    "--pids": "needs a process",
-    "-": "reads standard input", "/tmp/pytest-of-you/…": "is made by pytest", "FILE": "is any file", "QUERY": "is any text",
+    "--pids": "needs a process", "-": "reads standard input", "/tmp/pytest-of-you/…": "is made by pytest", "FILE": "is any file",
 }  # fmt: skip
 """Words of commands that are parsed only, with the reason."""
 NEED_NO_INPUT = ("guide", "config", "glossary")
@@ -66,7 +66,8 @@ def refusal(words: tuple[str, ...]) -> str:
 
 def is_a_command(word: str) -> bool:
     """Return whether the first word of a call can be a command; other words are paths."""
-    return word in COMMANDS or word == "help" or not re.fullmatch(r"[a-z]{3,}", word) or word in ("trace", "traces", "indexes", "small")
+    is_path = not re.fullmatch(r"[a-z]{3,}", word) or word in ("trace", "traces", "indexes", "small")
+    return is_path or word in COMMANDS or word == "help"
 
 
 def parsed(call: Call) -> tuple[str, ...]:

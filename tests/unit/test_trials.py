@@ -27,7 +27,8 @@ from tltui.text.document import Options
 from tltui.text.safe_files import read_small_json
 
 HOSTILE = (
-    "L['a,b']", "L['x'].*", "L['x']|.*", "G['x']", "L['x']; rm -rf /", "L['$(id)']", "L['`id`']", 'L["x"]', "L['x']\n", "L[x]", "a b",
+    "L['a,b']", "L['x'].*", "L['x']|.*", "G['x']", "L['x']; rm -rf /", "L['$(id)']", "L['`id`']", 'L["x"]', "L['x']\n", "L[x]",
+    "a b",
     "L['x']+", "L['d']['use-cache'](", "L['(?P<a>']", "L['\\']", "L['x']['" + "k" * 200 + "']", "", "L['x']:0",
     "L['é']",
 )

@@ -18,6 +18,7 @@ def collate(rows):
 
 with tempfile.TemporaryDirectory() as place:
     arguments = TrainingArguments(place, per_device_train_batch_size=2, max_steps=6, torch_compile=True,
-                                  torch_compile_backend="aot_eager", report_to=[], use_cpu=True, logging_steps=1, save_strategy="no", seed=0)
+                                  torch_compile_backend="aot_eager", report_to=[], use_cpu=True, logging_steps=1,
+                                  save_strategy="no", seed=0)
     result = Trainer(model, arguments, train_dataset=data, data_collator=collate).train()
     print(f"loss {result.training_loss:.5f}")

@@ -9,11 +9,14 @@ from pathlib import Path
 
 from real import ROOT
 
+LISTED = 4
 SOURCES = ROOT / "src" / "tltui"
-_SENTENCE_END = re.compile(r"""(?<=[.!?])["')*]*\s+(?=["'(`*]*(?:[A-Z{…‹]|tltui\b|torch\b|tlparse\b|py-spy\b))""")
+_SENTENCE_END = re.compile(r"""(?<=[.!?])["')*]*\s+(?=["'(`*]*(?:[A-Z{…‹≤]|--\w|\w+: |tltui\b|torch\b|tlparse\b|py-spy\b))""")
 _FENCE = re.compile(r"^ *(```|~~~).*?^ *\1 *$", re.DOTALL | re.MULTILINE)
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _CODE = re.compile(r"(`+)[^`]+?\1")
+_NAMES = re.compile(r"CODE(?:(?:,|;|,? and|,? or) CODE)+")
+_ITEM = re.compile(r"[,;] (?=CODE\b)")
 _LINK = re.compile(r"!?\[((?:[^\]\[]|\[[^\]]*\])*)\]\([^)]*\)")
 _TAG = re.compile(r"</?[a-z][^<>]*>")
 _BLOCK = re.compile(r"\n[ \t]*\n|\n(?=[ \t]*(?:[-*|#>]|\d+\.)[ \t|])|\n(?=[ \t]{2,}\S)")
@@ -65,10 +68,10 @@ def documents() -> Iterator[Path]:
 def document_blocks(path: Path) -> Iterator[str]:
     """Yield the paragraphs, list items and table cells of a markdown document.
 
-    Code is one word. Code blocks are absent, and so are quotations of a reader as a whole paragraph.
+    Code and a list of names are one word. Code blocks are absent, and so are quotations of a reader as a whole paragraph.
     """
     text = _COMMENT.sub("", _FENCE.sub("", path.read_text(encoding="utf-8")))
-    text = _TAG.sub("", _LINK.sub(r"\1", _CODE.sub("CODE", text)))
+    text = _NAMES.sub("CODE", _TAG.sub("", _LINK.sub(r"\1", _CODE.sub("CODE", text))))
     for block in _BLOCK.split(text):
         cells = block.strip().strip("|").split("|") if block.lstrip().startswith("|") else [block]
         for cell in cells:
@@ -84,5 +87,8 @@ def text_blocks(text: str) -> Iterator[str]:
 
 
 def sentences(block: str) -> list[str]:
-    """Split a block into sentences."""
-    return [sentence for sentence in _SENTENCE_END.split(block) if len(sentence.split()) > 1]
+    """Split a block into sentences, and an enumeration of `LISTED` or more names with their meanings into its items."""
+    found = []
+    for sentence in _SENTENCE_END.split(block):
+        found += _ITEM.split(sentence) if sentence.count("CODE") >= LISTED else [sentence]
+    return [sentence for sentence in found if len(sentence.split()) > 1]

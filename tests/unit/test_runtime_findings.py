@@ -152,7 +152,7 @@ def test_nothing_stands_out() -> None:
 def test_a_kernel_with_its_line() -> None:
     found = Finding(Fact.KERNEL, "0/0", 1_940, 0.09, 4, 1_940, "backward", "extern_kernels.mm:5", ("/u/a/m.py:26", "/u/a/m.py:27"))
     said_of_it = sentence(found, True)
-    assert said_of_it.startswith("one kernel takes 9% of the time: extern_kernels.mm:5 in the backward of [0/0], 1.94 ms per step")
+    assert said_of_it.startswith("one kernel takes 9% of the time: extern_kernels.mm:5 in the backward graph of [0/0], 1.94 ms per step")
     assert said_of_it.endswith(", from a/m.py:26 and 1 more line")
 
 

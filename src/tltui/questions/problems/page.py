@@ -567,9 +567,9 @@ class ProblemRow:
     """One kind of problem at one place."""
 
     kind: str
-    """`error`, `backward` (its backward failed), `eager` (runs in eager mode), `limit` (recompile limit), `break` (graph break),
-    `restart`, `unfinished`, `running`, `empty` (no operation), `cudagraph` (no CUDA graph), `output` (told by what the job
-    printed)."""
+    """`error`, `eager` (fell back to eager mode), `limit` (recompile limit), `break` (graph break), `restart`, `unfinished`,
+    `running`. Also `backward` (its backward failed), `empty` (no operations), `cudagraph` (no CUDA graph), `output` (from the job's
+    output)."""
     headline: str
     """The problem, in a sentence or a name."""
     reason: str

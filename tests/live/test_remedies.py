@@ -68,6 +68,22 @@ def code_of(frame: dict[str, Any], remedy: str) -> list[str]:
     return list(found["code"])
 
 
+def wrong_predictions(first: dict[str, Any], cases: dict[str, Any], left: dict[str, int]) -> list[object]:
+    """Return the remedies after which more or fewer recompilations remain than predicted."""
+    wrong: list[object] = []
+    for name, count in left.items():
+        frame, remedy = first[name], cases[name][0]
+        predictions = [variation["prediction"] for variation in frame["variations"] if variation["remedy"] == remedy]
+        if frame["together"] and remedy in frame["together"]["remedies"]:
+            predictions = [frame["together"]]  # the program has the remedy for all of them
+        wrong += [
+            (name, remedy, predicted["fewest"], predicted["most"], count)
+            for predicted in predictions
+            if predicted and not predicted["fewest"] <= count <= predicted["most"]
+        ]
+    return wrong
+
+
 def test_each_remedy_helps(tmp_path: Path) -> None:
     """Every case compiles again; tltui names the remedy; with it, as tltui wrote it, the recompiles are gone."""
     if why_no_torch():
@@ -91,6 +107,7 @@ def test_each_remedy_helps(tmp_path: Path) -> None:
     second, other = recompiles(after), shapes(after)
     left = {name: second.get(name, {}).get("recompile_count", 0) for name in advice if name in cases}
     assert left == {name: cases[name][1] for name in left}
+    assert not wrong_predictions(first, cases, left)
     gone = {name: first[name]["recompile_count"] - count for name, count in left.items()}
     assert all(count > 0 or cases[name][0] == "nothing to do" for name, count in gone.items())
     for name in sizes:

@@ -162,7 +162,7 @@ def json_in(fields: object, key: str) -> dict[str, Any]:
 _NAMES: WeakKeyDictionary[Log, list[str]] = WeakKeyDictionary()
 
 
-def _names(log: Log) -> list[str]:
+def record_names(log: Log) -> list[str]:
     """Return the names of the kinds of a log. The list only grows in place, so threads may share it."""
     names = _NAMES.get(log, [])
     if len(names) < len(log.kinds):
@@ -174,7 +174,7 @@ def records_of(compile_: Compile, names: Iterable[str]) -> Iterator[tuple[int, s
     """(record, name) of the records of a compile that have one of these event keys or artifact names, in file order."""
     log = compile_.process.log
     wanted_names = frozenset(names)
-    kinds = {n: name for n, name in enumerate(_names(log)) if name in wanted_names}
+    kinds = {n: name for n, name in enumerate(record_names(log)) if name in wanted_names}
     if kinds:
         column = log.columns.kind
         for record in compile_.records:

@@ -88,9 +88,9 @@ def sizes_static(variant):
         f(ones(n))
 
 
-@case("dynamic=True", left=1)
+@case("dynamic=True")
 def ints_static(variant):
-    f = compiled("ints_static", "x, n: x * n", dynamic=None if variant.after else False)
+    f = compiled("ints_static", "x, n: x * n", dynamic=True if variant.after else False)
     for n in (3, 5, 7):
         f(ones(2), n)
 
@@ -485,9 +485,9 @@ def attribute_static(variant):
         f(Layer(torch.tensor(n) if variant.after else n), ones(2))
 
 
-@case("dynamic=True", left=1)
+@case("dynamic=True")
 def floats_static(variant):
-    f = compiled("floats_static", "x, p: x * p", dynamic=None if variant.after else False)
+    f = compiled("floats_static", "x, p: x * p", dynamic=True if variant.after else False)
     for p in (0.5, 0.25, 0.125):
         f(ones(2), p)
 
@@ -607,6 +607,15 @@ def training(variant):
         f(torch.nn.Dropout(0.5).train(on), ones(2))
 
 
+@case("dynamic sources")
+def of_a_wrapper(variant):
+    f = compiled("of_a_wrapper", "**kwargs: kwargs['x'].sin()")
+    variant.apply()
+    for n in (3, 5, 7):
+        f(x=ones(n))
+    torch.compiler.config.dynamic_sources = ""
+
+
 # sizes that are not as dynamic as the marks wanted: what the page shapes says
 
 
@@ -620,7 +629,7 @@ def partner(variant):
         f(x, y)
 
 
-@shape("instead of mark_dynamic makes it no error")
+@shape("instead of mark_dynamic to avoid the error")
 def never_an_error(variant):
     f = compiled("never_an_error", "x: x.sin() if x.shape[0] == 5 else x.cos()")
     x = ones(5)
@@ -642,7 +651,7 @@ def stuck_at_one(variant):
         f(x)
 
 
-@shape("before the branch make one compile")
+@shape("before the branch. One compiled")
 def checked(variant):
     check = "torch._check(x.shape[0] < 10), " if variant.after else "None, "
     f = compiled("checked", f"x: ({check}x.sin() if x.shape[0] < 10 else x.cos())")

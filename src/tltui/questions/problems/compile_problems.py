@@ -37,6 +37,7 @@ _END = re.compile(
     r"^\s*(?:For more details about this graph break|Stack variable source attribution|User code traceback:"
     r"|Traceback \(most recent|from user code:|The above exception|During handling of the above exception)"
 )
+_WEB = ("http://", "https://")
 _TYPED = re.compile(r"^(?:torch\._dynamo\.exc\.)?Unsupported: (?=\S)")
 _EARLIER = "This graph break may have been caused by an earlier graph break."
 WRAPPERS = frozenset(("Graph break under GenericContextWrappingVariable",))
@@ -305,6 +306,15 @@ def from_restart(reason: str) -> GraphBreak:
     return _graph_break(read_reason(reason))
 
 
+def headline_of(message: str) -> str:
+    """Return the first line of a failure in torch's words: of a graph break its reason, of a backend's failure its error."""
+    if "Explanation:" in message and (headline := read_reason(message).first.headline):
+        return headline
+    lines = (stripped for line in message.split("\n") if (stripped := line.strip()) and not stripped.startswith(_WEB))
+    first = next(lines, "")
+    return f"{first} {next(lines, '')}".rstrip() if first.endswith(" raised:") else first
+
+
 def parse_break(text: str, ref: str | None = None, attempt: int = 0) -> GraphBreak:
     """Parse the text of a break record. Text of any shape yields a headline."""
     record = read_record(text)
@@ -328,6 +338,7 @@ ERROR = "dynamo_error"
 BACKWARD = "eager_compile_backwards_failure"
 FAILURE_LIMIT = 1 << 18
 INTERRUPTED = "interrupted"
+INTERRUPTION = "by Ctrl-C, an exit or a timeout of the test runner, not by an error; torch logs nothing further"
 
 
 @frozen
@@ -354,6 +365,8 @@ class Failure:
     """The innermost line that Dynamo was tracing, where that is none of the user's: the place led there."""
     user_raise_frame: StackFrame | None = None
     """The user's own line that raised the error: in a backend, a lowering, a fake of an operator."""
+    raised_in: StackFrame | None = None
+    """The innermost frame of the exception, whoever owns it."""
 
     @property
     def owner(self) -> Owner | None:
@@ -361,7 +374,18 @@ class Failure:
         return None if self.file is None else owner_of(self.file)
 
 
-def failures_of(compile_: Compile, metrics: list[tuple[str, dict[str, Any]]], reader: Reader | None = None) -> tuple[Failure, ...]:
+_ABOUT_THE_FUNCTION = re.compile(r"\n\s*\n\s*(?:from user code:|Set TORCHDYNAMO_VERBOSE)")
+"""The end of a message: the code that torch was compiling, and a hint on logging, follow."""
+
+
+def message_of(reason: str) -> str:
+    """Return the message of a failure without the code that was being compiled."""
+    return _ABOUT_THE_FUNCTION.split(reason, maxsplit=1)[0].strip()
+
+
+def failures_of(
+    compile_: Compile, metrics: list[tuple[str, dict[str, Any]]], reader: Reader | None = None
+) -> tuple[Failure, ...]:
     """Return the failure of the compile, then the failure of its backward."""
     reader = reader or reader_of(compile_)
     errors = {name: record for record, name in records_of(compile_, (ERROR, BACKWARD))}  # the last of each
@@ -372,7 +396,7 @@ def failures_of(compile_: Compile, metrics: list[tuple[str, dict[str, Any]]], re
             record = errors.pop(BACKWARD if backward else ERROR, None)
             failures.append(_failure(compile_, kind, fields, backward, record, reader))
     if compile_.facts.interrupted:
-        failures.append(Failure(INTERRUPTED, "by something that is no error: Ctrl-C, or an exit; torch logs no more of it"))
+        failures.append(Failure(INTERRUPTED, INTERRUPTION))
     for name, record in errors.items():  # the log ends before the metrics, or torch went on in eager mode
         if name == BACKWARD or not (compile_.facts.has_metrics or compile_.facts.is_waiting):
             failures.append(_failure(compile_, "", {}, name == BACKWARD, record, reader))
@@ -403,7 +427,7 @@ def _failure(compile_: Compile, kind: str, fields: dict[str, Any], backward: boo
         lead.code if lead else None, (*user_frames(stack), *user_frames(callers)),
         None if record is None else address(compile_, record, BACKWARD if backward else ERROR), parts,
         inner if inner is not None and lead is not None and (inner.file, inner.line) != (lead.file, lead.line) else None,
-        raised_at if raised_at is not None and raised_at != lead else None,
+        raised_at if raised_at is not None and raised_at != lead else None, _raised_in(parts),
     )  # fmt: skip
 
 
@@ -414,6 +438,12 @@ def _frame_in_metrics(fields: dict[str, Any], stack_frames: tuple[StackFrame, ..
         return None
     same = next((frame for frame in reversed(stack_frames) if (frame.file, frame.line) == (file, line)), None)
     return same or StackFrame("", file, line, None, is_framework(file))
+
+
+def _raised_in(parts: tuple[TracebackPart, ...]) -> StackFrame | None:
+    """Return the innermost frame of the exception."""
+    last = last_raised(parts)
+    return last.frames[-1] if last is not None and last.frames else None
 
 
 def _raised_at(parts: tuple[TracebackPart, ...]) -> StackFrame | None:

@@ -13,7 +13,15 @@ from tltui.questions.guards.guard_report import GuardLine, GuardText, guard_text
 from tltui.questions.recompiles import guard_grammar
 from tltui.questions.recompiles.failed_guard_text import OBJECTS, cause_of, class_name, strip_local
 from tltui.questions.recompiles.guard_grammar import Asked, Cause, Comment, Condition, asked, comment_of, condition_of, whose
-from tltui.questions.recompiles.recompile_reasons import Became, Recompile, RecompileReason, instants_of, parsed_ref, recompile_of
+from tltui.questions.recompiles.recompile_reasons import (
+    Became,
+    Recompile,
+    RecompileReason,
+    instants_of,
+    parse_reason,
+    parsed_ref,
+    recompile_of,
+)
 from tltui.questions.shapes.shape_env import meaning_of
 from tltui.questions.stacks.tracebacks import StackFrame, frames_of, user_frames
 from tltui.text.frozen import frozen
@@ -126,6 +134,8 @@ class Explained:
     """The exception with which this compile failed; '' where it did not, or where the limit stopped it."""
     settings: tuple[str, ...]
     """The settings of torch that differed from every earlier compile that was tried: those were set for this call."""
+    contexts: tuple[str, ...] = ()
+    """The texts that the program's hooks gave at this recompilation."""
 
     @property
     def keys(self) -> frozenset[Key]:
@@ -150,7 +160,7 @@ def explained_of(compile_: Compile, reader: Reader, with_guards: bool = True) ->
     """
     texts = _Texts(compile_, with_guards)
     recompile = recompile_of(compile_, instants_of(compile_, reader), reader) or Recompile((), "")
-    symbols = _symbols(compile_)
+    symbols = symbols_of(compile_)
     reasons = tuple(_reason(reason, compile_, texts, symbols, recompile.became_dynamic) for reason in recompile.reasons)
     changes = recompile.became_dynamic if compile_.is_traced else _varied(recompile.became_dynamic, reasons, symbols)
     guards = texts.of(compile_) if changes else None
@@ -165,11 +175,19 @@ def explained_of(compile_: Compile, reader: Reader, with_guards: bool = True) ->
     failure = class_name(facts.fail_type or "?").rpartition(".")[2] if facts.failed and not facts.recompile_limit_hit else ""
     return Explained(
         str(compile_.ref), str(status) if status else None, compile_.duration_s, reasons, recompile.reasons_from, recompile.ref,
-        became, facts.recompile_limit_hit, failure, _settings(reasons),
+        became, facts.recompile_limit_hit, failure, _settings(reasons), recompile.contexts,
     )  # fmt: skip
 
 
-def _varied(became: tuple[Became, ...], reasons: Iterable[Reason], symbols: dict[str, tuple[str, str]]) -> tuple[Became, ...]:
+def reason_for(compile_: Compile, earlier: str, text: str) -> Reason:
+    """Return the reason for a guard that torch did not name, in the words that torch has for it."""
+    texts, symbols = _Texts(compile_, True), symbols_of(compile_)
+    return _reason(replace(parse_reason(text, compile_), earlier=earlier), compile_, texts, symbols, ())
+
+
+def _varied(
+    became: tuple[Became, ...], reasons: Iterable[Reason], symbols: dict[str, tuple[str, str]]
+) -> tuple[Became, ...]:
     """Return the sizes that torch made dynamic, where no event records it: a failed guard whose source has a symbol now."""
     by_source: dict[tuple[str, int | None], Became] = {}
     for reason in reasons:
@@ -242,7 +260,7 @@ class _Texts:
     def free(self, ref: str | None) -> frozenset[str]:
         """Return the sources with a symbol in an earlier compile: a later one does not make them dynamic."""
         earlier = self.earlier(ref)
-        return frozenset(_symbols(earlier)) - frozenset(fixed_in(earlier)) if earlier is not None else frozenset()
+        return frozenset(symbols_of(earlier)) - frozenset(fixed_in(earlier)) if earlier is not None else frozenset()
 
     def at(self, ref: str | None) -> GuardText | None:
         """Return the guards of an earlier compile."""
@@ -271,7 +289,7 @@ def _line(frame: StackFrame) -> str:
 
 
 @part
-def _symbols(compile_: Compile, reader: Reader) -> dict[str, tuple[str, str]]:
+def symbols_of(compile_: Compile, reader: Reader) -> dict[str, tuple[str, str]]:
     """Return source (`L[…]` shortened) → (symbol, its value in this compile)."""
     results: dict[str, tuple[str, str]] = {}
     for record, _ in records_of(compile_, ("create_symbol",)):

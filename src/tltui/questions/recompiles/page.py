@@ -8,19 +8,26 @@ from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 
 from tltui.documents import format as fmt
 from tltui.documents.columns import Column, Table
-from tltui.documents.page import Page
+from tltui.documents.page import Page, to_page
 from tltui.documents.rank_groups import said_ranks
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs
 from tltui.model.node_answers import Count, counts, part
 from tltui.model.nodes import Compile, Frame
-from tltui.model.record_reader import Reader, address, json_in, metrics_fields, number_in, text_in, whole_in
+from tltui.model.record_reader import Reader, address, json_in, metrics_fields, number_in, record_names, text_in, whole_in
 from tltui.model.run import Run
+from tltui.questions.guards.guard_report import TREE
 from tltui.questions.question import Question
-from tltui.questions.recompiles.explanations import Explained, explained_of
-from tltui.questions.recompiles.guard_grammar import CAUSES
-from tltui.questions.recompiles.recompile_sections import RecompileLines, Variation, add_variations, rows_of, variations_of
+from tltui.questions.recompiles.explanations import Explained, Reason, explained_of, reason_for
+from tltui.questions.recompiles.guard_comparison import Difference
+from tltui.questions.recompiles.guard_grammar import CAUSES, whose
+from tltui.questions.recompiles.guard_table import FrameGuards, GuardTable, guards_of
+from tltui.questions.recompiles.guard_table_sections import add_guard_table
+from tltui.questions.recompiles.predictions import Prediction
+from tltui.questions.recompiles.recompile_sections import RecompileLines, add_variations, rows_of
 from tltui.questions.recompiles.remedies import Settings
+from tltui.questions.recompiles.unrecorded_sections import add_unrecorded
+from tltui.questions.recompiles.variations import RecompileCauses, Variation, variations_of
 from tltui.questions.runtime.cost_sections import recompiles_sentence
 from tltui.questions.stacks.tracebacks import display_name
 from tltui.text import tokens
@@ -62,6 +69,12 @@ class FrameRecompiles:
     """The requested ones."""
     variations: tuple[Variation, ...]
     """Over all recompiles of the frame."""
+    together: Prediction | None = None
+    """The smallest set of remedies that leaves the fewest recompilations; None if one remedy alone does as much."""
+    causes: tuple[RecompileCauses, ...] = ()
+    """All causes of each recompile, where guards were compared."""
+    guards: GuardTable | None = None
+    """The compiled versions and the guards in which they differ; None without guards in the log."""
 
 
 def frames_of(compiles: Iterable[Compile]) -> list[tuple[Frame, list[Compile]]]:
@@ -93,16 +106,25 @@ def summary_of(frame: Frame, reader: Reader) -> FrameRecompiles:
     return frame_recompiles(frame, explained, explained)
 
 
-def frame_recompiles(frame: Frame, every: Sequence[Explained], recompiles: Sequence[Explained]) -> FrameRecompiles:
+def frame_recompiles(
+    frame: Frame, every: Sequence[Explained], recompiles: Sequence[Explained], guards: FrameGuards | None = None
+) -> FrameRecompiles:
     """Summarize all recompiles of a frame and include the requested ones."""
     name, file, line = frame.code
     config = _settings(frame)
     hit = any(c.facts.recompile_limit_hit for c in frame.compiles)
     spent = sum(explained.duration_s or 0.0 for explained in every)
+    by_ref = {str(compile_.ref): compile_ for compile_ in frame.compiles} if guards is not None else {}
+
+    def reason_of(ref: str, earlier: str, difference: Difference) -> Reason | None:
+        return reason_for(by_ref[ref], earlier, difference.text) if difference.text else None
+
+    resumed, is_foreign = (name or "").startswith(RESUMED), file is not None and bool(whose(file))
+    result = variations_of(every, config.settings, resumed, is_foreign, guards, reason_of)
     return FrameRecompiles(
         str(frame.ref), name, file, line, str(frame.compiles[0].ref), len(frame.compiles), seconds_of(frame), len(every),
         spent, config.limit, 0 if hit else config.left, config.ref, hit, tuple(recompiles),
-        variations_of(every, config.settings, (name or "").startswith(RESUMED)),
+        result.variations, result.together, result.causes, guards.table if guards is not None else None,
     )  # fmt: skip
 
 
@@ -139,8 +161,7 @@ def config_of(compile_: Compile, reader: Reader) -> DynamoConfig | None:
     entries = number_in(fields, "cache_size")
     left = None
     if limit is not None and entries is not None:
-        facts = compile_.facts
-        left = max(limit - int(entries) - int(not facts.failed and not facts.is_empty), 0)
+        left = max(limit - int(entries) - int(compile_.facts.has_guarded_code is not False), 0)
     record = next(m.record for m in compile_.metrics if m.event == "compilation_metrics" and not m.is_runtime)
     return DynamoConfig(Settings.of(config), limit, left, address(compile_, record, "compilation_metrics"))
 
@@ -251,6 +272,8 @@ class _View:
                 if number:
                     sentence = f"{fmt.plural(number, 'frame')} hit the recompile limit"
                     page.say(f"{sentence}: calls that match no compiled version {consequence}.", "", tokens.WARN)
+        if not any(TREE in record_names(process.log) for process in dict.fromkeys(frame.process for frame, _ in frames)):
+            page.say(page.so_far("The log has no guards, so these causes are those that torch named first."), "", tokens.DIM)
         if len(frames) > 1:
             first = "most expensive frames" if seconds else "frames with the most recompiles"
             page.say(f"{'The frames at the limit, then the' if hit else 'The'} {first} come first.", "", tokens.DIM)
@@ -273,10 +296,13 @@ class _View:
         for compile_ in every:
             explained_of(compile_)
             yield
-        summary = self._summary(frame, members)
+        guards = yield from guards_of(frame, [explained_of(compile_) for compile_ in every])
+        summary = self._summary(frame, members, guards)
         self._limit(page, summary)
+        if guards is not None and all(recompile.reasons for recompile in summary.recompiles):
+            _add_callees(page, frame, guards.table.callees)
         page.blank()
-        lines = RecompileLines(page, summary.recompiles, summary.variations, alone=len(members) == 1)
+        lines = RecompileLines(page, summary.recompiles, summary.variations, len(members) == 1, guards=guards)
         for row in rows_of(summary.recompiles):
             if len(row) == 1:
                 lines.add(row[0])
@@ -286,20 +312,22 @@ class _View:
         lines.add_folded()
         if summary.variations:
             page.blank()
-            add_variations(page, summary.variations, len(every))
+            add_variations(page, summary.variations, len(every), together=summary.together)
+        if guards is not None:
+            add_guard_table(page, guards.table)
         yield
         return summary
 
-    def _summary(self, frame: Frame, compiles: list[Compile]) -> FrameRecompiles:
+    def _summary(self, frame: Frame, compiles: list[Compile], guards: FrameGuards | None = None) -> FrameRecompiles:
         """Summarize a frame; variations also count its recompiles outside the scope."""
         every = recompiles_of(frame)
-        if len(compiles) == len(every):
+        if guards is None and len(compiles) == len(every):
             summary = summary_of(frame)
         else:
             wanted = set(map(id, compiles))
             explained = [explained_of(compile_) for compile_ in every]
             in_scope = [item for compile_, item in zip(every, explained, strict=True) if id(compile_) in wanted]
-            summary = frame_recompiles(frame, explained, in_scope)
+            summary = frame_recompiles(frame, explained, in_scope, guards)
         for recompile in summary.recompiles:
             self._causes.update({reason.cause for reason in recompile.reasons})
         return summary
@@ -329,7 +357,7 @@ class _View:
     @staticmethod
     def _limit(page: Page, frame: FrameRecompiles) -> None:
         limit = f" of {frame.limit}" if frame.limit is not None else ""
-        link: list[Piece] = ["  ", ("metrics", tokens.LINK, frame.limit_ref)] if frame.limit_ref else []
+        link: list[Piece] = ["  ", to_page("metrics", frame.limit_ref)] if frame.limit_ref else []
         if frame.limit_hit:
             page.row([(f"the recompile limit{limit} was reached", tokens.WARN), *link])
         elif frame.compiles_left is not None:
@@ -344,6 +372,20 @@ class _View:
         page.heading("Reasons by class")
         page.table(BY_CAUSE, self._ordered())
         page.add("  ", ("how many recompiles named it; one can name several", tokens.DIM))
+
+
+def _add_callees(page: Page, frame: Frame, callees: Sequence[str]) -> None:
+    """Name the objects that share a wrapper of torch or a library."""
+    owner = whose(frame.code[1] or "")
+    if not callees or not owner:
+        return
+    names = [fmt.one_line(sanitize(name)) for name in callees[:CALLEES_SHOWN]]
+    more = f" and {len(callees) - CALLEES_SHOWN} more" if len(callees) > CALLEES_SHOWN else ""
+    page.say(f"{', '.join(names)}{more} share this wrapper of {owner} and its recompile limit.", "  ", tokens.STRONG)
+    page.say("isolate_recompiles=True (torch 2.13 or later) gives each torch.compile call a limit of its own.", "  ", tokens.DIM)
+
+
+CALLEES_SHOWN = 6
 
 
 def _on_ranks(
@@ -412,10 +454,13 @@ def _add_no_recompiles(page: Page, scope: Scope, compiles: list[Compile]) -> Non
         page.say(page.so_far(f"No recompilations: no compiles{where}."), "", tokens.STRONG)
         page.say("Only torch.compile recompiles; exports and AOTInductor do not.", "  ", tokens.DIM)
     elif len(compiles) == 1:
-        page.say(page.so_far(f"No recompile: [{compiles[0].ref}] is the first compile of its frame."), "", tokens.STRONG)
-    else:
-        text = f"No recompiles: each of {fmt.plural(len(compiles), 'frame')} was compiled once."
+        text = f"Torch recorded no recompilation; [{compiles[0].ref}] is the first compile of its frame."
         page.say(page.so_far(text), "", tokens.STRONG)
+    else:
+        text = f"Torch recorded no recompilation; each of {fmt.plural(len(compiles), 'frame')} was compiled once."
+        page.say(page.so_far(text), "", tokens.STRONG)
+    if scope.ref.id is None and compiles and not page.goes_on:
+        add_unrecorded(page)
     page.more()
 
 
@@ -485,8 +530,8 @@ QUESTION = Question(
     rows=RecompileRow,
     records=recompile_rows,
     doc="""
-    Which guard of which earlier compile failed, and what varied: a row a reason. What helps stands on the page, and in
-    `data.frames[…].variations`.
+    The failed guards of earlier compiles, with the changed values: one row per reason. The page and
+    `data.frames[…].variations` show how to fix them.
 
     >>> import tltui
     >>> found = tltui.recompiles(tltui.open("tests/traces/torch-2.13/recompiles"))

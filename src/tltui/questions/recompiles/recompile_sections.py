@@ -2,105 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.model.ref import parse_ref
-from tltui.questions.problems.reason_sections import add_stack, no_reason
+from tltui.questions.problems.reason_sections import add_contexts, add_stack, no_reason
 from tltui.questions.recompiles import guard_grammar
 from tltui.questions.recompiles.explanations import Dynamic, Explained, Key, Reason, name_of
+from tltui.questions.recompiles.guard_comparison import Difference
 from tltui.questions.recompiles.guard_grammar import DUCK, EXCLUSION, MARKED, ZERO_ONE
+from tltui.questions.recompiles.guard_table import FrameGuards
+from tltui.questions.recompiles.predictions import Prediction
 from tltui.questions.recompiles.recompile_reasons import Recompile
-from tltui.questions.recompiles.remedies import REFS_LISTED, Advice, CauseFacts, Settings, advice_for
+from tltui.questions.recompiles.variations import Variation
 from tltui.text import tokens
 from tltui.text.document import Piece, piece_text
-from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
-
-VALUES_SHOWN = 12
-
-
-@frozen
-class Variation:
-    """One cause, over all recompiles of a frame."""
-
-    cause: str
-    source: str
-    dim: int | None
-    value: str
-    count: int
-    """Recompiles in which it was a reason."""
-    refs: tuple[str, ...]
-    """Their addresses; the first ones of very many."""
-    values: tuple[str, ...]
-    """The actual values, in this order; the first ones of very many."""
-    value_count: int
-    """The number of actual values."""
-    dynamic_in: str | None
-    """The compile in which torch made it dynamic by itself."""
-    fixed_again_in: str | None
-    """The compile that shows that it did not stay dynamic: its value was fixed again."""
-    only_cause_refs: tuple[str, ...]
-    """Recompiles for which no other cause is named."""
-    only_cause_s: float
-    """Their total time: the possible saving, by torch's reasons."""
-    advice: str
-    """Advice against it, or the reason why there is none; '' for none."""
-    remedy: str
-    """The name of the remedy in docs/recompiles.md; '' where none is given."""
-    proof: str
-    """`proven` by a program that torch ran with it, `quoted` from torch, or ''."""
-    code: tuple[str, ...]
-    """The remedy as Python, where it is a line to run before the first call."""
-
-
-def variations_of(recompiles: Iterable[Explained], settings: Settings, resumed: bool = False) -> tuple[Variation, ...]:
-    """Return the variations: first by seconds saved as the only cause of recompiles, then by frequency.
-
-    `resumed`: the frame continues after a graph break.
-    """
-    causes: dict[Key, CauseFacts] = {}
-    about: dict[tuple[str, int | None], list[CauseFacts]] = {}
-    order: dict[str | None, int] = {}
-    for number, recompile in enumerate(recompiles):
-        keys = recompile.keys
-        # the oldest compile first: values in the order in which they were met (torch lists what was used last first)
-        for reason in sorted(recompile.reasons, key=lambda reason: order.get(reason.earlier, -1)):
-            for key in recompile.keys_of(reason):
-                facts = causes.get(key)
-                if facts is None:
-                    facts = causes[key] = CauseFacts(*key, resumed)
-                    about.setdefault(key[1:], []).append(facts)
-                facts.add(reason, recompile.ref)
-        for key in keys:
-            facts = causes[key]
-            facts.refs.append(recompile.ref)
-            if len(keys) == 1:
-                facts.only.append(recompile.ref)
-                facts.seconds += recompile.duration_s or 0.0
-        sizes = [(change.source, change.dim) for change in recompile.became_dynamic if change.dim is not None and not change.fixed]
-        for change in recompile.became_dynamic:
-            for facts in about.get((change.source, change.dim), ()):
-                if facts.became is None:
-                    facts.became = recompile.ref
-                    facts.co_dynamic = tuple((d, n) for d, n in sizes if (d, n) != (change.source, change.dim))
-                if change.fixed:
-                    facts.fixed = facts.fixed or recompile.ref
-                facts.free.add(recompile.ref)
-        order[recompile.ref] = number
-    ordered = sorted(causes.values(), key=lambda facts: (-facts.seconds, -len(facts.only), -len(facts.refs)))
-    return tuple(_variation(facts, settings) for facts in ordered)
-
-
-def _variation(facts: CauseFacts, settings: Settings) -> Variation:
-    advice = advice_for(facts, settings) or Advice("")
-    return Variation(
-        facts.cause, facts.source, facts.dim, facts.value, len(facts.refs), tuple(facts.refs[:REFS_LISTED]),
-        tuple(facts.values)[:VALUES_SHOWN], len(facts.values), facts.became, facts.fixed, tuple(facts.only[:REFS_LISTED]),
-        facts.seconds, advice.text, advice.remedy, advice.proof, advice.code,
-    )  # fmt: skip
-
 
 IN_A_ROW = 3
 """Recompiles in a row for the same cause, from which on they are one line."""
@@ -110,9 +28,8 @@ AT_ONCE = 50
 """Recompiles that are written before the page yields."""
 CLASS = 17
 """Width in cells of the class of a cause."""
-TIME = 8
-REASON_WIDTH = 54
-"""Width in cells that a reason needs next to its compiles; on narrower pages it goes below."""
+ALSO_SHOWN = 3
+"""Differing values next to the one that torch named."""
 
 
 def rows_of(recompiles: Sequence[Explained]) -> list[list[Explained]]:
@@ -168,12 +85,13 @@ def _guard_link(reason: Reason) -> list[Piece]:
 
 
 class RecompileLines:
-    """Writer of recompiles: reasons next to their compiles on a wide page, below on a narrow one."""
+    """Writer of recompiles: `[0/2] recompiled 541 ms`, below it a line for each older version with its failed guard."""
 
     def __init__(
-        self, page: Page, recompiles: Sequence[Explained], variations: Sequence[Variation], alone: bool = False, indent: str = "  "
-    ) -> None:
-        """Make a writer. `alone`: the page is about one recompile, and has room for every older compile."""
+        self, page: Page, recompiles: Sequence[Explained], variations: Sequence[Variation], alone: bool = False, indent: str = "  ",
+        guards: FrameGuards | None = None,
+    ) -> None:  # fmt: skip
+        """Make a writer. `alone`: the page is about one recompile, and has room for every older version."""
         self.page = page
         self._variations = variations
         self._alone = alone
@@ -181,11 +99,11 @@ class RecompileLines:
         self.folded = 0
         """The number of reasons that repeat the cause of another one."""
         self.indent = indent
-        pairs = [len(id_of(r.ref)) + (len(id_of(r.reasons[0].earlier or "")) + 3 if r.reasons else 0) for r in recompiles]
-        self._pair = max(pairs, default=0)
-        lead = self._pair + TIME + 3
-        self._is_wide = page.width - len(indent) - lead >= REASON_WIDTH
-        self._deep = indent + (" " * lead if self._is_wide else "    ")
+        earlier = [len(id_of(reason.earlier)) for r in recompiles for reason in r.reasons[:1] if reason.earlier]
+        self._versus = indent + "  vs "
+        self._deep = indent + " " * (max(earlier, default=0) + 7)
+        self._guards = guards
+        self._calls = {call.ref: call for call in guards.calls} if guards is not None else {}
         self._last: Reason | None = None  # whose place was written last
 
     def add_brief(self, recompile: Explained) -> None:
@@ -194,30 +112,23 @@ class RecompileLines:
         link = _guard_link(reason)
         if more:
             link += ["  ", (f"{fmt.count(more)} more", tokens.LINK, str(parse_ref(recompile.ref).at("recompiles")))]
-        used = sum(len(piece_text(piece)) for piece in (*head, *link))
-        text = change_of(reason) or reason_text(reason)
-        self.page.add(*head, (self.page.clip(fmt.one_line(sanitize(text)), max(self.page.width - used, 8)), tokens.VALUE), *link)
+        used = sum(len(piece_text(piece)) for piece in (*head, *link)) + 2
+        text = fmt.one_line(sanitize(change_of(reason) or reason_text(reason)))
+        self.page.add(*head, "  ", (self.page.clip(text, max(self.page.width - used, 8)), tokens.VALUE), *link)
 
     def add(self, recompile: Explained) -> None:
-        """Add a recompile: `[0/0] → [0/1]   1.42 s   tensor size   x dim 0   3 → 5   guard`, with details."""
+        """Add a recompile: `[0/1] recompiled 1.42 s`, then `vs [0/0]: tensor size x dim 0  3 → 5   guard`, with details."""
         page, deep = self.page, self._deep
         shown, same = differing(recompile)
-        head = self._head(recompile)
+        page.add(*self._head(recompile))
         if not shown:
-            page.add(*head)
             page.say(page.so_far(no_reason(Recompile((), recompile.reasons_from))), deep, tokens.DIM)
-        for n, reason in enumerate(shown):
-            if n:
-                head = self._older(reason)
-            if not self._is_wide:
-                page.add(*head)
-                head = [deep]
-            self._reason(head, reason, recompile)
+        for reason in shown:
+            self._reason(reason, recompile)
         self._same(same, recompile)
+        add_contexts(page, recompile.contexts, deep)
         for change in recompile.became_dynamic:
             page.say(self._became(change), deep, tokens.VALUE)
-        if recompile.limit_hit:
-            page.say("not compiled: the recompile limit was reached", deep, tokens.ERROR)
         if recompile.failure:
             page.say(f"this compile failed: {recompile.failure}", deep, tokens.ERROR)
         if recompile.reasons_from == "metrics":
@@ -232,43 +143,60 @@ class RecompileLines:
         return f"{name} became dynamic: {change.symbol} from here on"
 
     def _head(self, recompile: Explained) -> list[Piece]:
-        pieces: list[Piece] = [self.indent]
-        used = len(id_of(recompile.ref))
-        if recompile.reasons and recompile.reasons[0].earlier is not None:
-            earlier = recompile.reasons[0].earlier
-            pieces += [_earlier(recompile.reasons[0]), " → "]
-            used += len(id_of(earlier)) + 3
-        took = fmt.seconds(recompile.duration_s) if recompile.duration_s is not None and not recompile.limit_hit else ""
-        pieces += [
-            (id_of(recompile.ref), tokens.LINK, recompile.ref),
-            " " * (self._pair - used + 1),
-            (f"{took:>{TIME}}  ", tokens.NUMBER),
-        ]
+        pieces: list[Piece] = [self.indent, (id_of(recompile.ref), tokens.LINK, recompile.ref)]
+        if recompile.limit_hit:
+            return [*pieces, " ", ("not compiled: the recompile limit was reached", tokens.ERROR)]
+        pieces += [" ", ("recompiled", tokens.RECOMPILE)]
+        if recompile.duration_s is not None:
+            pieces += [" ", (fmt.seconds(recompile.duration_s), tokens.NUMBER)]
         return pieces
 
-    def _older(self, reason: Reason) -> list[Piece]:
-        """Return the prefix of a reason against an older compile."""
-        ref = reason.earlier or ""
-        pad = " " * max(self._pair + TIME + 3 - len(id_of(ref)), 2)
-        return [self.indent, _earlier(reason), pad] if ref else [self._deep]
-
-    def _reason(self, head: list[Piece], reason: Reason, recompile: Explained) -> None:
-        """Add class, source, change and guard link of a reason; then the user's line unless just written."""
+    def _reason(self, reason: Reason, recompile: Explained) -> None:
+        """Add older version, class, source, change and guard link of a reason; then the user's line unless just written."""
         page, deep, record = self.page, self._deep, recompile.record or ""
-        room = page.width - len(deep)
+        head: list[Piece] = [self._versus, _earlier(reason), ": "] if reason.earlier else [deep]
         link, kind = _guard_link(reason), (reason.cause, tokens.KEYWORD, record)
-        gap = " " * max(CLASS - len(reason.cause), 1)
         text = reason_text(reason, recompile)
-        if len(text) <= room - CLASS - (7 if link else 0):
-            page.add(*head, kind, gap, (text, tokens.VALUE), *link)
+        used = sum(len(piece_text(piece)) for piece in (*head, kind, *link)) + 1
+        if used + len(text) <= page.width:
+            page.add(*head, kind, " ", (text, tokens.VALUE), *link)
         else:
             page.add(*head, kind, *link)
-            for line in fmt.wrap(text, room - 2)[:12]:
+            for line in fmt.wrap(text, page.width - len(deep) - 2)[:12]:
                 page.add(deep, "  ", (line, tokens.VALUE))
         last = self._last
         if last is None or (last.file, last.line, last.code) != (reason.file, reason.line, reason.code):
             add_where(page, reason, deep)
             self._last = reason
+        self._also(reason, recompile)
+
+    def _also(self, reason: Reason, recompile: Explained) -> None:
+        """Add the other guarded values that differ from this older version: torch names the first failed guard only."""
+        call = self._calls.get(recompile.ref)
+        if call is None or self._guards is None:
+            return
+        reported = {*recompile.keys_of(reason), *reason.keys}
+        for comparison in call.comparisons:
+            if self._guards.calls[comparison.version].ref == reason.earlier:
+                others = [difference for difference in comparison.differences if difference.key not in reported]
+                texts = [_difference(difference) for difference in others[:ALSO_SHOWN]]
+                if len(others) > ALSO_SHOWN:
+                    texts.append(f"{fmt.count(len(others) - ALSO_SHOWN)} more")
+                if texts:
+                    self.page.say(f"also {', '.join(texts)}", self._deep, tokens.VALUE)
+                return
+
+    def _others(self, recompiles: Sequence[Explained]) -> list[str]:
+        """Return the values that differ in some recompiles next to the one that torch named."""
+        names: dict[str, None] = {}
+        for recompile in recompiles:
+            call, reported = self._calls.get(recompile.ref), recompile.keys
+            for comparison in call.comparisons if call is not None else ():
+                for difference in comparison.differences:
+                    if difference.key not in reported:
+                        names[f"{difference.cause} {name_of(difference.source, difference.dim)}"] = None
+        texts = [fmt.clip(fmt.one_line(sanitize(name)), 60) for name in list(names)[:ALSO_SHOWN]]
+        return [*texts, f"{fmt.count(len(names) - ALSO_SHOWN)} more"] if len(names) > ALSO_SHOWN else texts
 
     def _same(self, same: Sequence[Reason], recompile: Explained) -> None:
         """List older compiles that failed for the same cause, where the page is about this recompile only."""
@@ -297,7 +225,7 @@ class RecompileLines:
         seconds = sum(recompile.duration_s or 0.0 for recompile in recompiles)
         page.add(
             indent, (id_of(first.ref), tokens.LINK, first.ref), " … ", (id_of(last.ref), tokens.LINK, last.ref), "  ",
-            (f"{fmt.seconds(seconds)}  ", tokens.NUMBER), (f"{len(recompiles)} recompiles for one cause", tokens.RECOMPILE),
+            (fmt.took(seconds, "", "  "), tokens.NUMBER), (f"{len(recompiles)} recompiles, same guard", tokens.RECOMPILE),
         )  # fmt: skip
         met = (v for recompile in recompiles for v in (recompile.reasons[0].expected, recompile.reasons[0].actual))
         values = dict.fromkeys(value for value in met if guard_grammar.is_value(value))
@@ -312,16 +240,28 @@ class RecompileLines:
             start: list[Piece] = [kind, " " * max(CLASS - len(reason.cause), 1)] if n == 0 else [" " * CLASS]
             page.add(deep, *start, (line, tokens.VALUE), *(link if n == len(lines) - 1 else []))
         add_where(page, reason, deep)
+        if others := self._others(recompiles):
+            page.say(f"also different: {', '.join(others)}", deep, tokens.VALUE)
         if last.limit_hit:
             page.add(deep, ("then the recompile limit was reached", tokens.ERROR))
         with page.fold(f"each of the {len(recompiles)} recompiles", deep):
-            inner = RecompileLines(page, recompiles, self._variations, False, deep)
+            inner = RecompileLines(page, recompiles, self._variations, False, deep, self._guards)
             write = inner.add if len(recompiles) < BRIEF else inner.add_brief
             for number, recompile in enumerate(recompiles, 1):
                 write(recompile)
                 if number % AT_ONCE == 0:
                     yield
             self.folded += inner.folded
+
+
+def _difference(difference: Difference) -> str:
+    """Format a difference: `module attribute self.i 0 → 1`."""
+    name = name_of(difference.source, difference.dim)
+    change = " → ".join(fmt.clip(value, 40) for value in (difference.expected, difference.actual) if value)
+    if difference.cause == guard_grammar.CONDITION:
+        change = f"{fmt.clip(difference.text.partition('  # ')[0], 60)} did not hold"
+        name = ""
+    return fmt.one_line(sanitize(" ".join(part for part in (difference.cause, name, change) if part)))
 
 
 def differing(recompile: Explained) -> tuple[list[Reason], list[Reason]]:
@@ -375,15 +315,21 @@ def _shown(values: Sequence[str], most: int, width: int, total: int = 0) -> list
 _PROOFS = {"quoted": " (from torch's documentation; not tested by tltui)"}
 
 
-def add_variations(page: Page, variations: Sequence[Variation], recompiles: int, indent: str = "  ") -> None:
-    """Add variations with recompile counts and advice; a single recompile with one cause gets only the advice."""
+def add_variations(
+    page: Page, variations: Sequence[Variation], recompiles: int, indent: str = "  ", together: Prediction | None = None
+) -> None:
+    """Add variations with recompile counts, advice and predictions; a single recompile with one cause gets only the advice."""
     if recompiles == 1 and len(variations) == 1:
         if variations[0].advice:
             page.labelled("how to fix", _advice(page, variations[0]), indent, 12)
+        if effect := _effect(variations[0].prediction):
+            page.say(effect, indent + " " * 12, tokens.DIM)
         return
     page.add(indent, ("changed values, and how to fix it", tokens.LABEL))
     for variation in variations:
         _add_variation(page, variation, recompiles, indent + "  ")
+    if together is not None:
+        page.say(_together(together), indent + "  ", tokens.STRONG)
 
 
 def _add_variation(page: Page, variation: Variation, recompiles: int, indent: str) -> None:
@@ -394,9 +340,34 @@ def _add_variation(page: Page, variation: Variation, recompiles: int, indent: st
     page.add(indent, (f"{variation.cause:<{CLASS}}", tokens.KEYWORD), (name, tokens.NAME), f"  {values}" if fits else "")
     if not fits:
         page.say(values, indent + "  ")
+    if variation.sources:
+        page.say(f"one version per index, {len(variation.sources)} indices", indent + "  ", tokens.DIM)
     page.say(_share(variation, recompiles), indent + "  ", tokens.DIM)
+    if variation.covered_by:
+        page.say(f"The fix for {variation.covered_by} covers it.", indent + "  ")
+        return
     if variation.advice:
         page.say(_advice(page, variation), indent + "  ")
+    if effect := _effect(variation.prediction):
+        page.say(effect, indent + "  ", tokens.STRONG)
+
+
+def _remaining(prediction: Prediction) -> str:
+    """Format `8 → 0 recompilations`; of what the guards do not decide a range."""
+    rest = fmt.count(prediction.fewest) + ("" if prediction.is_exact else f" to {fmt.count(prediction.most)}")
+    return f"{fmt.count(prediction.before)} → {rest} recompilation{'s' if rest != '1' else ''}"
+
+
+def _effect(prediction: Prediction | None) -> str:
+    """Return the predicted effect of a remedy alone; '' without one."""
+    return f"Predicted effect: {_remaining(prediction)}" if prediction is not None else ""
+
+
+def _together(prediction: Prediction) -> str:
+    """Return the predicted effect of the best set: `x dim 0 (mark dynamic), self.i (dynamic attribute): 8 → 0 recompilations`."""
+    fixes = zip(prediction.names, prediction.remedies, strict=True)
+    names = [f"{fmt.clip(fmt.one_line(sanitize(name)), 40)} ({remedy})" for name, remedy in fixes]
+    return f"Predicted effect of {fmt.joined(names)} together: {_remaining(prediction)}"
 
 
 def _share(variation: Variation, recompiles: int) -> str:
@@ -405,15 +376,17 @@ def _share(variation: Variation, recompiles: int) -> str:
     everything = many if recompiles > 1 else "the recompile"
     of = everything if variation.count == recompiles else f"{variation.count} of {recompiles} recompiles"
     if not variation.only_cause_refs:
-        return f"one of the causes of {of}"
+        if variation.reported == variation.count:
+            return f"a cause of {of}"
+        share = f"named first in {fmt.count(variation.reported)}" if variation.reported else "named by torch in none"
+        return f"a cause of {of}, {share}"
     if len(variation.only_cause_refs) == variation.count:
-        return f"the only cause named for {of}{fmt.took(variation.only_cause_s, ' (', ')')}"
-    refs = (
-        f"[{variation.only_cause_refs[0]}]"
-        if len(variation.only_cause_refs) == 1
-        else f"{fmt.count(len(variation.only_cause_refs))} of them"
-    )
-    return f"a cause of {of}, the only one of {refs}{fmt.took(variation.only_cause_s, ' (', ')')}"
+        cause = f"the only cause {'of' if variation.is_proven else 'that torch named for'}"
+        return f"{cause} {of}{fmt.took(variation.only_cause_s, ' (', ')')}"
+    only = variation.only_cause_refs
+    refs = f"[{only[0]}]" if len(only) == 1 else f"{fmt.count(len(only))} of them"
+    cause = f"the only one{'' if variation.is_proven else ' named'} of"
+    return f"a cause of {of}, {cause} {refs}{fmt.took(variation.only_cause_s, ' (', ')')}"
 
 
 def _advice(page: Page, variation: Variation) -> str:

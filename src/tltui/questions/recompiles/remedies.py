@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tltui.questions.recompiles import guard_grammar
-from tltui.questions.recompiles.explanations import Reason, name_of
+from tltui.questions.recompiles import dynamic_sources, guard_grammar
+from tltui.questions.recompiles.explanations import Key, Reason, name_of
 from tltui.questions.recompiles.failed_guard_text import strip_local
 from tltui.questions.recompiles.guard_grammar import (
     DIVISIBLE,
@@ -32,7 +32,7 @@ REMEDIES: dict[str, str] = {
     "no inference tensor": PROVEN, "resolve": PROVEN, "dense": PROVEN, "one type": PROVEN, "tensor": PROVEN,
     "specialize_float": PROVEN, "argument": PROVEN, "keep strings out": PROVEN, "stack": PROVEN, "same keys": PROVEN,
     "hooks first": PROVEN, "clone": PROVEN, "one backend": PROVEN, "keep alive": PROVEN, "same mode": PROVEN, "set first": PROVEN,
-    "dynamic attribute": PROVEN, "buffer": PROVEN, "nothing to do": PROVEN,
+    "dynamic attribute": PROVEN, "buffer": PROVEN, "nothing to do": PROVEN, "dynamic sources": PROVEN,
 }  # fmt: skip
 """The remedies of docs/recompiles.md, and how each was shown to help: by tests/live, or by torch's own words."""
 
@@ -79,6 +79,8 @@ class CauseFacts:
     dim: int | None
     resumed: bool = False
     """Whether it is a resume function: its arguments come from compiled code, or went through it."""
+    is_foreign: bool = False
+    """Whether the function is of torch or a library."""
     reasons: list[Reason] = field(default_factory=list)
     refs: list[str] = field(default_factory=list)
     values: dict[str, None] = field(default_factory=dict)
@@ -94,10 +96,19 @@ class CauseFacts:
     """The compiles since which it is dynamic."""
     co_dynamic: tuple[tuple[str, int], ...] = ()
     """The other sizes that became dynamic in the same compile: equal to this one, or not."""
+    failures: list[str] = field(default_factory=list)
+    """The exceptions of its recompiles that failed."""
+    reported: int = 0
+    """Recompiles for which torch named it."""
 
-    def add(self, reason: Reason, ref: str) -> None:
-        """Add a reason of a recompile for this cause."""
-        if len(self.reasons) < REASONS_USED:
+    @property
+    def key(self) -> Key:
+        """The identity of the cause."""
+        return (self.cause, self.source, self.dim)
+
+    def add(self, reason: Reason, ref: str, failed: bool = False) -> None:
+        """Add a reason of a recompile for this cause; `failed`: it made no code, and is no evidence for a remedy."""
+        if len(self.reasons) < REASONS_USED and not (failed and self.reasons):
             self.reasons.append(reason)
         nan = "nan" in (reason.expected, reason.actual)
         is_condition = reason.cause == guard_grammar.CONDITION
@@ -156,7 +167,7 @@ def automatic_off(noun: str) -> Advice:
     """Return the advice for a source that could not become dynamic."""
     return Advice(
         f"automatic_dynamic_shapes was off (torch.compile(dynamic=False) does that), so each {noun} is compiled separately. "
-        "Leave dynamic at None, or set it to True.", "dynamic=True",
+        "Set dynamic=True. (dynamic=None needs one recompilation to see that it varies.)", "dynamic=True",
     )  # fmt: skip
 
 
@@ -180,6 +191,8 @@ def size(facts: CauseFacts, settings: Settings) -> Advice:
         if facts.held:
             return stays_dynamic(facts)
         return Advice("It is a NumPy array. Pass a tensor instead and mark it as dynamic.")
+    if not facts.resumed and not dynamic_sources.is_argument(facts.source, facts.is_foreign):
+        return _without_edit(facts)
     call = f"torch._dynamo.mark_dynamic({where})"
     unbacked = f"torch._dynamo.decorators.mark_unbacked({where})"
     if sum(value not in SPECIAL for value in facts.values) <= 1 < len(facts.values):
@@ -196,6 +209,20 @@ def size(facts: CauseFacts, settings: Settings) -> Advice:
         return _became(facts, call, note)
     text = f"{call} before the first call lets one compiled version serve all sizes{' from 2 on' if note else ''}.{note}"
     return Advice(text, "mark dynamic", (call,))
+
+
+def _without_edit(facts: CauseFacts) -> Advice:
+    """Advise a setting for a tensor that the program has no name for: an argument of a wrapper, a content of a cache."""
+    start = f"Torch made it dynamic at [{facts.became}] (automatic dynamic). " if facts.became is not None else ""
+    value = dynamic_sources.value_of([facts.source, *(source for source, _ in facts.co_dynamic)])
+    if not value or "._base" in facts.source:
+        return Advice(f"{start}torch.compile(dynamic=True) makes sizes dynamic from the start.", "dynamic=True")
+    since = ".".join(map(str, dynamic_sources.SINCE))
+    note = f" Sizes {ONES}." if any(value in SPECIAL for value in facts.values) else ""
+    text = (
+        f"{start}Set {dynamic_sources.assignment(value)} (torch {since} or later); its sizes are then dynamic from the start.{note}"
+    )
+    return Advice(text, "dynamic sources", (dynamic_sources.statement(value),))
 
 
 def _became(facts: CauseFacts, call: str, note: str) -> Advice:
@@ -325,7 +352,21 @@ _ASKED: dict[str, Callable[[CauseFacts, Reason], Advice]] = {
 def advice_for(facts: CauseFacts, settings: Settings) -> Advice | None:
     """Return the advice against a cause; None if there is none."""
     advice = _ADVICE.get(facts.cause)
-    return advice(facts, settings) if callable(advice) else advice
+    result = advice(facts, settings) if callable(advice) else advice
+    if result is not None and result.remedy in _FROM_CODE and len(facts.failures) == len(facts.refs) > 0:
+        return _failed(facts)
+    return result
+
+
+_FROM_CODE = ("mark dynamic", "mark unbacked", "dynamic=True", "dynamic parameters", "nothing to do", "dynamic attribute")
+"""Remedies that a compile has to show: it finished with the value as a symbol."""
+
+
+def _failed(facts: CauseFacts) -> Advice:
+    """Return the text for a cause of failed compiles only: none shows that another value can be compiled."""
+    failures = ", ".join(dict.fromkeys(facts.failures))
+    subject = "This compile" if len(facts.refs) == 1 else "Each of these compiles"
+    return Advice(f"{subject} failed ({failures}). The call was wrong, or torch could not compile it: see `tltui problems`.")
 
 
 def _int(facts: CauseFacts, settings: Settings) -> Advice:
@@ -514,7 +555,8 @@ def _aliasing(facts: CauseFacts, settings: Settings) -> Advice:
 
 
 def _mark(facts: CauseFacts, settings: Settings) -> Advice:
-    name = next((reason.actual for reason in facts.reasons if reason.actual.startswith(("mark_", "maybe_"))), "Marks")
+    marks = (reason.actual.partition(" ")[0] for reason in facts.reasons if reason.actual.startswith(("mark_", "maybe_")))
+    name = next(marks, "A mark")
     return Advice(f"{name} belongs before the first call: a later mark triggers a recompilation.", "mark first")
 
 

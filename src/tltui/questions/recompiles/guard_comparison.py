@@ -1,0 +1,339 @@
+"""Comparison of a call with an older compiled version: all guarded values that differ, and those that are unknown."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from tltui.model.nodes import Compile
+from tltui.questions.recompiles import guard_grammar
+from tltui.questions.recompiles import guard_requirements as required
+from tltui.questions.recompiles.explanations import Explained, Key, symbols_of
+from tltui.questions.recompiles.failed_guard_text import strip_local
+from tltui.questions.recompiles.guard_grammar import Cause, as_attribute, condition_of, value_kind
+from tltui.questions.recompiles.guard_requirements import ANY, Property, cause_of_difference, words_of_difference
+from tltui.text.frozen import frozen
+
+MODES = "torch function modes"
+"""The setting in torch's reasons. Guards have no value of it."""
+
+
+@frozen
+class Difference:
+    """A guarded value that differs between a call and an older compiled version."""
+
+    cause: str
+    source: str
+    dim: int | None
+    expected: str
+    """The value that the older version requires."""
+    actual: str
+    """The value in the call; '' if unknown."""
+    text: str = ""
+    """The failed guard in torch's words."""
+
+    @property
+    def key(self) -> Key:
+        """The identity of the cause."""
+        return (self.cause, self.source, self.dim)
+
+
+class Comparison(NamedTuple):
+    """A call compared with an older version."""
+
+    version: int
+    """The number of the older compile in the table."""
+    differences: tuple[Difference, ...]
+    unknown: frozenset[Key]
+    """Guards that only the older version has, or of a value that is dynamic in the call."""
+    is_complete: bool
+    """Whether both have guards in the log, and every guard of the older one could be compared."""
+
+
+Values = dict[Property, str | None]
+"""Changed properties of a version, against the first one with guards; None where it lacks one."""
+
+
+class Version:
+    """The guards of a compile, and the values of the call that it was compiled for."""
+
+    def __init__(
+        self, compile_: Compile, first: dict[Property, tuple[str, str]], changes: tuple[Values, dict[Property, str]] | None
+    ) -> None:
+        self.compile_ = compile_
+        self.ref = str(compile_.ref)
+        self.first = first
+        self.changes = changes[0] if changes is not None else None
+        self._lines = changes[1] if changes is not None else {}
+
+    def value(self, key: Property) -> str | None:
+        """Return the required value of a property; None for none."""
+        if self.changes is None:
+            return None
+        if key in self.changes:
+            return self.changes[key]
+        entry = self.first.get(key)
+        return entry[0] if entry is not None else None
+
+    def line(self, key: Property) -> str:
+        """Return the line of a requirement."""
+        return self._lines.get(key) or (self.first[key][1] if key in self.first else "")
+
+    def hint(self, source: str) -> str:
+        """Return the value of a symbol in the call; '' for none."""
+        return symbols_of(self.compile_).get(source, ("", ""))[1]
+
+    def kind(self, source: str) -> str:
+        """Return the type of a source in the call; '' if unknown."""
+        return self.value(Property(required.KIND, source)) or ""
+
+    def is_module(self, source: str) -> bool:
+        """Return whether a source is an attribute of an nn.Module: Dynamo guards that it has no `forward` of its own."""
+        owner, dot, _ = source.rpartition(".")
+        return bool(dot) and self.value(Property(required.KEY, f"{owner}.__dict__", "'forward'")) == required.ABSENT
+
+
+def compared(
+    older: Version, call: Version, number: int, item: Explained | None, modes: bool, properties: dict[Key, Property]
+) -> Comparison:
+    """Compare a call with an older version; torch's reason for that version is certain."""
+    reasons = [r for r in item.reasons if r.earlier == older.ref] if item is not None else []
+    differences = {key: Difference(*key, r.expected, r.actual, r.text) for r in reasons for key in r.keys}
+    if older.changes is None or call.changes is None:
+        return Comparison(number, tuple(differences.values()), frozenset(), False)
+    comparing = _Comparing(older, call)
+    comparing.run()
+    properties.update(comparing.properties)
+    is_complete = comparing.is_complete
+    if modes and not any(key[0] != guard_grammar.STATE for key in differences):
+        is_complete = False  # guards have no value of the modes, and torch names the first guard that failed
+    for difference in comparing.differences:
+        if difference.cause == guard_grammar.STATE and reasons and difference.key not in differences:
+            continue  # torch compares its settings first and names each that differs
+        reported = differences.setdefault(difference.key, difference)
+        if not reported.actual or not reported.expected:  # a setting, a length: torch names no value
+            differences[difference.key] = difference
+    if comparing.opaque_settings and (not differences or any(key[0] == guard_grammar.STATE for key in differences)):
+        is_complete = False
+    return Comparison(number, tuple(differences.values()), frozenset(comparing.unknown), is_complete)
+
+
+class _Comparing:
+    """The comparison of a call with the requirements of an older version."""
+
+    def __init__(self, older: Version, call: Version) -> None:
+        self._older, self._call = older, call
+        self.differences: list[Difference] = []
+        self.properties: dict[Key, Property] = {}
+        self.unknown: set[Key] = set()
+        self.opaque_settings = False
+        self._others: dict[str, str] = {}  # tensors that are no tensor in the call → their property that differs
+        self._resized: set[str] = set()
+        self._strided: set[str] = set()
+        self._open_strides: list[tuple[Property, str]] = []
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether each guard of the older version was compared."""
+        return not self.unknown
+
+    def run(self) -> None:
+        """Compare all properties in which the two may differ."""
+        older, call = self._older.changes or {}, self._call.changes or {}
+        keys = [key for key in (*older, *(key for key in call if key not in older)) if key.kind != required.KIND]
+        keys.sort(key=_order)
+        for key in keys:
+            expected = self._older.value(key)
+            if expected is not None:
+                actual = self._call.value(key)
+                if actual != expected:
+                    self._compare(key, expected, actual)
+        for key, expected in self._open_strides:
+            if key.source not in self._strided:
+                self._is_unknown(key, expected)
+
+    def _compare(self, key: Property, expected: str, actual: str | None) -> None:
+        kind = key.kind
+        if kind in required.TENSOR:
+            self._tensor(key, expected, actual)
+        elif kind == required.VALUE:
+            self._value(key, expected, actual)
+        elif kind == required.OPAQUE:
+            if key.name == required.GLOBAL_SETTINGS:
+                self.opaque_settings = True
+            else:
+                self._is_unknown(key, expected)
+        elif kind in (required.DISTINCT, required.ALIASING):
+            self._aliasing(key, expected)
+        elif kind == required.CONDITION:
+            self._condition(key, expected)
+        elif kind == required.TYPE:
+            self._differs(key, expected, actual or self._type(key.source))
+        elif kind == required.KEY and actual is None and self._call.kind(f"{key.source}[{key.name}]"):
+            self._differs(key, expected, required.THERE)
+        elif kind == required.LENGTH and key.name == ">=":
+            self._at_least(key, expected)
+        elif kind == required.MARK and key.source in self._others:
+            pass
+        else:
+            self._differs(key, expected, actual or "")
+
+    def _differs(self, key: Property, expected: str, actual: str) -> None:
+        """Add a difference; an unknown value is no difference."""
+        if not actual:
+            self._is_unknown(key, expected)
+        elif actual != expected:
+            self.differences.append(self._difference(key, expected, actual))
+
+    def _difference(self, key: Property, expected: str, actual: str) -> Difference:
+        cause = self._cause(key, expected, actual)
+        [(kind, source, dim), *_] = keys_of(cause)
+        self.properties.setdefault((kind, source, dim), key)
+        text = words_of_difference(key, strip_local(self._older.line(key)), expected, actual)
+        return Difference(kind, source, dim, cause.expected, cause.actual or actual, text)
+
+    def _cause(self, key: Property, expected: str, actual: str) -> Cause:
+        cause = cause_of_difference(key, strip_local(self._older.line(key)), expected, actual)
+        return as_attribute(cause) if cause.kind in guard_grammar.VALUES and self._older.is_module(cause.source) else cause
+
+    def _is_unknown(self, key: Property, expected: str) -> None:
+        self.unknown.update(keys_of(self._cause(key, expected, "")))
+
+    def _type(self, source: str) -> str:
+        value = self._call.value(Property(required.VALUE, source))
+        return self._call.kind(source) or (_TYPES.get(value_kind(value), "") if value else "")
+
+    def _tensor(self, key: Property, expected: str, actual: str | None) -> None:
+        source, kind = key.source, key.kind
+        if source in self._others or expected == ANY or (kind == required.STRIDE and source in self._resized):
+            return
+        if kind == required.CLASS:
+            if actual is None:
+                none = self._call.value(Property(required.VALUE, source)) == required.NONE
+                actual = "NoneType" if none else self._call.kind(source).rpartition(".")[2]
+            if actual != expected:
+                self._others[source] = actual
+                is_other = bool(actual) and not (actual.endswith("Tensor") or actual == "Parameter")
+                self._differs(key, expected, actual if is_other or self._call.value(key) is not None else "")
+            return
+        if kind == required.RANK and actual is not None:
+            self._resized.add(source)
+            self._others[source] = actual
+        if kind == required.SIZE and actual is not None:
+            self._size(key, expected, actual)
+        elif kind == required.STRIDE:
+            self._stride(key, expected, actual)
+        elif actual == ANY:
+            self._is_unknown(key, expected)
+        elif kind != required.KEYS or actual is None or without_autocast(expected) != without_autocast(actual):
+            self._differs(key, expected, actual or "")
+
+    def _stride(self, key: Property, expected: str, actual: str | None) -> None:
+        """Add the first stride that differs: the others follow from the same layout."""
+        if actual is None or actual == ANY:
+            self._open_strides.append((key, expected))
+        elif key.source not in self._strided:
+            self._strided.add(key.source)
+            self._differs(key, expected, actual)
+
+    def _size(self, key: Property, expected: str, actual: str) -> None:
+        if actual == ANY:
+            actual = self._call.hint(f"{key.source}.size()[{key.name}]")
+            if actual == expected:  # another call that the dynamic version serves may have another size
+                self._is_unknown(key, expected)
+        if actual != expected:
+            self._resized.add(key.source)
+            self._differs(key, expected, actual)
+
+    def _value(self, key: Property, expected: str, actual: str | None) -> None:
+        if actual is not None and expected != required.NOT_NONE:
+            same = required.is_unordered(expected) and required.is_unordered(actual)
+            self._differs(key, expected, "" if same else guard_grammar.SOMETHING if actual == required.NOT_NONE else actual)
+            return
+        kind = self._call.kind(key.source)
+        if expected == required.NOT_NONE:
+            if actual == required.NONE or (actual is None and kind == "NoneType"):
+                self._differs(key, expected, required.NONE)
+            elif actual is None and not kind:
+                self._is_unknown(key, expected)
+            return
+        hint = self._call.hint(key.source)
+        if hint == expected:
+            self._is_unknown(key, expected)
+        elif hint:
+            self._differs(key, expected, hint)
+        elif expected == required.NONE:
+            self._differs(key, expected, guard_grammar.SOMETHING if kind and kind != "NoneType" else "")
+        else:
+            other = kind and kind != _TYPES.get(value_kind(expected), kind)
+            self._differs(key, expected, f"some {kind}" if other else "")
+
+    def _at_least(self, key: Property, expected: str) -> None:
+        length = self._call.value(Property(required.LENGTH, key.source))
+        if length is None or not length.isdigit():
+            self._is_unknown(key, expected)
+        elif int(length) < int(expected):
+            self._differs(key, expected, length)
+
+    def _aliasing(self, key: Property, expected: str) -> None:
+        """Compare which sources are one object."""
+        call = self._call
+        if key.kind == required.DISTINCT:
+            if key.source not in self._others:
+                self._is_unknown(key, expected)
+            return
+        if all(call.value(Property(required.DISTINCT, source)) is not None for source in (key.source, key.name)):
+            self.differences.append(self._difference(key, "one object", "different objects"))
+        else:
+            self._is_unknown(key, expected)
+
+    def _condition(self, key: Property, expected: str) -> None:
+        """Evaluate a condition of the older version with the values of the call."""
+        condition = condition_of(key.source)
+        if condition is None:
+            self._is_unknown(key, expected)
+            return
+        values: dict[str, str] = {}
+        is_fixed = True
+        for term in condition.terms:
+            is_size = term.dim is not None
+            term_key = Property(required.SIZE, term.source, str(term.dim)) if is_size else Property(required.VALUE, term.text)
+            value = self._call.value(term_key)
+            if value is None or value == ANY:
+                is_fixed, value = False, self._call.hint(term.text)
+            values[term.text] = value
+        if condition.failing(values):
+            self.differences.append(self._difference(key, expected, ", ".join(v for v in values.values() if v)))
+        elif not is_fixed and not _is_special(condition.text):
+            self._is_unknown(key, expected)
+
+
+def _is_special(text: str) -> bool:
+    """Return whether a condition is torch's own bound of dynamic sizes, which holds in each version that has the size dynamic."""
+    return text.startswith("2 <= ") and " <= " not in text[5:]
+
+
+_AUTOCAST = re.compile(r"Autocast\w+(?:, )?")
+
+
+def without_autocast(keys: str) -> str:
+    """Return dispatch keys without those of autocast, which is a setting and not a property of a tensor."""
+    return _AUTOCAST.sub("", keys).replace(", )", ")")
+
+
+_TYPES = {
+    guard_grammar.INT: "int", guard_grammar.FLOAT: "float", guard_grammar.BOOL: "bool", guard_grammar.STR: "str",
+}  # fmt: skip
+_ORDER = {kind: n for n, kind in enumerate((required.CLASS, required.RANK, *required.TENSOR))}
+
+
+def _order(key: Property) -> int:
+    """Sort the class and the number of dimensions of tensors first, and sizes before strides."""
+    return _ORDER.get(key.kind, len(_ORDER))
+
+
+def keys_of(cause: Cause) -> tuple[Key, ...]:
+    """Return the identity of a cause; of the global state one for each setting."""
+    if cause.kind == guard_grammar.STATE and cause.settings:
+        return tuple((cause.kind, setting, None) for setting in cause.settings)
+    return ((cause.kind, cause.source, cause.dim),)

@@ -1,0 +1,259 @@
+"""The guard table of a frame: the values that each compiled version requires, and all differences of each recompilation."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Generator, Mapping, Sequence
+from typing import NamedTuple
+
+from tltui.model.derived_cache import MISSING
+from tltui.model.node_answers import part, reads
+from tltui.model.nodes import Compile, Frame
+from tltui.model.record_reader import Reader, records_of
+from tltui.questions.guards.guard_report import LIMIT, TREE
+from tltui.questions.recompiles import guard_requirements as required
+from tltui.questions.recompiles.explanations import Explained, Key
+from tltui.questions.recompiles.guard_comparison import MODES, Comparison, Values, Version, compared
+from tltui.questions.recompiles.guard_requirements import (
+    Property,
+    has_ordered_keys,
+    numbers_removed,
+    requirements_of,
+    requirements_of_line,
+)
+from tltui.text.frozen import frozen
+
+MOST_VERSIONS = 64
+"""Different compiled versions that a call is compared with."""
+MOST_PAIRS = 24_000
+"""Comparisons for one frame; with more recompilations, each is compared with fewer versions."""
+FEWEST_VERSIONS = 4
+
+
+class Call(NamedTuple):
+    """A compile with the comparisons of its call."""
+
+    ref: str
+    comparisons: tuple[Comparison, ...]
+    is_recompile: bool
+    is_complete: bool
+    """Whether it was compared with each older version that torch tried."""
+
+
+@frozen
+class TableRow:
+    """A guarded value that differs between compiled versions."""
+
+    cause: str
+    source: str
+    dim: int | None
+    values: tuple[str, ...]
+    """The required value of each version: `any` for a dynamic one, '' for a version without a guard on it."""
+
+
+@frozen
+class GuardTable:
+    """The compiled versions of a frame and their guards that differ."""
+
+    versions: tuple[str, ...]
+    """The addresses of versions with different guards, at most `MOST_VERSIONS`."""
+    rows: tuple[TableRow, ...]
+    different: int
+    """The number of versions with different guards."""
+    without_guards: tuple[str, ...]
+    """Compiles without guards in the log."""
+    limit: int
+    """The number of older versions that some calls were compared with; 0 if each was compared with all that torch tried."""
+    callees: tuple[str, ...] = ()
+    """The types that a shared wrapper was compiled for; () for one."""
+
+
+class FrameGuards(NamedTuple):
+    """The guard table of a frame with the comparisons of all its calls."""
+
+    table: GuardTable
+    calls: tuple[Call, ...]
+
+
+class Base(NamedTuple):
+    """The first guard tree of a frame, which the others are compared with."""
+
+    requirements: dict[Property, tuple[str, str]]
+    """Property → (value, line)."""
+    lines: dict[str, tuple[Property, ...]]
+    """Line → its properties."""
+    support: dict[Property, int]
+    """Property → the number of lines that require it."""
+
+
+@part
+def base_guards(compile_: Compile, reader: Reader) -> Base:
+    """Return the guards of the first compile with guards."""
+    text = _tree(compile_, reader)
+    lines = {line: tuple(key for key, _ in requirements_of_line(line)) for line in numbers_removed(text).split("\n")}
+    return Base(requirements_of(text), lines, Counter(key for keys in lines.values() for key in keys))
+
+
+@part
+def changes_of(compile_: Compile, reader: Reader) -> tuple[Values, dict[Property, str]] | None:
+    """Return the properties in which the guards of a compile differ from the first ones, with their lines; None without guards."""
+    base = base_of(compile_.frame)
+    if base is None:
+        return None
+    reads(compile_, base)
+    if compile_ is base:
+        return {}, {}
+    text = _tree(compile_, reader)
+    if not text:
+        return None
+    guards = base_guards(base)
+    lines = dict.fromkeys(numbers_removed(text).split("\n"))
+    added, removed = [line for line in lines if line not in guards.lines], [line for line in guards.lines if line not in lines]
+    if any(has_ordered_keys(line) for line in (*added, *removed)):
+        return _changed(guards.requirements, requirements_of(text))
+    present = {key: (value, line) for line in added for key, value in requirements_of_line(line)}
+    values, positions = _changed({}, present)
+    for key, (value, _) in present.items():
+        entry = guards.requirements.get(key)
+        if entry is not None and entry[0] == value:
+            del values[key], positions[key]
+    missing = Counter(key for line in removed for key in guards.lines[line])
+    for key, times in missing.items():
+        if key not in present and times >= guards.support[key]:
+            values[key] = None
+    return values, positions
+
+
+def _changed(
+    first: Mapping[Property, tuple[str, str]], guards: Mapping[Property, tuple[str, str]]
+) -> tuple[Values, dict[Property, str]]:
+    """Return the properties with another value than in the first guards, and their lines."""
+    values: Values = {}
+    lines: dict[Property, str] = {}
+    for key, (value, line) in guards.items():
+        entry = first.get(key)
+        if entry is None or entry[0] != value:
+            values[key], lines[key] = value, line
+    for key in first:
+        if key not in guards:
+            values[key] = None
+    return values, lines
+
+
+def _tree(compile_: Compile, reader: Reader) -> str:
+    records = [record for record, _ in records_of(compile_, (TREE,)) if compile_.process.log.has_payload(record)]
+    return reader.text(records[-1], LIMIT) if records else ""
+
+
+def compiles_of(frame: Frame) -> list[Compile]:
+    """Return the compiles of a frame in order."""
+    return sorted((c for c in frame.compiles if c.is_compile), key=lambda c: c.id.compile or 0)
+
+
+@part
+def base_of(frame: Frame, reader: Reader) -> Compile | None:
+    """Return the first compile with guards."""
+    for compile_ in compiles_of(frame):
+        reads(frame, compile_)
+        if any(records_of(compile_, (TREE,))):
+            return compile_
+    return None
+
+
+def table_of(frame: Frame, explained: Sequence[Explained]) -> Generator[None, None, FrameGuards]:
+    """Make the guard table of a frame. `explained`: its recompilations with torch's reasons. Yields meanwhile."""
+    compiles = compiles_of(frame)
+    by_ref = {item.ref: item for item in explained}
+    base = base_of(frame)
+    first = base_guards(base).requirements if base is not None else {}
+    versions: list[Version] = []
+    different: dict[frozenset[tuple[Property, str | None]], int] = {}
+    numbers: dict[str, int] = {}
+    most = max(min(MOST_VERSIONS, MOST_PAIRS // max(len(explained), 1)), FEWEST_VERSIONS)
+    limit = 0
+    calls: list[Call] = []
+    properties: dict[Key, Property] = {}
+    for n, compile_ in enumerate(compiles):
+        version = Version(compile_, first, changes_of(compile_))
+        versions.append(version)
+        item = by_ref.get(version.ref)
+        every = _tried(item, numbers, list(different.values())) if item is not None else []
+        tried = every[:most]
+        limit = most if len(tried) < len(every) else limit
+        modes = item is not None and any(MODES in reason.settings for reason in item.reasons)
+        pairs = tuple(compared(versions[number], version, number, item, modes, properties) for number in tried)
+        calls.append(Call(version.ref, pairs, compile_.is_recompile, len(tried) == len(every)))
+        numbers[version.ref] = n
+        if version.changes is not None:
+            different.setdefault(frozenset(version.changes.items()), n)
+        if n % 8 == 7:
+            yield
+    shown = [versions[n] for n in list(different.values())[:MOST_VERSIONS]]
+    without = tuple(version.ref for version in versions if version.changes is None)
+    rows = _rows(calls, shown, properties)
+    table = GuardTable(tuple(version.ref for version in shown), rows, len(different), without, limit, _callees(versions))
+    return FrameGuards(table, tuple(calls))
+
+
+def _tried(item: Explained, numbers: Mapping[str, int], different: Sequence[int]) -> list[int]:
+    """Return the older versions that torch tried, the one that was used last first.
+
+    Torch logs a reason for each of them. With `isolate_recompiles=True`, these are only those of the same torch.compile call. Where
+    torch logs one reason or none, all older versions count.
+    """
+    reported = (numbers[ref] for reason in item.reasons if (ref := reason.earlier or "") in numbers)
+    older = reversed(different) if item.reasons_from in ("metrics", "never") else ()
+    return list(dict.fromkeys((*reported, *older)))
+
+
+def guards_of(frame: Frame, explained: Sequence[Explained]) -> Generator[None, None, FrameGuards | None]:
+    """Return the guard table of a frame, cached; None if no compile of it has guards in the log. Yields meanwhile."""
+    process = frame.process
+    cached = process.parts.get(guards_of, frame)
+    if cached is not MISSING:
+        result: FrameGuards | None = cached
+        return result
+    guards = yield from table_of(frame, explained)
+    process.parts.begin(frame, process.naming, *frame.compiles)
+    value = guards if guards.table.versions else None
+    process.parts.put(guards_of, frame, process.parts.end(), value)
+    return value
+
+
+MOST_ROWS = 40
+
+
+def _rows(calls: Sequence[Call], versions: Sequence[Version], properties: Mapping[Key, Property]) -> tuple[TableRow, ...]:
+    """Return the rows of the table, the most frequent difference first."""
+    times = Counter(d.key for call in calls for d in {d.key: d for pair in call.comparisons for d in pair.differences}.values())
+    rows: list[TableRow] = []
+    for key, _ in times.most_common(MOST_ROWS):
+        name = properties.get(key)
+        if name is not None and name.kind != required.CONDITION:
+            rows.append(TableRow(*key, _labels(name, [version.value(name) for version in versions])))
+    return tuple(rows)
+
+
+def _callees(versions: Sequence[Version]) -> tuple[str, ...]:
+    """Return the types of the wrapped object: `fn` of torch's wrapper, else `self`."""
+    for source in ("fn", "self"):
+        types = dict.fromkeys(version.value(Property(required.TYPE, source)) for version in versions if version.changes is not None)
+        names = tuple(name.rpartition(".")[2] for name in types if name)
+        if len(names) > 1 and None not in types:
+            return names
+    return ()
+
+
+def _labels(key: Property, values: Sequence[str | None]) -> tuple[str, ...]:
+    """Return values for the eye: of object ids `A`, `B` …"""
+    if key.kind == required.OBJECT:
+        names: dict[str, str] = {}
+        for value in values:
+            if value is not None:
+                names.setdefault(value, f"object {len(names) + 1}")
+        return tuple(names.get(value or "", "") for value in values)
+    if key.kind == required.GRAD:
+        return tuple({"True": "yes", "False": "no"}.get(value or "", "") for value in values)
+    if key.kind == required.KEYS:
+        return tuple((value or "").partition("(")[2].partition(",")[0] for value in values)
+    return tuple(value or "" for value in values)

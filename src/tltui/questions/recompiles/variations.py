@@ -1,0 +1,346 @@
+"""Variations of a frame: the causes of its recompilations with their values, the remedy, and its predicted effect."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from tltui.questions.recompiles import guard_grammar
+from tltui.questions.recompiles.explanations import Explained, Key, Reason
+from tltui.questions.recompiles.guard_comparison import Difference
+from tltui.questions.recompiles.guard_table import FrameGuards
+from tltui.questions.recompiles.predictions import (
+    AUTOMATIC,
+    Candidate,
+    Prediction,
+    causes_together,
+    effect_of,
+    predictions_of,
+    without_index,
+)
+from tltui.questions.recompiles.remedies import REASONS_USED, REFS_LISTED, Advice, CauseFacts, Settings, advice_for
+from tltui.text.frozen import frozen
+
+VALUES_SHOWN = 12
+
+
+@frozen
+class Variation:
+    """One cause, over all recompiles of a frame."""
+
+    cause: str
+    source: str
+    """Of several sources that differ only in an index: with `[*]`."""
+    dim: int | None
+    value: str
+    count: int
+    """Recompiles in which it was a reason, or differed in the guards."""
+    refs: tuple[str, ...]
+    """Their addresses; the first ones of very many."""
+    values: tuple[str, ...]
+    """The actual values, in this order; the first ones of very many."""
+    value_count: int
+    """The number of actual values."""
+    dynamic_in: str | None
+    """The compile in which torch made it dynamic by itself."""
+    fixed_again_in: str | None
+    """The compile that shows that it did not stay dynamic: its value was fixed again."""
+    only_cause_refs: tuple[str, ...]
+    """Recompiles for which it is the only cause: their guards and those of all older versions show no other; without guards in
+    the log, those for which torch named no other."""
+    only_cause_s: float
+    """Their total time: the possible saving."""
+    advice: str
+    """Advice against it, or the reason why there is none; '' for none."""
+    remedy: str
+    """The name of the remedy in docs/recompiles.md; '' where none is given."""
+    proof: str
+    """`proven` by a program that torch ran with it, `quoted` from torch, or ''."""
+    code: tuple[str, ...]
+    """The remedy as Python, where it is a line to run before the first call."""
+    reported: int = 0
+    """Recompiles for which torch named it."""
+    sources: tuple[str, ...] = ()
+    """The sources, of several that differ only in an index."""
+    prediction: Prediction | None = None
+    """The recompilations that remain with the remedy alone; None without a remedy or without guards."""
+    is_proven: bool = False
+    """Whether `only_cause` is from the guards."""
+    covered_by: str = ""
+    """The source of another variation with the same fix."""
+
+
+@frozen
+class RecompileCauses:
+    """All causes of a recompilation that torch's reasons and the guards show."""
+
+    ref: str
+    causes: tuple[Key, ...]
+    """(class, source, dimension) of every value that differs from an older version."""
+    is_complete: bool
+    """Whether the guards of the call and of each older version were compared in full."""
+
+
+@frozen
+class Variations:
+    """The variations of a frame, and the best set of remedies."""
+
+    variations: tuple[Variation, ...] = ()
+    together: Prediction | None = None
+    """The smallest set of remedies that leaves the fewest recompilations; None if one remedy alone does as much."""
+    causes: tuple[RecompileCauses, ...] = ()
+
+
+ReasonOf = Callable[[str, str, Difference], Reason | None]
+"""The reason for a difference that torch did not name: recompile, older version, difference."""
+
+
+def variations_of(
+    recompiles: Sequence[Explained], settings: Settings, resumed: bool = False, is_foreign: bool = False,
+    guards: FrameGuards | None = None,
+    reason_of: ReasonOf | None = None,
+) -> Variations:  # fmt: skip
+    """Return the variations: those whose remedy removes most recompilations first, then by seconds as the only cause.
+
+    `resumed`: the frame continues after a graph break; `is_foreign`: its function is of torch or a library.
+    """
+    every = causes_of(recompiles, guards)
+    groups = causes_together(key for item in every for key in item.causes)
+    group_of = {key: (members[0], members) for members in groups.values() for key in members}
+    gathering = _Gathering(resumed, is_foreign, {key: head for key, (head, _) in group_of.items()}, guards is not None)
+    differences = _differences(guards)
+    for number, (recompile, causes) in enumerate(zip(recompiles, every, strict=True)):
+        gathering.add(number, recompile, causes, differences.get(recompile.ref, ()), reason_of)
+    facts = list(gathering.causes.values())
+    advice = [advice_for(each, settings) or Advice("") for each in facts]
+    predictions, together = _predicted(facts, advice, groups, guards)
+    variations = [
+        _variation(each, given, groups[each.key], prediction, together, _others(each, every, groups), guards is not None)
+        for each, given, prediction in zip(facts, advice, predictions, strict=True)
+    ]
+    order = sorted(range(len(facts)), key=lambda n: (
+        -(variations[n].prediction.before - variations[n].prediction.fewest if variations[n].prediction else 0),  # type: ignore[union-attr]
+        -facts[n].seconds, -len(facts[n].only), -len(facts[n].refs),
+    ))  # fmt: skip
+    covered = _covered(variations, order)
+    ordered = tuple(replace(variations[n], covered_by=covered.get(n, "")) for n in order)
+    return Variations(ordered, together, tuple(every) if guards is not None else ())
+
+
+def _covered(variations: Sequence[Variation], order: Sequence[int]) -> dict[int, str]:
+    """Return the variations whose fix is also that of one before: the number → the name of that one."""
+    firsts: dict[tuple[str, frozenset[str]], str] = {}
+    results: dict[int, str] = {}
+    for n in order:
+        variation = variations[n]
+        if variation.prediction is not None and (len(variation.code) > 1 or variation.remedy == "dynamic=True"):
+            name = name_of_cause(variation.cause, variation.source, variation.dim)
+            first = firsts.setdefault((variation.remedy, frozenset(variation.code)), name)
+            if first != name:
+                results[n] = first
+    return results
+
+
+def causes_of(recompiles: Iterable[Explained], guards: FrameGuards | None) -> list[RecompileCauses]:
+    """Return all causes of each recompile: those that torch named, and those that the guards show."""
+    calls = {call.ref: call for call in guards.calls} if guards is not None else {}
+    results: list[RecompileCauses] = []
+    for recompile in recompiles:
+        reported = recompile.keys
+        call = calls.get(recompile.ref)
+        keys = dict.fromkeys(reported)
+        for comparison in call.comparisons if call is not None else ():
+            for difference in comparison.differences:
+                if difference.cause != guard_grammar.STATE or not recompile.settings:
+                    keys.setdefault(difference.key)
+        compared = call.comparisons if call is not None and call.is_complete else ()
+        is_complete = bool(compared) and all(comparison.is_complete for comparison in compared)
+        results.append(RecompileCauses(recompile.ref, tuple(keys), is_complete))
+    return results
+
+
+def _differences(guards: FrameGuards | None) -> Mapping[str, Sequence[tuple[str, Difference]]]:
+    """Return the differences of each recompile with the older version."""
+    if guards is None:
+        return {}
+    refs = [call.ref for call in guards.calls]
+    return {
+        call.ref: [(refs[comparison.version], d) for comparison in call.comparisons for d in comparison.differences]
+        for call in guards.calls if call.is_recompile
+    }  # fmt: skip
+
+
+class _Gathering:
+    """The facts about each cause, gathered from recompiles in order."""
+
+    def __init__(self, resumed: bool, is_foreign: bool, heads: Mapping[Key, Key], has_guards: bool) -> None:
+        self.causes: dict[Key, CauseFacts] = {}
+        self._heads = heads
+        self._has_guards = has_guards
+        self._resumed = resumed
+        self._is_foreign = is_foreign
+        self._about: dict[tuple[str, int | None], list[CauseFacts]] = {}
+        self._order: dict[str | None, int] = {}
+
+    def _facts(self, key: Key) -> CauseFacts:
+        head = self._heads[key]
+        facts = self.causes.get(head)
+        if facts is None:
+            facts = self.causes[head] = CauseFacts(*head, self._resumed, self._is_foreign)
+        about = self._about.setdefault(key[1:], [])
+        if facts not in about:
+            about.append(facts)
+        return facts
+
+    def add(
+        self, number: int, recompile: Explained, causes: RecompileCauses, differences: Sequence[tuple[str, Difference]],
+        reason_of: ReasonOf | None,
+    ) -> None:  # fmt: skip
+        """Add a recompile."""
+        failed = bool(recompile.failure)
+        # the oldest compile first: values in the order in which they were met (torch lists what was used last first)
+        for reason in sorted(recompile.reasons, key=lambda reason: self._order.get(reason.earlier, -1)):
+            for key in recompile.keys_of(reason):
+                self._facts(key).add(reason, recompile.ref, failed)
+        reported = recompile.keys
+        wanted = set(causes.causes) - reported
+        for earlier, difference in reversed(differences):
+            if difference.key in wanted:
+                facts = self._facts(difference.key)
+                more = len(facts.reasons) < REASONS_USED
+                other = reason_of(recompile.ref, earlier, difference) if reason_of is not None and more else None
+                if other is not None:
+                    facts.add(other, recompile.ref, failed)
+        for facts in {id(facts): facts for facts in map(self._facts, causes.causes)}.values():
+            facts.refs.append(recompile.ref)
+            if failed:
+                facts.failures.append(recompile.failure)
+            if any(self._heads[key] == facts.key for key in reported):
+                facts.reported += 1
+            if (causes.is_complete or not self._has_guards) and all(self._heads[key] == facts.key for key in causes.causes):
+                facts.only.append(recompile.ref)
+                facts.seconds += recompile.duration_s or 0.0
+        if not failed:
+            self._became(recompile)
+        self._order[recompile.ref] = number
+
+    def _became(self, recompile: Explained) -> None:
+        sizes = [(change.source, change.dim) for change in recompile.became_dynamic if change.dim is not None and not change.fixed]
+        for change in recompile.became_dynamic:
+            for facts in self._about.get((change.source, change.dim), ()):
+                if facts.became is None:
+                    facts.became = recompile.ref
+                    facts.co_dynamic = tuple((d, n) for d, n in sizes if (d, n) != (change.source, change.dim))
+                if change.fixed:
+                    facts.fixed = facts.fixed or recompile.ref
+                facts.free.add(recompile.ref)
+
+
+def _predicted(
+    facts: Sequence[CauseFacts], advice: Sequence[Advice], groups: Mapping[Key, tuple[Key, ...]], guards: FrameGuards | None
+) -> tuple[list[Prediction | None], Prediction | None]:
+    """Return the prediction for the remedy of each cause, and for the best set."""
+    if guards is None or not guards.table.versions:
+        return [None] * len(facts), None
+    every = frozenset(key for members in groups.values() for key in members)
+    candidates: list[Candidate] = []
+    numbers: dict[int, int] = {}
+    for n, (each, given) in enumerate(zip(facts, advice, strict=True)):
+        effect = effect_of(given.remedy)
+        if not effect:
+            continue
+        keys = _removed(each, given.remedy, frozenset(groups[each.key]), every)
+        same = next((number for number, other in enumerate(candidates) if (other.remedy, other.keys) == (given.remedy, keys)), None)
+        numbers[n] = len(candidates) if same is None else same
+        if same is None:
+            name = name_of_cause(each.cause, each.source, each.dim, groups[each.key])
+            candidates.append(Candidate(name, given.remedy, keys, effect))
+    alone, together = predictions_of(guards.calls, candidates)
+    return [alone[numbers[n]] if n in numbers else None for n in range(len(facts))], together
+
+
+def _removed(facts: CauseFacts, remedy: str, keys: frozenset[Key], every: frozenset[Key]) -> frozenset[Key]:
+    """Return the causes that a remedy against one cause removes with it."""
+    sources = {source for _, source, _ in keys}
+    if remedy in ("mark dynamic", "dynamic sources", "wider mark"):
+        keys |= {(guard_grammar.SIZE, *size) for size in facts.co_dynamic if remedy != "wider mark"}
+        sources = {source for _, source, _ in keys}
+        others = (guard_grammar.SIZE, guard_grammar.INT) if remedy == "dynamic sources" else (guard_grammar.MARK,)
+        return keys | {key for key in every if key[1] in sources and key[0] in others}
+    if remedy == "mark unbacked":
+        return keys | {(kind, *key[1:]) for key in keys for kind in (guard_grammar.SIZE, guard_grammar.CONDITION)}
+    if remedy == "dynamic=True":
+        return keys | {key for key in every if key[0] in _DYNAMIC}
+    if remedy == "dynamic parameters":
+        return keys | {key for key in every if key[0] == guard_grammar.SIZE and _PARAMETER.search(key[1])}
+    if remedy == "mark first":
+        return keys | {key for key in every if key[0] == guard_grammar.MARK}
+    if remedy == "same keys":
+        containers, kinds = {_container(source) for source in sources}, (guard_grammar.KEY, guard_grammar.LENGTH)
+        return keys | {key for key in every if key[0] in kinds and _container(key[1]) in containers}
+    return keys
+
+
+_PARAMETER = re.compile(r"\._(?:parameters|buffers)\[")
+
+
+def _container(source: str) -> str:
+    """Return the dict of a key: `d` for `d`, `d['a']` and `list(d)[0]`."""
+    return re.sub(r"^list\((.*)\)$", r"\1", re.sub(r"\[[^\[\]]*\]$", "", source))
+
+
+_DYNAMIC = (guard_grammar.SIZE, guard_grammar.INT, guard_grammar.FLOAT)
+"""Causes that torch.compile(dynamic=True) removes."""
+
+
+def name_of_cause(cause: str, source: str, dim: int | None, members: Sequence[Key] = ()) -> str:
+    """Return `x dim 0`, `self.i`, `cache[*] dim 0`; for a setting of torch its name."""
+    name = without_index(source) if len(members) > 1 else source
+    name = f"{name} dim {dim}" if dim is not None else name or cause
+    return f"{cause} of {name}" if cause in _PROPERTIES else name
+
+
+_PROPERTIES = (
+    guard_grammar.GRAD, guard_grammar.DTYPE, guard_grammar.DEVICE, guard_grammar.RANK, guard_grammar.STRIDE, guard_grammar.LENGTH,
+    guard_grammar.TYPE,
+)  # fmt: skip
+"""Causes that are a property of their source."""
+
+
+def _variation(
+    facts: CauseFacts, advice: Advice, members: tuple[Key, ...], prediction: Prediction | None, together: Prediction | None,
+    others: Sequence[str], is_proven: bool,
+) -> Variation:  # fmt: skip
+    source = without_index(facts.source) if len(members) > 1 else facts.source
+    advice = _effective(facts, advice, members, prediction, together, others)
+    return Variation(
+        facts.cause, source, facts.dim, facts.value, len(facts.refs), tuple(facts.refs[:REFS_LISTED]),
+        tuple(facts.values)[:VALUES_SHOWN], len(facts.values), facts.became, facts.fixed, tuple(facts.only[:REFS_LISTED]),
+        facts.seconds, advice.text, advice.remedy, advice.proof, advice.code, facts.reported,
+        tuple(key[1] for key in members) if len(members) > 1 else (), prediction if advice.remedy else None, is_proven,
+    )  # fmt: skip
+
+
+def _others(facts: CauseFacts, every: Sequence[RecompileCauses], groups: Mapping[Key, tuple[Key, ...]]) -> list[str]:
+    """Return the other causes that all recompiles with a cause have."""
+    members = set(groups[facts.key])
+    wanted = [set(item.causes) for item in every if not members.isdisjoint(item.causes)]
+    common = set.intersection(*wanted) - members if wanted else set()
+    return [name_of_cause(*key) for key in sorted(common, key=str)]
+
+
+def _effective(
+    facts: CauseFacts, advice: Advice, members: tuple[Key, ...], prediction: Prediction | None, together: Prediction | None,
+    others: Sequence[str],
+) -> Advice:  # fmt: skip
+    """Return the advice without a remedy that would remove no recompilation."""
+    if prediction is None or prediction.fewest < prediction.before:
+        return advice
+    if together is not None and name_of_cause(facts.cause, facts.source, facts.dim, members) in together.names:
+        return advice
+    if effect_of(advice.remedy) == AUTOMATIC and not others:
+        text = f"{advice.text} In this log that removes no recompilation, because each of them is the first with a new value."
+        return replace(advice, text=text, remedy="", code=())
+    more = f"{', '.join(others[:3])} differ{'s' if len(others) == 1 else ''} too" if others else "other guarded values differ too"
+    return replace(advice, text=f"A fix of this alone removes no recompilation, because {more}.", remedy="", code=())

@@ -1,0 +1,228 @@
+"""Causes from all guards, and predictions: torch names the first failed guard only (`tests/traces/scripts/guards.py`)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from made_logs import Log
+from pages import page
+from real import trace
+from viewed import text
+
+from tltui.export import to_json
+from tltui.questions.recompiles.failed_guard_text import strip_local
+from tltui.questions.recompiles.guard_requirements import Property, requirements_in, requirements_of
+from tltui.questions.recompiles.page import FrameRecompiles, Recompiles
+from tltui.questions.recompiles.variations import Variation
+
+GUARDS = "torch-2.13/guards"
+
+
+REFS = {
+    "Layer": "0/", "several": "1/", "dictionary": "2/", "<lambda>": "3/", "wrapper": "4/", "product": "5/", "Attention": "6/",
+    "in_a_mode": "10/",
+}  # fmt: skip
+
+
+def frame_of(function: str) -> FrameRecompiles:
+    result = page(trace(GUARDS), f"@recompiles:{REFS[function]}").data()
+    assert isinstance(result, Recompiles)
+    (frame,) = result.frames
+    return frame
+
+
+def shown(function: str, width: int = 100) -> str:
+    return text(page(trace(GUARDS), f"@recompiles:{frame_of(function).ref}", width))
+
+
+def variation(frame: FrameRecompiles, source: str, cause: str = "") -> Variation:
+    return next(v for v in frame.variations if v.source == source and cause in v.cause)
+
+
+def effect(frame: FrameRecompiles, source: str, cause: str = "") -> tuple[int, int, int] | None:
+    prediction = variation(frame, source, cause).prediction
+    return (prediction.before, prediction.fewest, prediction.most) if prediction is not None else None
+
+
+# causes
+
+
+def test_a_layer_index_behind_requires_grad_is_a_cause() -> None:
+    """advice.md 2: requires_grad was said to be the only cause of [0/1]."""
+    frame = frame_of("Layer")
+    grad, index = variation(frame, "x"), variation(frame, "self.i")
+    assert grad.only_cause_refs == () and index.only_cause_refs == ()
+    assert (grad.count, index.count) == (5, 5)
+    assert index.reported == 4
+    assert "also module attribute self.i 0 → 1" in text(page(trace(GUARDS), f"@recompiles:{frame.ref}"))
+
+
+def test_a_fix_without_effect_is_not_offered() -> None:
+    """Applied: 6 graphs with requires_grad_() as without, 2 with the dynamic attribute."""
+    frame = frame_of("Layer")
+    assert effect(frame, "self.i") == (5, 1, 1)
+    grad = variation(frame, "x")
+    assert (grad.remedy, grad.code, grad.prediction) == ("", (), None)
+    assert grad.advice == "A fix of this alone removes no recompilation, because self.i differs too."
+    assert frame.variations[0].source == "self.i"
+
+
+def test_the_only_cause_is_proven_by_the_guards() -> None:
+    frame = frame_of("several")
+    assert variation(frame, "x", "requires_grad").only_cause_refs == ("1/1",)
+    assert variation(frame, "grad_mode").only_cause_refs == ()
+    assert {c.ref: c.is_complete for c in frame.causes} == {f"1/{n}": True for n in range(1, 6)}
+    assert ("tensor dtype", "x", None) in frame.causes[-1].causes
+
+
+def test_predictions_equal_what_torch_does() -> None:
+    """Each number was counted with torch 2.13 after the fix."""
+    frame = frame_of("several")
+    assert effect(frame, "x", "requires_grad") == (5, 4, 4)
+    assert effect(frame, "x", "tensor size") == (5, 4, 4)
+    together = frame.together
+    assert together is not None and (together.before, together.fewest, together.most) == (5, 1, 1)
+    assert effect(frame_of("dictionary"), "d") == (3, 1, 1)
+    assert effect(frame_of("<lambda>"), "k") == (4, 0, 0)
+    assert effect(frame_of("wrapper"), "args[0]", "tensor size") == (3, 2, 2)
+
+
+def test_the_index_of_a_layer_behind_the_length_of_a_cache() -> None:
+    """advice.md 2: `layer_idx` was not named at all."""
+    frame = frame_of("Attention")
+    assert variation(frame, "self.layer_idx").count == 7
+    assert variation(frame, "self.layer_idx").reported == 0
+    assert variation(frame, "cache.layers[*]").sources == ("cache.layers[0]", "cache.layers[1]", "cache.layers[2]")
+
+
+def test_a_compile_without_guards_proves_nothing() -> None:
+    """The limit was reached at [6/8]: its guards were never made."""
+    frame = frame_of("Attention")
+    assert frame.guards is not None and frame.guards.without_guards == ("6/8",)
+    assert not frame.causes[-1].is_complete
+    together = frame.together
+    assert together is not None and together.fewest < together.most
+    assert "No guards in the log for [6/8]: their other causes are unknown." in shown("Attention")
+
+
+def test_modes_are_not_in_the_guards() -> None:
+    """Torch compares the modes before the sizes: a mode that failed hides nothing that the guards show, but other modes."""
+    frame = frame_of("in_a_mode")
+    assert [c.is_complete for c in frame.causes] == [False, False]
+    assert ("tensor size", "x", 0) in frame.causes[1].causes
+    assert all(not v.only_cause_refs for v in frame.variations)
+
+
+# remedies
+
+
+def test_no_remedy_from_a_compile_that_failed() -> None:
+    """advice.md 1: with mark_dynamic the first, good call raised ConstraintViolationError."""
+    (found,) = frame_of("product").variations
+    assert (found.remedy, found.code) == ("", ())
+    assert found.advice.startswith("This compile failed (TorchRuntimeError). The call was wrong, or torch could not compile it")
+
+
+def test_no_mark_for_the_arguments_of_a_wrapper() -> None:
+    """advice.md 7: the program has no variable `args`."""
+    found = variation(frame_of("wrapper"), "args[0]", "tensor size")
+    assert "mark_dynamic" not in found.advice
+    assert found.code == (r"torch.compiler.config.dynamic_sources = 'L\\[\\x27args\\x27\\]\\[0\\]$'",)
+
+
+def test_a_closure_variable_is_no_argument() -> None:
+    """advice.md 9."""
+    assert "argument" not in variation(frame_of("<lambda>"), "k").advice
+
+
+def test_modules_that_share_a_wrapper_share_its_limit() -> None:
+    """advice.md 3."""
+    frame = frame_of("wrapper")
+    assert frame.guards is not None and frame.guards.callees == ("Embedding", "Linear", "LayerNorm")
+    assert "Embedding, Linear, LayerNorm share this wrapper of torch and its recompile limit." in shown("wrapper")
+    assert variation(frame, "args[0]", "tensor dtype").remedy == ""
+
+
+# the table
+
+
+def test_the_table_has_a_column_a_version() -> None:
+    table = frame_of("Layer").guards
+    assert table is not None
+    assert table.versions == tuple(f"0/{n}" for n in range(6))
+    assert [(row.cause, row.source, row.values) for row in table.rows] == [
+        ("requires_grad", "x", ("no", "yes", "yes", "yes", "yes", "yes")),
+        ("module attribute", "self.i", ("0", "1", "2", "3", "4", "5")),
+    ]
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_the_table_fits(width: int) -> None:
+    for function in ("Attention", "several", "wrapper"):
+        assert max(map(len, shown(function, width).split("\n"))) <= width
+    assert "requires_grad x" in shown("several", width)
+
+
+def test_the_table_is_in_json() -> None:
+    result = json.loads(to_json(page(trace(GUARDS), f"@recompiles:{frame_of('several').ref}").data()))
+    (frame,) = result["frames"]
+    assert frame["guards"]["versions"] == [f"1/{n}" for n in range(6)]
+    assert frame["guards"]["rows"][0]["values"] == ["no", "yes", "yes", "no", "yes", "no"]
+    assert frame["together"]["names"]
+
+
+def test_without_guards_the_page_says_so_once(tmp_path: Path) -> None:
+    log = Log(tmp_path / "a.log").start().metrics()
+    for n in (1, 2):
+        log.start(compile_=n).artifact("recompile_reasons", f"0/{n - 1}: n == {n}", compile_=n).metrics(compile_=n)
+    document = page(log.open(), "@recompiles")
+    result = document.data()
+    assert isinstance(result, Recompiles)
+    assert result.frames[0].guards is None and result.frames[0].variations[0].prediction is None
+    words = "The log has no guards, so these causes are those that torch named first."
+    assert text(document).count(words) == 1
+
+
+# the grammar
+
+
+@pytest.mark.parametrize(("line", "requirements"), [
+    ("+- EQUALS_MATCH: L['n'] == 3   # return x * n  # f.py:1 in f", {("value", "n", ""): "3"}),
+    ("+- GuardManager: source=L['n'], accessed_by=A, type=<class 'int'>, tag_safe=(True, False)", {("kind", "n", ""): "int"}),
+    ("| +- TYPE_MATCH: ___check_type_id(L['fn'], 94), type=<class 'a.B'> (HINT: type B)", {("type", "fn", ""): "a.B"}),
+    ("| +- NONE_MATCH: L['m'] is None", {("value", "m", ""): "None"}),
+    ("| +- DICT_LENGTH: not L['d']", {("length", "d", ""): "0"}),
+    ("| +- LENGTH_CHECK: len(L['d']) == 2", {("length", "d", ""): "2"}),
+    ("| +- DICT_CONTAINS: not ___dict_contains('forward', L['m'].__dict__)", {("key", "m.__dict__", "'forward'"): "not there"}),
+    ("+- LAMBDA_GUARD: 2 <= L['x'].size()[0]", {("condition", "2 <= x.size()[0]", ""): "there"}),
+    ("+- LAMBDA_GUARD: L['p'] == 0.25", {("value", "p", ""): "0.25"}),
+    ("+- LAMBDA_GUARD: L['y'] is L['x']", {("aliasing", "x", "y"): "one object"}),
+    ('| +- GLOBAL_STATE: ___check_global_state() against {"grad_mode":true}', {("state", "", "grad_mode"): "true"}),
+    ("| +- GLOBAL_STATE: ___check_global_state()", {("opaque", "", "global settings"): ""}),
+    ("| +- TORCH_FUNCTION_MODE_STACK: ___check_torch_function_mode_stack()", {}),
+    ("nothing", {}),
+    ("| +- " + "x" * 30_000, {}),
+])  # fmt: skip
+def test_a_line_requires(line: str, requirements: dict[tuple[str, str, str], str]) -> None:
+    assert {tuple(key): value for key, value in requirements_in(strip_local(line))} == requirements
+
+
+def test_a_tensor_has_a_requirement_for_each_property() -> None:
+    line = (
+        "| +- TENSOR_MATCH: check_tensor(d['a, b'], Parameter, DispatchKeySet(CPU, AutogradCPU), torch.float32, device=None, "
+        "requires_grad=True, size=[None, 4], stride=[4, 1])"
+    )
+    values = {(key.kind, key.name): value for key, value in requirements_in(line)}
+    assert {key.source for key, _ in requirements_in(line)} == {"d['a, b']"}
+    assert [values[kind, ""] for kind in ("class", "dtype", "grad", "rank")] == ["Parameter", "float32", "True", "2"]
+    assert (values["size", "0"], values["size", "1"], values["stride", "0"]) == ("any", "4", "4")
+
+
+def test_a_dict_with_keys_in_order_has_a_length() -> None:
+    """Torch compares it, and writes no line for it."""
+    manager = "| +- DictGuardManager: source=L['d'], accessed_by=A, type=<class 'dict'>, tag_safe=(False, False)\n"
+    pair = "| | | +- KeyManager: GuardManager: source=list(dict.keys(L['d']))[{0}], type=<class 'str'>, tag_safe=(False, False)\n"
+    assert requirements_of(manager + pair.format(0) + pair.format(1))[Property("length", "d")] == ("2", "")
+    assert Property("length", "d") not in requirements_of(manager + pair.format(1))

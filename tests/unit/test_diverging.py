@@ -345,8 +345,9 @@ def test_json(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     assert cli.main(["summary", TORCH + "diverge", "--json"]) == 0
     found = json.loads(capfd.readouterr()[0])["result"]["rank_differences"]
     assert set(found) == {
-        "ranks", "classes", "agree", "agreeing", "unlike", "compiles_per_rank", "functions", "alike", "count", "divergences",
-        "behind", "restarted", "parity", "cut", "stages", "received",
+        "ranks", "rank_kinds", "agreeing_ranks", "agreeing_count", "differing_ranks", "compiles_per_rank", "functions",
+        "equal_functions", "count", "divergences", "ranks_behind", "restarted", "parity", "is_cut", "stages",
+        "ranks_with_received_code",
     }  # fmt: skip
     first = found["divergences"][1]
     assert set(first) == {

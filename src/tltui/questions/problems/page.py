@@ -570,7 +570,6 @@ class ProblemRow:
     """`error`, `eager` (fell back to eager mode), `limit` (recompile limit), `break` (graph break), `restart`, `unfinished`,
     `running`. Also `backward` (its backward failed), `empty` (no operations), `cudagraph` (no CUDA graph), `output` (from the job's
     output)."""
->>>>>>> w-docs
     headline: str
     """The problem, in a sentence or a name."""
     reason: str

@@ -137,8 +137,8 @@ def ranks(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[
     """How the ranks of a job differ: in which property, on which ranks, and since when. One row per side of each difference."""
 
 def recompiles(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[RecompileRow, Recompiles]:
-    """Which guard of which earlier compile failed, and what varied: a row a reason. What helps stands on the page, and in
-    `data.frames[…].variations`.
+    """The failed guards of earlier compiles, with the changed values: one row per reason. The page and
+    `data.frames[…].variations` show how to fix them.
 
     >>> import tltui
     >>> found = tltui.recompiles(tltui.open("tests/traces/torch-2.13/recompiles"))

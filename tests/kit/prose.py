@@ -10,10 +10,11 @@ from pathlib import Path
 from real import ROOT
 
 SOURCES = ROOT / "src" / "tltui"
-_SENTENCE_END = re.compile(r"""(?<=[.!?])["')*]*\s+(?=["'(`*]*(?:[A-Z{…‹]|tltui\b|torch\b|tlparse\b|py-spy\b))""")
+_SENTENCE_END = re.compile(r"""(?<=[.!?])["')*]*\s+(?=["'(`*]*(?:[A-Z{…‹]|--\w|\w+: |tltui\b|torch\b|tlparse\b|py-spy\b))""")
 _FENCE = re.compile(r"^ *(```|~~~).*?^ *\1 *$", re.DOTALL | re.MULTILINE)
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _CODE = re.compile(r"(`+)[^`]+?\1")
+_NAMES = re.compile(r"CODE(?:(?:,|;|,? and|,? or) CODE)+")
 _LINK = re.compile(r"!?\[((?:[^\]\[]|\[[^\]]*\])*)\]\([^)]*\)")
 _TAG = re.compile(r"</?[a-z][^<>]*>")
 _BLOCK = re.compile(r"\n[ \t]*\n|\n(?=[ \t]*(?:[-*|#>]|\d+\.)[ \t|])|\n(?=[ \t]{2,}\S)")
@@ -65,10 +66,10 @@ def documents() -> Iterator[Path]:
 def document_blocks(path: Path) -> Iterator[str]:
     """Yield the paragraphs, list items and table cells of a markdown document.
 
-    Code is one word. Code blocks are absent, and so are quotations of a reader as a whole paragraph.
+    Code and a list of names are one word. Code blocks are absent, and so are quotations of a reader as a whole paragraph.
     """
     text = _COMMENT.sub("", _FENCE.sub("", path.read_text(encoding="utf-8")))
-    text = _TAG.sub("", _LINK.sub(r"\1", _CODE.sub("CODE", text)))
+    text = _NAMES.sub("CODE", _TAG.sub("", _LINK.sub(r"\1", _CODE.sub("CODE", text))))
     for block in _BLOCK.split(text):
         cells = block.strip().strip("|").split("|") if block.lstrip().startswith("|") else [block]
         for cell in cells:

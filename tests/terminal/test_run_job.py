@@ -73,7 +73,7 @@ def test_a_job_that_a_signal_ended(name: str, number: int, tmp_path: Path) -> No
                                       f"os.kill(os.getpid(), {number})"))  # fmt: skip
     assert done.returncode == 128 + number
     assert f"tltui: {sys.executable} was killed by SIG{name}" in done.stderr.decode()
-    assert ("memory runs out" in done.stderr.decode()) == (number == 9)
+    assert ("memory ran out" in done.stderr.decode()) == (number == 9)
     assert "6 compiles" in done.stderr.decode()
 
 
@@ -121,11 +121,11 @@ def test_the_dashes_of_the_command_are_its_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("arguments", "why"), [
-    (["--"], "no COMMAND is given"),
-    ([], "no COMMAND is given"),
+    (["--"], "missing COMMAND"),
+    ([], "missing COMMAND"),
     (["--fail-on", "nonsense", "--", "true"], "unknown limit: 'nonsense'"),
     (["--fail-on", "break=+1", "--", "true"], "break=+1: a number after + needs --baseline"),
-    (["--baseline", ".", "--", "true"], "--baseline is for --check"),
+    (["--baseline", ".", "--", "true"], "--baseline needs limits"),
     (["--fail-on", "error", "--baseline", "nowhere", "--", "true"], "nowhere: No such file or directory"),
     (["--no-such", "--", "true"], "--no-such"),
     (["-o", "full", "--", "true"], "-o full: the directory is not empty"),
@@ -254,7 +254,7 @@ def test_a_job_that_leaves_a_process_behind_is_not_waited_for(tmp_path: Path) ->
 ])  # fmt: skip
 def test_steps_to_record_that_are_none(steps: str, why: str, tmp_path: Path) -> None:
     done = tltui(tmp_path, "--record-steps", steps, "--", *job("breaks"))
-    assert (done.returncode, said(done)) == (2, [f"tltui: --record-steps {steps}: {why}"])
+    assert (done.returncode, said(done)) == (2, [f"tltui: invalid --record-steps {steps}: {why}"])
     assert list(tmp_path.iterdir()) == [], "nothing is made for it"
 
 
@@ -265,7 +265,7 @@ def test_a_job_that_records_nothing(tmp_path: Path) -> None:
     assert (hook.endswith("/running/hook"), before) == (True, str(SOURCES))
     lines = said(done)
     assert lines[1] == f"tltui: recording steps 2 to 3 into {tmp_path / 't'}"
-    assert lines[2].startswith("tltui: TORCHINDUCTOR_CPP_ENABLE_KERNEL_PROFILE=1 names C++ kernels in the profile.")
+    assert lines[2].startswith("tltui: TORCHINDUCTOR_CPP_ENABLE_KERNEL_PROFILE=1 adds C++ kernel names to the profile.")
     assert "tltui: no profile was written. To record one:" in lines
     assert "          profiler.step()" in lines
     assert (done.returncode, lines[-1]) == (0, str(tmp_path / "t"))

@@ -15,6 +15,7 @@ from tltui.commands import BY_ID, COMMANDS, Where, keymap_problems
 from tltui.config import Config, read_config
 from tltui.model.nodes import Compile
 from tltui.screens.marks import Mark, write_marks
+from tltui.text.torch_names import graph_break_page
 from tltui.widgets.document_view import DocumentView
 from tltui.work.reader_threads import Scan
 
@@ -915,3 +916,16 @@ async def test_export_writes_what_the_filter_leaves(tmp_path: Path) -> None:
         await driver.until(target.exists)
         lines = target.read_text().splitlines()
         assert any("EQUALS_MATCH" in line for line in lines) and not any("TENSOR_MATCH" in line for line in lines)
+
+
+async def test_the_documentation_of_a_graph_break_is_shown_and_never_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[object] = []
+    monkeypatch.setattr("webbrowser.open", started.append)
+    async with opened(BREAKS, size=(120, 40)) as driver:
+        driver.browser.go("@problems")
+        await driver.shown("@problems")
+        await driver.until(lambda: "gb0059" in screen_text(driver.app))
+        view = driver.browser.query_one("#document", DocumentView)
+        view.post_message(DocumentView.Followed(view, graph_break_page("gb0059"), driver.browser.current_document))
+        await driver.until(lambda: graph_break_page("gb0059") in screen_lines(driver.app)[-1])
+        assert driver.browser.current_document.ref == "@problems" and not started

@@ -365,7 +365,7 @@ def test_it_loads_nothing_at_first_and_no_user_interface_ever() -> None:
 def test_help_tells_of_it() -> None:
     said = pydoc.plain(pydoc.render_doc(tltui))
     assert "tltui.open opens traces" in said.replace("`", "") and "tltui recompiles: 10 rows" in said
-    assert "Which guard of which earlier compile failed" in said
+    assert "The failed guards of earlier compiles" in said
     for name in tltui.__all__:
         assert name == "__version__" or inspect.getdoc(getattr(tltui, name)), name
     with pytest.raises(AttributeError, match="no attribute 'problms'"):

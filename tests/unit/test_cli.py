@@ -560,9 +560,9 @@ def test_the_pattern_of_grep_is_always_the_first(here: Path, tltui: Command) -> 
 
 def test_which_argument_is_the_line_of_source(here: Path, tltui: Command) -> None:
     told = tltui("source", "a.log", "f.py:2", code=1)
-    assert told.startswith("What became of f.py:2")
+    assert told.startswith("Source line f.py:2")
     (here / "f.py:2").mkdir()
-    assert tltui("source", "a.log", "f.py:2", "g.py:2", code=1).startswith("What became of g.py:2")
+    assert tltui("source", "a.log", "f.py:2", "g.py:2", code=1).startswith("Source line g.py:2")
     tltui("source", "a.log", "f.py", code=2)
     assert "not FILE:LINE: 'f.py'\n  for example train.py:42" in tltui.err
     tltui("source", "a.log", "0/0", code=2)
@@ -582,7 +582,7 @@ def test_demo_stands_in_place_of_path(here: Path, tltui: Command) -> None:
     for arguments in (["ls", "--demo", "a.log"], ["show", "a.log", "--demo", "0:0/0"], ["a.log", "--demo"]):
         tltui(*arguments, code=2)
         assert tltui.err == "tltui: --demo replaces PATH: 'a.log'\n  leave one of them out\n"
-    assert tltui("source", "train.py:1", "--demo", "0:0/0", code=1).startswith("What became of train.py:1")
+    assert tltui("source", "train.py:1", "--demo", "0:0/0", code=1).startswith("Source line train.py:1")
 
 
 def test_a_command_wins_over_a_file_of_its_name(here: Path, tltui: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -601,7 +601,7 @@ def test_torch_trace_stands_for_path_beside_an_address(here: Path, tltui: Comman
     monkeypatch.setenv("TORCH_TRACE", str(here / "a.log"))
     assert tltui("show", "0/0:own") == "a\n"
     assert tltui("grep", "own") == tltui("grep", "own", "a.log")
-    assert tltui("source", "f.py:2", code=1).startswith("What became of f.py:2")
+    assert tltui("source", "f.py:2", code=1).startswith("Source line f.py:2")
     assert tltui("show", "b.log", "1/0:own") == "b\n", "PATH goes before it"
     assert "rank 1" in tltui("ls", "--demo")
     tltui("show", "0/x", code=2)

@@ -12,6 +12,7 @@ from real import trace
 from viewed import text
 
 from tltui.export import to_json
+from tltui.questions.recompiles.failed_guard_text import strip_local
 from tltui.questions.recompiles.guard_requirements import Property, requirements_in, requirements_of
 from tltui.questions.recompiles.page import FrameRecompiles, Recompiles
 from tltui.questions.recompiles.variations import Variation
@@ -205,8 +206,6 @@ def test_without_guards_the_page_says_so_once(tmp_path: Path) -> None:
     ("| +- " + "x" * 30_000, {}),
 ])  # fmt: skip
 def test_a_line_requires(line: str, requirements: dict[tuple[str, str, str], str]) -> None:
-    from tltui.questions.recompiles.failed_guard_text import strip_local
-
     assert {tuple(key): value for key, value in requirements_in(strip_local(line))} == requirements
 
 
@@ -217,7 +216,7 @@ def test_a_tensor_has_a_requirement_for_each_property() -> None:
     )
     values = {(key.kind, key.name): value for key, value in requirements_in(line)}
     assert {key.source for key, _ in requirements_in(line)} == {"d['a, b']"}
-    assert (values["class", ""], values["dtype", ""], values["grad", ""], values["rank", ""]) == ("Parameter", "float32", "True", "2")
+    assert [values[kind, ""] for kind in ("class", "dtype", "grad", "rank")] == ["Parameter", "float32", "True", "2"]
     assert (values["size", "0"], values["size", "1"], values["stride", "0"]) == ("any", "4", "4")
 
 

@@ -58,8 +58,8 @@ def test_of_all_iterations(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_an_unknown_layer_names_those_that_are_near(capsys: pytest.CaptureFixture[str]) -> None:
     err = printed(capsys, LOG, "0/0", "layers.7.attn", code=2)
-    assert "[0/0] has no layer 'layers.7.attn'. Similar: layers." in err and ".attn" in err.partition("Similar:")[2]
-    assert "no compile has layer 'nowhere'" in printed(capsys, LOG, "nowhere", code=2).lower()
+    assert "unknown layer of [0/0]: 'layers.7.attn'\n  similar: layers." in err and ".attn" in err.partition("similar:")[2]
+    assert "unknown layer: 'nowhere'" in printed(capsys, LOG, "nowhere", code=2).lower()
 
 
 def test_the_links_of_the_tree_lead_to_layers() -> None:

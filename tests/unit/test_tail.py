@@ -332,3 +332,11 @@ def test_what_is_idle_is_measured_from_the_last_write(trace: Path) -> None:
             writer.join()
         code, lines = tail.end()
     assert (code, lines[-1]) == (0, "tltui: nothing was written for 1.5 s")
+
+
+def test_a_method_has_its_qualified_name_once_the_log_shows_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tail", "-n", "all", "--demo", "--json"]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    names = [(line["kind"], line["function"]) for line in lines if line["ref"] == "0:0/0"]
+    assert names[0] == ("begun", "forward"), "its guards are not written yet"
+    assert ("ended", "Model.forward") in names and ("ended", "forward") not in names

@@ -273,7 +273,7 @@ class Frame(Node):
 
     @property
     def function(self) -> str | None:
-        """The name of the function."""
+        """The qualified name of the function, `Model.forward`."""
         return display_name(self._node)
 
     @property
@@ -333,7 +333,7 @@ class Compile(Node):
 
     @property
     def function(self) -> str | None:
-        """The function that it compiles."""
+        """The qualified name of the function that it compiles, `Model.forward`."""
         return display_name(self._node.frame)
 
     @property

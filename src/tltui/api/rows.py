@@ -84,7 +84,7 @@ class FrameRow:
     rank: int | None
     """The rank that compiled it."""
     function: str | None
-    """The function."""
+    """The qualified name of the function, `Model.forward`."""
     file: str | None
     """The file of the function."""
     line: int | None
@@ -114,7 +114,7 @@ class CompileRow:
     status: str | None
     """`ok`, `error`, `eager`, `break`, `empty`, `running`, `unfinished`, `seen` (docs/glossary.md)."""
     function: str | None
-    """The function."""
+    """The qualified name of the function, `Model.forward`."""
     file: str | None
     """The file of the function."""
     line: int | None

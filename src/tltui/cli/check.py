@@ -21,7 +21,7 @@ WORKSPACE = "GITHUB_WORKSPACE"
 EXAMPLES = """\
 limits on: error eager break distinct_break recompiles frame_recompiles recompile_limit cache_miss compile_time no_graph empty
            unfinished damage unknown no_compile_id diverge
-with a profile (--profile FILE, or beside the log): guard_overhead eager_share wrapper_share, in percent; fallback_calls
+with a profile (--profile FILE, or next to the log): guard_overhead eager_share wrapper_share, in percent; fallback_calls
            never_called
 A name without a number allows none. With --baseline it allows as many as OLD has; +N or +N% allows that many more.
 error: an exception reached the caller, or the output shows that a process of the job failed. break: every graph break.

@@ -213,7 +213,7 @@ examples:
   tltui log job.err --json        the failures that end the job
   tltui log job.err --raw         with colors and all states of progress bars
 
-Exit code: 0, or 1 if there is no output of the job to print.
+Exit code: 0, or 1 without any output of the job.
 """),
     "grep": Command(grep, (
         argument("pattern", nargs="?", metavar="PATTERN", help="a regular expression; without capitals it ignores case"),

@@ -34,7 +34,7 @@ COMMANDS: dict[str, Entry] = {
     "log": Entry("print the output of the job: TORCH_LOGS text, tracebacks and everything else", "records", "O"),
     "grep": Entry("search every payload, envelope and page", "records", "s"),
     "diff": Entry("compare two artifacts, compiles, ranks or runs", "records", "d"),
-    "damage": Entry("check every payload and list what is damaged", "records"),
+    "damage": Entry("check every payload and list all damage", "records"),
     "check": Entry("fail if a run exceeds limits on errors, graph breaks, recompilations … (for CI)", "check"),
     "tail": Entry("print events while the job runs, one line each", "tail"),
     "extract": Entry("write payloads to files", "records"),

@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from tltui.running.trial import Surroundings, TrialRun
 
 EXAMPLES = """\
-The job runs twice unchanged, then once with each change that tltui recompiles and tltui problems propose and that needs no edit:
-a variable, an option of torch, an argument of torch.compile. Arguments that the program gives itself win. The last run combines the
+The job runs twice unchanged, then once with each change that tltui recompiles and tltui problems propose without an edit. Such
+changes are variables, options of torch and arguments of torch.compile. The program's own arguments win. The last run combines the
 changes that helped. The table shows recompilations, graph breaks and times, and whether the job printed the same numbers.
-Every run begins with empty caches of its own. A difference that the two unchanged runs have as well is none.
+Every run starts with empty, separate caches. Differences between the two unchanged runs do not count.
 It runs your job several times: it may write checkpoints, logs and uploads again. --until-step ends each process early.
 The job gets no input. Ctrl+c ends it with all its processes.
-Exit code: that of the job if it fails unchanged, else 0.
+Exit code: the job's exit code if it fails unchanged, otherwise 0.
 No PATH is read: each run records its own trace below DIR.
 
 examples:

@@ -100,8 +100,8 @@ examples:
 
 Commands that print take -o FILE (.txt, .md, .html, .json), --markdown (for an issue) and --json (for programs).
 
-addresses: [RANK[.PROCESS]:]FRAME/COMPILE[~EPOCH][_ATTEMPT][:ARTIFACT[#N]], for example 0/1, 3:0/1_1, none:torch_version
-A word in the form of an address is an address, and the name of a command is a command: write such files as ./0/1 and ./ls.
+addresses: [RANK[.PROCESS]:]FRAME/COMPILE[~EPOCH][_ATTEMPT][:ARTIFACT[#N]], for example 0/1, 3:0/1_1, none:torch_version.
+tltui reads a word in the form of an address or a command as such. Write files with such names as ./0/1 and ./ls.
 """
 
 

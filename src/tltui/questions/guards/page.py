@@ -297,7 +297,7 @@ class _Tree:
             return
         words: list[Piece] = [(fmt.plural(counts.guards, "guard"), tokens.LINK, counts.artifact)]
         if counts.latency_us is not None:
-            words.append(f"{counts.latency_us:,.1f} µs to check them all")
+            words.append(f"{counts.latency_us:,.0f} µs to check them all")
         if counts.failed:
             refs = {failed.ref for failed in counts.failed}
             words.append((f"failed for {fmt.plural(len(refs), 'recompile')}", tokens.ERROR))

@@ -372,13 +372,12 @@ def _wanted(layers: Layers, name: str, number: int | None) -> str | None:
     if name:
         if not chosen(names, name):
             alike = sanitize(", ".join(near(names, name)))
-            text = f". Similar: {alike}" if alike else ", nor a similar one"
-            raise BadAddress(f"[{layers.ref}] has no layer {sanitize(name)!r}{text}")
+            raise BadAddress(f"unknown layer of [{layers.ref}]: {sanitize(name)!r}", f"similar: {alike}" if alike else "")
         return name
     if number is None:
         return None
     if not 0 < number <= len(names):
-        raise BadAddress(f"[{layers.ref}] has no layer number {number}, only {fmt.plural(len(names), 'layer')}")
+        raise BadAddress(f"unknown layer of [{layers.ref}]: number {number}", f"it has {fmt.plural(len(names), 'layer')}")
     return names[number - 1] or ROOT
 
 
@@ -392,8 +391,9 @@ def _only(scope: Scope, name: str) -> Generator[None, None, Compile]:
             compiles.append(compile_)
     if len(compiles) != 1:
         several = ", ".join(f"[{compile_.ref}]" for compile_ in compiles[:NAMED]) + (" …" if len(compiles) > NAMED else "")
-        layer = f"layer {sanitize(name)!r}"
-        raise BadAddress(f"several compiles have {layer}: {several}; name one (0/0)" if compiles else f"no compile has {layer}")
+        if not compiles:
+            raise BadAddress(f"unknown layer: {sanitize(name)!r}")
+        raise BadAddress(f"several compiles have layer {sanitize(name)!r}", f"name one: {several}")
     return compiles[0]
 
 

@@ -62,12 +62,12 @@ def phase_document(run: Run, node: Compile, phase: str, unit: int | None, option
     """
     artifacts = next((p for p in Phase if p.key == phase), None)
     if artifacts is None:
-        raise BadAddress(f"unknown phase {phase!r}. Phases: {', '.join(p.key for p in Phase)}")
+        raise BadAddress(f"unknown phase: {phase!r}", f"phases: {', '.join(p.key for p in Phase)}")
     name = None
     if unit is not None:
         name = next((u.name for u in units_of(artifacts_of(node)) if u.number == unit - 1), None)
         if name is None:
-            raise BadAddress(f"{node.ref} has no unit {unit}")
+            raise BadAddress(f"unknown unit of {node.ref}: {unit}")
     parts = [part for part in parts_of(node) if part.phase == artifacts.title and (unit is None or part.unit == name)]
     title = f"{called(node)} {artifacts.title}" + (f" {name}" if name else "")
     page = Page(f"@phase:{node.ref}:{phase}" + (f"#{unit}" if unit else ""), title, options)
@@ -83,7 +83,7 @@ def unit_document(run: Run, node: Compile, n: int, options: Options) -> TextDocu
     unit = next((u for u in units if u.number == n - 1), None)
     if unit is None:
         names = ", ".join(f"{u.number + 1} {u.name}" for u in units) or "none"
-        raise BadAddress(f"{node.ref} has no unit {n}. Units: {names}")
+        raise BadAddress(f"unknown unit of {node.ref}: {n}", f"units: {names}")
     parts = [part for part in parts_of(node) if part.unit == unit.name]
     page = Page(f"@unit:{node.ref}#{n}", f"{called(node)} {fmt.graph_title(unit.name)}", options)
     owner = (f"[{node.ref}]", tokens.LINK, str(node.ref))
@@ -119,7 +119,7 @@ def attempt_document(run: Run, node: Compile, attempt: int, options: Options) ->
     """Return one attempt of a compile. Raises `BadAddress` if there is no such attempt."""
     if attempt not in node.attempts and not (attempt == 0 and not node.attempts):
         numbers = ", ".join(map(str, sorted(node.attempts))) or "none"
-        raise BadAddress(f"{node.ref} has no attempt {attempt}. Attempts: {numbers}")
+        raise BadAddress(f"unknown attempt of {node.ref}: {attempt}", f"attempts: {numbers}")
     name = display_name(node.frame) or ""
     ref = str(node.ref) + (f"_{attempt}" if attempt else "")
     page = Page(f"@attempt:{ref}", f"{called(node)} attempt {attempt} {name}".strip(), options)

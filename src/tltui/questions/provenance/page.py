@@ -172,7 +172,7 @@ def _select(provenance: Provenance, unit: str, kernel: str) -> Provenance:
         selected = provenance.unit(unit)
         if selected is None:
             names = ", ".join(known_unit.unit for known_unit in provenance.units) or "none"
-            raise BadAddress(f"[{provenance.ref}] has no unit {unit!r}. Units: {names}")
+            raise BadAddress(f"unknown unit of {provenance.ref}: {unit!r}", f"units: {names}")
         provenance = Provenance(provenance.schema, provenance.ref, (selected,))
     if not kernel:
         return provenance
@@ -180,7 +180,7 @@ def _select(provenance: Provenance, unit: str, kernel: str) -> Provenance:
     if not kernel_provenance.units:
         keys = dict.fromkeys(selected.key for known_unit in provenance.units for selected in known_unit.kernels)
         near = get_close_matches(kernel, keys, n=3, cutoff=0.3)
-        raise BadAddress(f"[{provenance.ref}] has no kernel {kernel!r}." + (f" Similar: {', '.join(near)} …" if near else ""))
+        raise BadAddress(f"unknown kernel of {provenance.ref}: {kernel!r}", f"similar: {', '.join(near)} …" if near else "")
     return kernel_provenance
 
 

@@ -73,7 +73,6 @@ def is_unordered(value: str) -> bool:
     return value.startswith(_UNORDERED)
 
 
-@lru_cache(maxsize=8192)
 def requirements_in(line: str) -> tuple[Requirement, ...]:
     """Return the requirements of a line of a guard tree, `L[…]` shortened; of a manager the type of its source."""
     match = _LINE.match(line) if len(line) <= MOST_CHARACTERS else None
@@ -97,11 +96,27 @@ def _manager(kind: str, rest: str) -> tuple[Requirement, ...]:
     return tuple(results)
 
 
+@lru_cache(maxsize=8192)
+def requirements_of_line(line: str) -> tuple[Requirement, ...]:
+    """Return the requirements of a line of a guard tree as torch wrote it."""
+    return requirements_in(strip_local(line))
+
+
+def numbers_removed(text: str) -> str:
+    """Return a guard tree without the numbers of globals that Dynamo makes for each compile."""
+    return _NUMBERED.sub(r"\1", text) if "__builtins_dict__" in text else text
+
+
+def has_ordered_keys(line: str) -> bool:
+    """Return whether a line is of a dict whose keys are guarded in order: its length follows from several lines."""
+    return "DictGuardManager" in line or "list(dict.keys(" in line
+
+
 def requirements_of(text: str) -> dict[Property, tuple[str, str]]:
     """Return the requirements of a guard tree: property → (value, line)."""
     results: dict[Property, tuple[str, str]] = {}
-    for line in _NUMBERED.sub(r"\1", text).split("\n"):
-        for key, value in requirements_in(strip_local(line)):
+    for line in numbers_removed(text).split("\n"):
+        for key, value in requirements_of_line(line):
             results.setdefault(key, (value, line))
     for key in [key for key in results if key.kind == OPAQUE and key.name == "keys"]:
         pairs = 0

@@ -14,7 +14,13 @@ from tltui.questions.guards.guard_report import LIMIT, TREE
 from tltui.questions.recompiles import guard_requirements as required
 from tltui.questions.recompiles.explanations import Explained, Key
 from tltui.questions.recompiles.guard_comparison import MODES, Comparison, Values, Version, compared
-from tltui.questions.recompiles.guard_requirements import Property, requirements_of
+from tltui.questions.recompiles.guard_requirements import (
+    Property,
+    has_ordered_keys,
+    numbers_removed,
+    requirements_of,
+    requirements_of_line,
+)
 from tltui.text.frozen import frozen
 
 MOST_VERSIONS = 64
@@ -69,10 +75,23 @@ class FrameGuards(NamedTuple):
     calls: tuple[Call, ...]
 
 
+class Base(NamedTuple):
+    """The first guard tree of a frame, which the others are compared with."""
+
+    requirements: dict[Property, tuple[str, str]]
+    """Property → (value, line)."""
+    lines: dict[str, tuple[Property, ...]]
+    """Line → its properties."""
+    support: dict[Property, int]
+    """Property → the number of lines that require it."""
+
+
 @part
-def requirements_of_base(compile_: Compile, reader: Reader) -> dict[Property, tuple[str, str]]:
-    """Return the requirements of the first guard tree of a frame: property → (value, line)."""
-    return requirements_of(_tree(compile_, reader))
+def base_guards(compile_: Compile, reader: Reader) -> Base:
+    """Return the guards of the first compile with guards."""
+    text = _tree(compile_, reader)
+    lines = {line: tuple(key for key, _ in requirements_of_line(line)) for line in numbers_removed(text).split("\n")}
+    return Base(requirements_of(text), lines, Counter(key for keys in lines.values() for key in keys))
 
 
 @part
@@ -82,23 +101,42 @@ def changes_of(compile_: Compile, reader: Reader) -> tuple[Values, dict[Property
     if base is None:
         return None
     reads(compile_, base)
-    first = requirements_of_base(base)
     if compile_ is base:
         return {}, {}
     text = _tree(compile_, reader)
     if not text:
         return None
-    guards = requirements_of(text)
+    guards = base_guards(base)
+    lines = dict.fromkeys(numbers_removed(text).split("\n"))
+    added, removed = [line for line in lines if line not in guards.lines], [line for line in guards.lines if line not in lines]
+    if any(has_ordered_keys(line) for line in (*added, *removed)):
+        return _changed(guards.requirements, requirements_of(text))
+    present = {key: (value, line) for line in added for key, value in requirements_of_line(line)}
+    values, positions = _changed({}, present)
+    for key, (value, _) in present.items():
+        entry = guards.requirements.get(key)
+        if entry is not None and entry[0] == value:
+            del values[key], positions[key]
+    missing = Counter(key for line in removed for key in guards.lines[line])
+    for key, times in missing.items():
+        if key not in present and times >= guards.support[key]:
+            values[key] = None
+    return values, positions
+
+
+def _changed(
+    first: Mapping[Property, tuple[str, str]], guards: Mapping[Property, tuple[str, str]]
+) -> tuple[Values, dict[Property, str]]:
+    """Return the properties with another value than in the first guards, and their lines."""
     values: Values = {}
     lines: dict[Property, str] = {}
     for key, (value, line) in guards.items():
         entry = first.get(key)
         if entry is None or entry[0] != value:
             values[key], lines[key] = value, line
-    if len(guards) - len(values) < len(first):
-        for key in first:
-            if key not in guards:
-                values[key] = None
+    for key in first:
+        if key not in guards:
+            values[key] = None
     return values, lines
 
 
@@ -112,9 +150,14 @@ def compiles_of(frame: Frame) -> list[Compile]:
     return sorted((c for c in frame.compiles if c.is_compile), key=lambda c: c.id.compile or 0)
 
 
-def base_of(frame: Frame) -> Compile | None:
+@part
+def base_of(frame: Frame, reader: Reader) -> Compile | None:
     """Return the first compile with guards."""
-    return next((c for c in compiles_of(frame) if any(records_of(c, (TREE,)))), None)
+    for compile_ in compiles_of(frame):
+        reads(frame, compile_)
+        if any(records_of(compile_, (TREE,))):
+            return compile_
+    return None
 
 
 def table_of(frame: Frame, explained: Sequence[Explained]) -> Generator[None, None, FrameGuards]:
@@ -122,7 +165,7 @@ def table_of(frame: Frame, explained: Sequence[Explained]) -> Generator[None, No
     compiles = compiles_of(frame)
     by_ref = {item.ref: item for item in explained}
     base = base_of(frame)
-    first = requirements_of_base(base) if base is not None else {}
+    first = base_guards(base).requirements if base is not None else {}
     versions: list[Version] = []
     different: dict[frozenset[tuple[Property, str | None]], int] = {}
     numbers: dict[str, int] = {}
@@ -158,7 +201,7 @@ def _tried(item: Explained, numbers: Mapping[str, int], different: Sequence[int]
     Torch logs a reason for each of them. With `isolate_recompiles=True`, these are only those of the same torch.compile call. Where
     torch logs one reason or none, all older versions count.
     """
-    reported = (numbers[ref] for reason in item.reasons if (ref := reason.earlier) is not None and ref in numbers)
+    reported = (numbers[ref] for reason in item.reasons if (ref := reason.earlier or "") in numbers)
     older = reversed(different) if item.logged in ("metrics", "never") else ()
     return list(dict.fromkeys((*reported, *older)))
 

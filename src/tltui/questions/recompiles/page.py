@@ -455,12 +455,12 @@ def _add_no_recompiles(page: Page, scope: Scope, compiles: list[Compile]) -> Non
         page.say(page.so_far(f"No recompilations: no compiles{where}."), "", tokens.STRONG)
         page.say("Only torch.compile recompiles; exports and AOTInductor do not.", "  ", tokens.DIM)
     elif len(compiles) == 1:
-        text = f"Torch recorded no recompilation: [{compiles[0].ref}] is the first compile of its frame."
+        text = f"Torch recorded no recompilation; [{compiles[0].ref}] is the first compile of its frame."
         page.say(page.so_far(text), "", tokens.STRONG)
     else:
-        text = f"Torch recorded no recompilation: each of {fmt.plural(len(compiles), 'frame')} was compiled once."
+        text = f"Torch recorded no recompilation; each of {fmt.plural(len(compiles), 'frame')} was compiled once."
         page.say(page.so_far(text), "", tokens.STRONG)
-    if scope.ref.id is None and compiles:
+    if scope.ref.id is None and compiles and not page.goes_on:
         add_unrecorded(page)
     page.more()
 
@@ -531,8 +531,8 @@ QUESTION = Question(
     rows=RecompileRow,
     records=recompile_rows,
     doc="""
-    Which guard of which earlier compile failed, and what varied: a row a reason. What helps stands on the page, and in
-    `data.frames[…].variations`.
+    The failed guards of earlier compiles, with the changed values: one row per reason. The page and
+    `data.frames[…].variations` show how to fix them.
 
     >>> import tltui
     >>> found = tltui.recompiles(tltui.open("tests/traces/torch-2.13/recompiles"))

@@ -391,6 +391,24 @@ def display_code(frame: Frame) -> tuple[str | None, str | None, int | None]:
     return (display_name(frame), *frame.code[1:])
 
 
+def method_name(compile_: Compile, name: str | None, until: int) -> str | None:
+    """Return the name of a function as far as a log shows it up to a record: qualified once guards name the class of a method."""
+    if name not in METHODS:
+        return name
+    for candidate in (compile_, *compile_.frame.compiles[:COMPILES_READ]):
+        record, receiver = _receiver(candidate)
+        if receiver and record <= until:
+            return f"{receiver}.{name}"
+    return name
+
+
+@part
+def _receiver(compile_: Compile, reader: Reader) -> tuple[int, str | None]:
+    """Return the record of the guards of a compile and the class of the object whose method it compiles; -1 without guards."""
+    record = next((record for record, _ in records_of(compile_, (GUARDS,))), -1)
+    return record, _locals(compile_, reader).receiver if record >= 0 else None
+
+
 def _name_from_compile(compile_: Compile, reader: Reader, name: str, file: str) -> tuple[str, str | None] | None:
     """Return the qualified name from one compile, and the argument of that class."""
     result = _locals(compile_, reader)

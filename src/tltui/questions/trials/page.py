@@ -59,7 +59,7 @@ def trial_document(report: TrialReport, options: Options) -> Document:
 
 def _headline(report: TrialReport, helping: Sequence[Outcome]) -> str:
     if not report.changed:
-        return "No change that needs no edit applies to this job. `tltui problems` and `tltui recompiles` list what needs one."
+        return "No automatic change applies to this job. `tltui problems` and `tltui recompiles` list changes of the code."
     if not helping:
         return f"None of {fmt.plural(len(report.changed), 'change')} removed recompilations, graph breaks or eager fallbacks."
     best = min(helping, key=lambda run: (run.counts.recompilations + run.counts.graph_breaks, run.counts.compile_s))

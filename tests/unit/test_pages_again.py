@@ -114,6 +114,6 @@ def made_by_the_last_frame(path: Path, frames: int, ref: str) -> int:
 def test_a_batch_makes_only_what_it_touched(ref: str, tmp_path: Path) -> None:
     """However many compiles there were before."""
     few = made_by_the_last_frame(tmp_path / "few.log", 20, ref)
-    many = made_by_the_last_frame(tmp_path / "many.log", 60, ref)
+    many = made_by_the_last_frame(tmp_path / "many.log", 45, ref)  # of more than 50 frames, equal ones are one line each
     assert few == many
     assert 0 < few < 20

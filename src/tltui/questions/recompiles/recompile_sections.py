@@ -360,7 +360,11 @@ def _remaining(prediction: Prediction) -> str:
 
 def _effect(prediction: Prediction | None) -> str:
     """Return the predicted effect of a remedy alone; '' without one."""
-    return f"Predicted effect: {_remaining(prediction)}" if prediction is not None else ""
+    if prediction is None:
+        return ""
+    if prediction.fewest == prediction.before:
+        return f"No effect alone ({_remaining(prediction)}), only together with the other fixes."
+    return f"Predicted effect: {_remaining(prediction)}"
 
 
 def _together(prediction: Prediction) -> str:

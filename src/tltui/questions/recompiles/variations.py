@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from tltui.questions.recompiles import guard_grammar
 from tltui.questions.recompiles.explanations import Explained, Key, Reason
@@ -71,13 +72,21 @@ class Variation:
     """The source of another variation with the same fix."""
 
 
+class CauseKey(NamedTuple):
+    """The identity of a cause."""
+
+    cause: str
+    source: str
+    dim: int | None
+
+
 @frozen
 class RecompileCauses:
     """All causes of a recompilation that torch's reasons and the guards show."""
 
     ref: str
-    causes: tuple[Key, ...]
-    """(class, source, dimension) of every value that differs from an older version."""
+    causes: tuple[CauseKey, ...]
+    """Every value that differs from an older version."""
     is_complete: bool
     """Whether the guards of the call and of each older version were compared in full."""
 
@@ -116,7 +125,7 @@ def variations_of(
     advice = [advice_for(each, settings) or Advice("") for each in facts]
     predictions, together = _predicted(facts, advice, groups, guards)
     variations = [
-        _variation(each, given, groups[each.key], prediction, together, _others(each, every, groups), guards is not None)
+        _variation(each, given, groups[each.key], prediction, together, every, guards is not None)
         for each, given, prediction in zip(facts, advice, predictions, strict=True)
     ]
     order = sorted(range(len(facts)), key=lambda n: (
@@ -156,7 +165,7 @@ def causes_of(recompiles: Iterable[Explained], guards: FrameGuards | None) -> li
                     keys.setdefault(difference.key)
         compared = call.comparisons if call is not None and call.is_complete else ()
         is_complete = bool(compared) and all(comparison.is_complete for comparison in compared)
-        results.append(RecompileCauses(recompile.ref, tuple(keys), is_complete))
+        results.append(RecompileCauses(recompile.ref, tuple(CauseKey(*key) for key in keys), is_complete))
     return results
 
 
@@ -212,13 +221,14 @@ class _Gathering:
                 other = reason_of(recompile.ref, earlier, difference) if reason_of is not None and more else None
                 if other is not None:
                     facts.add(other, recompile.ref, failed)
+        reported_heads, heads = ({self._heads[key] for key in keys} for keys in (reported, causes.causes))
+        is_only = len(heads) == 1 and (causes.is_complete or not self._has_guards)
         for facts in {id(facts): facts for facts in map(self._facts, causes.causes)}.values():
             facts.refs.append(recompile.ref)
             if failed:
                 facts.failures.append(recompile.failure)
-            if any(self._heads[key] == facts.key for key in reported):
-                facts.reported += 1
-            if (causes.is_complete or not self._has_guards) and all(self._heads[key] == facts.key for key in causes.causes):
+            facts.reported += facts.key in reported_heads
+            if is_only:
                 facts.only.append(recompile.ref)
                 facts.seconds += recompile.duration_s or 0.0
         if not failed:
@@ -310,10 +320,10 @@ _PROPERTIES = (
 
 def _variation(
     facts: CauseFacts, advice: Advice, members: tuple[Key, ...], prediction: Prediction | None, together: Prediction | None,
-    others: Sequence[str], is_proven: bool,
+    every: Sequence[RecompileCauses], is_proven: bool,
 ) -> Variation:  # fmt: skip
     source = without_index(facts.source) if len(members) > 1 else facts.source
-    advice = _effective(facts, advice, members, prediction, together, others)
+    advice = _effective(facts, advice, members, prediction, together, every)
     return Variation(
         facts.cause, source, facts.dim, facts.value, len(facts.refs), tuple(facts.refs[:REFS_LISTED]),
         tuple(facts.values)[:VALUES_SHOWN], len(facts.values), facts.became, facts.fixed, tuple(facts.only[:REFS_LISTED]),
@@ -322,23 +332,26 @@ def _variation(
     )  # fmt: skip
 
 
-def _others(facts: CauseFacts, every: Sequence[RecompileCauses], groups: Mapping[Key, tuple[Key, ...]]) -> list[str]:
+def _others(members: Sequence[Key], every: Sequence[RecompileCauses]) -> list[str]:
     """Return the other causes that all recompiles with a cause have."""
-    members = set(groups[facts.key])
-    wanted = [set(item.causes) for item in every if not members.isdisjoint(item.causes)]
-    common = set.intersection(*wanted) - members if wanted else set()
+    common: set[Key] | None = None
+    for item in every:
+        if not set(members).isdisjoint(item.causes):
+            common = set(item.causes) if common is None else common.intersection(item.causes)
+    common = (common or set()).difference(members)
     return [name_of_cause(*key) for key in sorted(common, key=str)]
 
 
 def _effective(
     facts: CauseFacts, advice: Advice, members: tuple[Key, ...], prediction: Prediction | None, together: Prediction | None,
-    others: Sequence[str],
+    every: Sequence[RecompileCauses],
 ) -> Advice:  # fmt: skip
     """Return the advice without a remedy that would remove no recompilation."""
     if prediction is None or prediction.fewest < prediction.before:
         return advice
     if together is not None and name_of_cause(facts.cause, facts.source, facts.dim, members) in together.names:
         return advice
+    others = _others(members, every)
     if effect_of(advice.remedy) == AUTOMATIC and not others:
         text = f"{advice.text} In this log that removes no recompilation, because each of them is the first with a new value."
         return replace(advice, text=text, remedy="", code=())

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "man" / "tltui.1"
 EXITS = (
-    ("0", "It did what it was asked for."),
-    ("1", "A limit that check, tail or run was given is exceeded, or index could not read all of it. That of the job, of run."),
-    ("2", "The arguments are wrong, or there is nothing to read; the reason is on standard error."),
-    ("70", "A fault of tltui. Where it happened is in crash.log in the cache directory."),
-    ("128+N", "Signal N ended it."),
+    ("0", "Success."),
+    ("1", "check, run or tail: a limit is exceeded. grep, source or log: no match. index: some logs could not be read."),
+    ("2", "Wrong arguments, or nothing to read; the reason is on standard error."),
+    ("70", "Internal error of tltui; details are in crash.log in the cache directory."),
+    ("128+N", "Killed by signal N. run exits with the code of the job if that is not 0."),
 )
 FILES = (
     ("~/.config/tltui/config.toml", "Theme, keys and limits; $TLTUI_CONFIG names another file."),
-    ("~/.cache/tltui", "What is unpacked, while it is read; crash.log."),
+    ("~/.cache/tltui", "Unpacked files while they are read; crash.log."),
     ("~/.local/state/tltui", "Marks, and the widths of panes."),
 )
 
@@ -43,11 +43,11 @@ def value(action: argparse.Action) -> str:
     return str(action.metavar or choices or action.dest.upper())
 
 
-def listed(parser: argparse.ArgumentParser, excluded: set[str]) -> Iterator[str]:
-    """Yield the arguments of a parser without the `excluded` ones."""
-    for action in parser._actions:
+def listed(parser: argparse.ArgumentParser, actions: Iterable[argparse.Action]) -> Iterator[str]:
+    """Yield these arguments of a parser, without the hidden ones."""
+    for action in actions:
         names = list(action.option_strings) or [value(action)]
-        if names[-1] in excluded or action.help is None:
+        if action.help in (None, argparse.SUPPRESS):
             continue
         shown = ", ".join(f"\\fB{text(name)}\\fR" if action.option_strings else f"\\fI{text(name)}\\fR" for name in names)
         behind = f" \\fI{text(value(action))}\\fR" if action.option_strings and value(action) else ""
@@ -69,20 +69,25 @@ def page() -> str:
     from tltui.settings import SETTINGS
 
     ui = ui_parser()
-    common = {action.option_strings[-1] for action in ui._actions if action.option_strings}
+    summary = parser_of("summary")
+    shared = summary.common._group_actions
     lines = [
         f'.TH TLTUI 1 "" "tltui {__version__}" "User Commands"',
         ".SH NAME", r"tltui \- the terminal workbench for torch.compile",
         ".SH SYNOPSIS", synopsis(ui), ".br", r"\fBtltui\fR \fICOMMAND\fR [\fIoptions\fR] [\fIargument\fR ...]",
         ".SH DESCRIPTION", text(str(ui.description)),
         text("Without a command it opens the terminal UI; each command prints a page and needs no terminal."),
-        ".SH OPTIONS", *listed(ui, set()),
-        ".SH COMMANDS", text("Each has --help. One that takes PATH has the options from --demo to --all of the list above too."),
+        ".SH OPTIONS", *listed(ui, ui._actions),
+        ".SH COMMON OPTIONS", text("Each command below names those that it has."), *listed(summary, shared),
+        ".SH COMMANDS", text("Each has --help."),
     ]  # fmt: skip
     for name in COMMANDS:
         parser = parser_of(name)
         lines += [f".SS {text(name)}", synopsis(parser), ".br", text(re.sub(r"\s+", " ", str(parser.description)))]
-        lines += listed(parser, common)
+        common = [action for action in parser.common._group_actions if action.help in {each.help for each in shared}]
+        lines += listed(parser, (action for action in parser._actions if action not in common))
+        if names := ", ".join(action.option_strings[-1] for action in common if action.help != argparse.SUPPRESS):
+            lines += [".PP", text(f"Common options: {names}")]
         lines += block(str(parser.epilog))
     lines += [".SH EXAMPLES", *block(EXAMPLES.removeprefix("examples:\n"))]
     public = [setting for setting in SETTINGS if not setting.is_internal]

@@ -1,25 +1,58 @@
-"""Make the key tables of docs/keys.md, and complete the table of pages in docs/glossary.md: `python tools/renew.py` writes them."""
+"""Make tables of docs: keys, statuses, the pages that docs/glossary.md lacks. `python tools/renew.py` writes them."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from tltui.commands import key_table
+from tltui.model.status import TABLE
 from tltui.questions.index import QUESTIONS
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-KEYS, GLOSSARY = DOCS / "keys.md", DOCS / "glossary.md"
-BEGIN = "<!-- keys: made by `python tools/renew.py` -->\n"
-END = "<!-- keys end -->\n"
+KEYS, GLOSSARY, DESIGN, JSON = (DOCS / f"{name}.md" for name in ("keys", "glossary", "design", "json"))
+BEGIN = "<!-- {}: made by `python tools/renew.py` -->\n"
+END = "<!-- {} end -->\n"
 HEADING = "## Pages\n"
 
 
-def with_keys(text: str) -> str:
-    """Return the page with new tables between its two marks."""
-    head, _, rest = text.partition(BEGIN)
-    tail = rest.partition(END)[2]
-    return f"{head}{BEGIN}\n{key_table()}\n{END}{tail}"
+def with_table(text: str, name: str, table: str) -> str:
+    """Return a page with a new table between the two marks of a name."""
+    head, begin, rest = text.partition(BEGIN.format(name))
+    _, end, tail = rest.partition(END.format(name))
+    if not begin or not end:
+        raise ValueError(f"no marks of {name}")
+    return f"{head}{begin}\n{table}\n{end}{tail}"
+
+
+def _table(titles: str, rows: Iterable[Sequence[str]]) -> str:
+    columns = titles.split(" | ")
+    lines = [titles, " | ".join(["---"] * len(columns)), *(" | ".join(row) for row in rows)]
+    return "".join(f"| {line} |\n" for line in lines)
+
+
+def _keys(letters: str) -> str:
+    return ", ".join(f"`{letter} {letter.upper()}`" for letter in letters)
+
+
+def statuses(of: Path) -> str:
+    """Return the table of statuses for one of the pages."""
+    if of == GLOSSARY:
+        return _table("status | mark | meaning", (
+            (f'<a id="{status}"></a>{status}', row.glyph, row.meaning) for status, row in TABLE.items()
+        ))  # fmt: skip
+    if of == JSON:
+        return _table("status | in `tally` | meaning", (
+            (f"`{status}`", f"`{row.field}`", row.meaning) for status, row in TABLE.items()
+        ))  # fmt: skip
+    return _table("status | glyph | ASCII | style | counted as | in `tally` | limit | keys", (
+        (
+            str(status), row.glyph, f"`{row.ascii}`", row.colour, row.words, f"`{row.field}`",
+            f"`{row.gate}`" if row.gate else "", _keys(row.keys),
+        )
+        for status, row in TABLE.items()
+    ))  # fmt: skip
 
 
 def completed(text: str) -> str:
@@ -34,4 +67,6 @@ def completed(text: str) -> str:
 
 def generated() -> dict[Path, str]:
     """Return each file and its text."""
-    return {KEYS: with_keys(KEYS.read_text("utf-8")), GLOSSARY: completed(GLOSSARY.read_text("utf-8"))}
+    texts = {page: with_table(page.read_text("utf-8"), "statuses", statuses(page)) for page in (GLOSSARY, DESIGN, JSON)}
+    texts[GLOSSARY] = completed(texts[GLOSSARY])
+    return {KEYS: with_table(KEYS.read_text("utf-8"), "keys", key_table()), **texts}

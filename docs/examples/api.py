@@ -4,9 +4,9 @@ import tltui
 run = tltui.demo()                      # the trace that comes with tltui; yours: tltui.open("/tmp/tracedir")
 run
 run.ranks
-run.goes_on                             # '': it is known that no more will come
+run.goes_on                             # '': the run is complete
 [(rank.ref, len(rank.compiles)) for rank in run.ranks]
-compile_ = run.compile("0:4/1")          # run["0:4/1"] is the same; this way a type checker knows what it is
+compile_ = run.compile("0:4/1")          # like run["0:4/1"], with a type for type checkers
 compile_.status, compile_.function, compile_.line, compile_.is_recompile
 compile_.artifacts
 code = run.artifact("0:0/0:inductor_output_code#1")
@@ -17,7 +17,7 @@ found = tltui.problems(run)
 found
 found[0].kind, found[0].headline, found[0].function, found[0].first
 [(row.kind, row.count) for row in found if row.kind == "break"]
-found.data.breaks[0].found.explanation[:60]     # all of the answer, as the analysis has it
+found.data.breaks[0].found.explanation[:60]     # the complete result of the analysis
 print(tltui.check(run, "error,recompiles=10"))
 row = tltui.summary(run)[0]
 row.compiles, row.errors, row.breaks, row.recompiles, round(row.seconds, 1)

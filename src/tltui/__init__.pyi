@@ -69,11 +69,11 @@ from tltui.questions.vllm.page import Vllm, VllmRow
 __version__: str
 
 def absent(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[AbsentRow, Absence]:
-    """Which artifacts are not in the trace, and why: failed, cut off, not logged, cached. A row for each artifact and reason."""
+    """Absent artifacts and the reasons: failed, cut off, not logged, cached. A row per artifact and reason."""
 
 def caches(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[CacheRow, CachesReport]:
-    """Cache hits, misses, bypasses: a row for each question of a compile to a cache. How a missed key differs is in
-    `data.misses`.
+    """Cache hits, misses, bypasses: a row per cache lookup of a compile. `data.misses` has the differences of
+    missed keys.
     """
 
 def exports(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[ExportRow, Exports]:
@@ -87,7 +87,7 @@ def fusion(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result
 def guards(
     run: Run | Node, ref: str | Node = "", *, filter: str = "", width: int = 100
 ) -> Result[GuardRow, GuardTable | CompileGuards | tuple[CompileGuards, ...]]:
-    """What compiled code relies on. Of one compile a row a guard; of several a row for each kind of guard of each compile.
+    """Guards of compiled code. For one compile a row per guard; for several a row per kind of guard and compile.
 
     `filter`: only guards with this text, a regular expression; `kind:WORD`, `source:WORD` and `is:failed` restrict further.
     """
@@ -95,11 +95,11 @@ def guards(
 def layers(
     run: Run | Node, ref: str | Node = "", *, layer: str = "", merge: bool = False, width: int = 100
 ) -> Result[LayerRow, tuple[CompileLayers, ...]]:
-    """Which kernels, nodes and lines belong to which layer of the model, and what they move and take. A row a layer.
+    """Kernels, graph nodes and source lines by model layer, with memory traffic and time. A row per layer.
 
-    Of several compiles the page only says how many layers each has, and the rows of all of them take a while where they are many.
+    For several compiles the page only counts the layers of each, and the rows of all of them take a while if they are many.
 
-    `layer`: only this one: `layers.3.attn`, `layers.*.attn`, or an end of it. `merge`: iterations as one, `layers.*`.
+    `layer`: only this one: `layers.3.attn`, `layers.*.attn`, or its last part. `merge`: iterations merged, `layers.*`.
     """
 
 def matrix(run: Run | Node, ref: str | Node = "", *, show: str = "", width: int = 100) -> Result[CellRow, Matrix]:
@@ -109,13 +109,13 @@ def matrix(run: Run | Node, ref: str | Node = "", *, show: str = "", width: int 
     """
 
 def metrics(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[MetricRow, RunMetrics | CompileMetrics]:
-    """All fields of the metrics. Of one compile a row a field; of several a row for each number, with its sum, least and most."""
+    """All fields of the metrics. For one compile a row per field; for several a row per number, with sum, least and most."""
 
 def passes(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[PassRow, Passes]:
     """Graph changes by each compiler step, one row per step."""
 
 def problems(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[ProblemRow, Problems]:
-    """Errors, graph breaks, restarts, the recompile limit: a row for each kind at each place, the worst first.
+    """Errors, graph breaks, restarts, the recompile limit: a row per kind and place, worst first.
 
     >>> import tltui
     >>> for problem in tltui.problems(tltui.open("tests/traces/torch-2.13/breaks")):
@@ -127,8 +127,8 @@ def problems(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Resu
 def provenance(
     run: Run | Node, ref: str | Node = "", *, unit: str = "", kernel: str = "", width: int = 100
 ) -> Result[ProvenanceRow, Coverages | ProvenanceJson]:
-    """Which line of source became which nodes and kernels. Of one compile a row a kernel; of several a row for each lowering, with
-    how much of it is known.
+    """Source lines, graph nodes and kernels that belong together. For one compile a row per kernel; for several a row per lowering,
+    with how much is known.
 
     `unit`: only this lowering: forward, backward, inference. `kernel`: only this kernel: NAME, NAME:HANDLE or its key.
     """
@@ -137,8 +137,8 @@ def ranks(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[
     """How the ranks of a job differ: in which property, on which ranks, and since when. One row per side of each difference."""
 
 def recompiles(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[RecompileRow, Recompiles]:
-    """Which guard of which earlier compile failed, and what varied: a row a reason. What helps stands on the page, and in
-    `data.frames[…].variations`.
+    """The failed guards of earlier compiles, with the changed values: one row per reason. The page and
+    `data.frames[…].variations` show how to fix them.
 
     >>> import tltui
     >>> found = tltui.recompiles(tltui.open("tests/traces/torch-2.13/recompiles"))
@@ -149,16 +149,15 @@ def recompiles(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Re
 def runtime(
     run: Run | Node, ref: str | Node = "", *, sort: str = "", width: int = 100
 ) -> Result[RuntimeRow, RuntimeJson | RuntimesJson]:
-    """Where run time goes, by profiles of `torch.profiler`: a row a kernel, in microseconds. `data` has shares, eager code, guards.
+    """Run time from profiles of `torch.profiler`: a row per kernel, in microseconds. `data` has shares, eager code, guards.
 
-    Profiles are those that `tltui.open` was given, or that lie beside the logs; without any there is no row, and the page says
-    how to record one. From then on `layers` and `ls` of this run tell measured times too. `sort`: the order of the page's tables:
-    time, mean, calls, name, code. Raises `ProfileError` where none
-    fits the trace.
+    Profiles are those given to `tltui.open`, or next to the logs; without any there is no row, and the page shows
+    how to record one. From then on `layers` and `ls` of this run show measured times too. `sort`: the order of the page's tables:
+    time, mean, calls, name, code. Raises `ProfileError` if none matches the trace.
     """
 
 def shapes(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[ShapeRow, ShapesReport]:
-    """Dynamic sizes: each symbol, its guards, what was fixed and by which line. A row a symbol."""
+    """Dynamic sizes: symbols, their guards, and specializations with the source line. A row per symbol."""
 
 def stacks(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[StackRow, Stacks]:
     """Where in the code compilations happen: their stacks as one tree, one row per frame."""
@@ -167,7 +166,7 @@ def stragglers(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Re
     """Which ranks were late or slow, and which ranks waited for them. One row per finding."""
 
 def summary(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[SummaryRow, Summary | Study]:
-    """What happened, and what to look at first. One row: the counts. `data` is a `Study` where one compile is meant.
+    """The outcome of the run, and where to look first. One row: the counts. `data` is a `Study` for a single compile.
 
     >>> import tltui
     >>> run = tltui.open("tests/traces/torch-2.13/recompiles")

@@ -141,7 +141,7 @@ class _Reading:
 
         for key, value in values.items():
             if key not in OF_FILE:
-                wrong(key, f"no such setting (there are {', '.join(OF_FILE)})")
+                wrong(key, f"unknown setting (settings: {', '.join(OF_FILE)})")
                 continue
             try:
                 checked(OF_FILE[key], value)
@@ -184,11 +184,11 @@ class _Reading:
             if name not in self._commands:
                 near = get_close_matches(name[:MOST_TEXT], self._commands, 1, 0.8) if self._unknown < MOST_PROBLEMS else []
                 self._unknown += 1
-                wrong(name, f"no such command ({f'perhaps {near[0]}; ' if near else ''}tltui config --keys lists them)")
+                wrong(name, f"unknown command ({f'perhaps {near[0]}; ' if near else ''}tltui config --keys lists all)")
             elif not isinstance(listed, (list, tuple)) or not all(isinstance(key, str) and key for key in listed):
                 wrong(name, "must be a key or a list of keys")
             elif strange := [key for key in listed if not is_key(key)]:
-                wrong(name, f"{short(strange[0])} is not a key (keys are written like j, J, f8, ctrl+t, pagedown, question_mark)")
+                wrong(name, f"{short(strange[0])} is not a key (examples: j, J, f8, ctrl+t, pagedown, question_mark)")
             else:
                 self._keys[name] = tuple(map(normal_key, listed))
                 self._places[name] = place(name)

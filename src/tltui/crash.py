@@ -33,14 +33,14 @@ def place_of(error: BaseException) -> tuple[str, int]:
 def fault_line(error: BaseException) -> str:
     """Return the message of an internal error and write its location to a file."""
     path = crash_log(error)
-    return f"{type(error).__name__}: this is a fault of tltui" + (f"; where it happened is in {path}" if path else "")
+    return f"{type(error).__name__}: internal error in tltui" + (f"; details are in {path}" if path else "")
 
 
 def last_words(error: BaseException) -> str:
     """Return the message of a fatal internal error: one line, or with `TLTUI_DEBUG=1` the traceback."""
     if wants_traceback():
         return "".join(traceback.format_exception(error)).rstrip("\n")
-    return f"tltui: {fault_line(error)} ({DEBUG}=1 prints it)"
+    return f"tltui: {fault_line(error)} ({DEBUG}=1 prints the traceback)"
 
 
 def crash_log(error: BaseException) -> str:

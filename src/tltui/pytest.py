@@ -1,4 +1,4 @@
-"""A plugin for pytest that says of a test what torch.compile did in it. It is loaded by `-p tltui.pytest` only.
+"""Pytest plugin that checks torch.compile in tests. Only `-p tltui.pytest` loads it.
 
     def test_model(torch_compiles):
         ...
@@ -8,9 +8,9 @@
     def test_other_model():
         ...
 
-A test that has the fixture or the marker is recorded: a log of its own, from before its fixtures are set up to the end of the test
-(`testing.py`); all others are left alone, unless `--tltui-limits` is given. This module imports neither torch nor what
-reads traces before a test needs them. docs/ci.md has more.
+The plugin records each test with the fixture or the marker, from before its fixtures are set up to the end of the test
+(`testing.py`). Other tests are unaffected, unless `--tltui-limits` is given. This module imports torch and the readers of
+traces only when a test needs them. See docs/ci.md.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class TorchCompiles:
         return check_limits(run, limits_from(f"{name}=0")).limits[0].value if run is not None else 0.0
 
     def assert_limits(self, limits: str) -> None:
-        """Fail when a limit is exceeded: `assert_limits("error,eager,break=1,recompiles=2")`, as in `tltui check --fail-on`."""
+        """Fail if a limit is exceeded: `assert_limits("error,eager,break=1,recompiles=2")`, as in `tltui check --fail-on`."""
         __tracebackhide__ = True
         from tltui.testing import limits_from
 
@@ -86,17 +86,17 @@ class TorchCompiles:
             raise TorchCompileError(why)
 
     def assert_no_recompiles(self) -> None:
-        """Fail when a function was compiled again."""
+        """Fail if a function recompiled."""
         __tracebackhide__ = True
         self.assert_limits("recompiles=0")
 
     def assert_no_breaks(self) -> None:
-        """Fail when there was a graph break."""
+        """Fail if a graph break occurred."""
         __tracebackhide__ = True
         self.assert_limits("break=0")
 
     def assert_no_errors(self) -> None:
-        """Fail when a compile failed, or torch gave a function up and ran it in eager mode."""
+        """Fail if a compile failed, or a function fell back to eager mode."""
         __tracebackhide__ = True
         self.assert_limits("error=0,eager=0")
 
@@ -107,7 +107,7 @@ class TorchCompiles:
         run = self.run()
         if run is None:
             if self.is_requested:
-                text = f"torch compiled nothing in {self.test}, so its limits checked nothing"
+                text = f"torch compiled nothing in {self.test}, so its limits had no effect"
                 warnings.warn(NothingCompiled(text), stacklevel=3)
             return ""
         return failure_message(run, check_limits(run, limits), self.test, str(self.directory))
@@ -142,19 +142,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options."""
     group = parser.getgroup("tltui", GROUP)
     group.addoption("--tltui-limits", metavar="LIMITS", default="",
-                    help="limits for every test, as in tltui check --fail-on (error,eager,break,recompiles=1): torch is imported, "
-                         "and each test recorded; a marker torch_compile of a test comes before them")  # fmt: skip
+                    help="limits for every test, as in tltui check --fail-on (error,eager,break,recompiles=1). Imports torch and "
+                         "records each test; the torch_compile marker of a test overrides them")  # fmt: skip
     group.addoption("--tltui-keep", metavar="DIR", default="",
-                    help="keep the trace of every recorded test in a directory of its own in DIR, to look at with tltui DIR/TEST "
-                         "(else those of tests that fail are kept, where pytest keeps tmp_path)")  # fmt: skip
+                    help="keep the trace of every recorded test in DIR/TEST; open it with tltui DIR/TEST (default: keep only "
+                         "traces of failed tests, in pytest's tmp_path)")  # fmt: skip
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Read the options. Raises `pytest.UsageError`."""
     config.addinivalue_line(
         "markers",
-        "torch_compile(*limits, recompiles=N, breaks=N, errors=N, …): record what torch.compile does in the test, and fail when "
-        "there is more than N; names as in tltui check --fail-on; without any, none of errors, breaks and recompiles (tltui)",
+        "torch_compile(*limits, recompiles=N, breaks=N, errors=N, …): record torch.compile in the test and fail if a count "
+        "exceeds N. Names as in tltui check --fail-on. Default: no errors, breaks or recompiles (tltui)",
     )
     config.stash[EVERYWHERE] = ()
     if text := config.getoption("--tltui-limits"):
@@ -171,8 +171,8 @@ def pytest_report_header(config: pytest.Config) -> str:
     """Return which tests are recorded, and how."""
     scope = "every test" if config.stash[EVERYWHERE] else f"tests with the fixture {FIXTURE} or the marker {MARKER}"
     keep = config.getoption("--tltui-keep")
-    where = f"traces are kept in {keep}" if keep else "traces of those that fail are kept"
-    return f"tltui: records {scope}, by a handler of its own: torch's logging stays as TORCH_TRACE set it up; {where}"
+    where = f"traces are kept in {keep}" if keep else "traces of failed tests are kept"
+    return f"tltui: records {scope} with a separate log handler, without changing torch's logging; {where}"
 
 
 @pytest.hookimpl(trylast=True)

@@ -42,19 +42,19 @@ class Setting:
 
 
 SETTINGS: tuple[Setting, ...] = (
-    Setting("theme", "TLTUI_THEME", str, "auto", f"colours: {', '.join(THEMES)}", "--theme", THEMES),
-    Setting("mouse", "TLTUI_MOUSE", bool, True, "false leaves the mouse to the terminal", "--no-mouse"),
-    Setting("ascii", "TLTUI_ASCII", bool, None, "draw with ASCII only; by default where the output is not UTF-8", "--ascii"),
-    Setting("unpack_member_mib", "TLTUI_UNPACK_MEMBER_MIB", int, 4096, "MiB that one packed file may unpack to", of=UNPACKED),
-    Setting("unpack_total_mib", "TLTUI_UNPACK_TOTAL_MIB", int, 8192, "MiB that all of them may unpack to", of=UNPACKED),
-    Setting("unpack_members", "TLTUI_UNPACK_MEMBERS", int, 20_000, "members of an archive that are looked at", of=UNPACKED),
-    Setting("keys", "TLTUI_KEYS", dict, None, "keys of commands; as a variable: app.leave=Q app.next_error=e,f8"),
-    Setting("", "TLTUI_CONFIG", str, None, "the config file, in place of the usual one"),
-    Setting("", "TLTUI_WORKERS", int, None, "processes that read large logs; by default one a processor, up to 8", of=(0, 1 << 20)),
-    Setting("", "TLTUI_HOST", str, None, "the name of this host in saved indexes; by default its hostname"),
-    Setting("", "TLTUI_DEBUG", bool, False, "1 prints where a fault of tltui happened"),
-    Setting("", "TLTUI_RECORD_STEPS", str, None, "steps to record: tltui run --record-steps sets it", is_internal=True),
-    Setting("", "TLTUI_RECORD_DIRECTORY", str, None, "where the recording goes: as above", is_internal=True),
+    Setting("theme", "TLTUI_THEME", str, "auto", f"colors: {', '.join(THEMES)}", "--theme", THEMES),
+    Setting("mouse", "TLTUI_MOUSE", bool, True, "false gives the mouse to the terminal", "--no-mouse"),
+    Setting("ascii", "TLTUI_ASCII", bool, None, "draw with ASCII only; default: if the output is not UTF-8", "--ascii"),
+    Setting("unpack_member_mib", "TLTUI_UNPACK_MEMBER_MIB", int, 4096, "maximum MiB of one unpacked file", of=UNPACKED),
+    Setting("unpack_total_mib", "TLTUI_UNPACK_TOTAL_MIB", int, 8192, "maximum MiB of all unpacked files", of=UNPACKED),
+    Setting("unpack_members", "TLTUI_UNPACK_MEMBERS", int, 20_000, "maximum number of archive members to read", of=UNPACKED),
+    Setting("keys", "TLTUI_KEYS", dict, None, "keys of commands; in the variable: app.leave=Q app.next_error=e,f8"),
+    Setting("", "TLTUI_CONFIG", str, None, "path of the config file"),
+    Setting("", "TLTUI_WORKERS", int, None, "processes that read large logs; default: one per CPU, up to 8", of=(0, 1 << 20)),
+    Setting("", "TLTUI_HOST", str, None, "name of this host in saved indexes; default: its hostname"),
+    Setting("", "TLTUI_DEBUG", bool, False, "1 prints the traceback of an internal error"),
+    Setting("", "TLTUI_RECORD_STEPS", str, None, "steps to record; tltui run --record-steps sets it", is_internal=True),
+    Setting("", "TLTUI_RECORD_DIRECTORY", str, None, "directory of the recording; set like the steps", is_internal=True),
 )  # fmt: skip
 OF_FILE = {setting.name: setting for setting in SETTINGS if setting.name}
 BY_VARIABLE = {setting.variable: setting for setting in SETTINGS}
@@ -125,7 +125,7 @@ def short(value: object) -> str:
     try:
         return repr(value)[:MOST_TEXT]
     except (RecursionError, ValueError):  # an integer of thousands of digits has no text
-        return "what is nested too deeply"
+        return "too deeply nested"
 
 
 def settings_table() -> str:
@@ -134,6 +134,6 @@ def settings_table() -> str:
     for setting in SETTINGS:
         default = "" if setting.default is None else f"`{str(setting.default).lower()}`"
         name, option = (f"`{text}`" if text else "" for text in (setting.name, setting.option))
-        internal = " (internal: tltui sets it for what it starts, and changes it without notice)" if setting.is_internal else ""
+        internal = " (internal: tltui sets it for child processes; it may change without notice)" if setting.is_internal else ""
         lines.append(f"| {name} | `{setting.variable}` | {option} | {default} | {setting.help}{internal} |")
     return "\n".join(lines) + "\n"

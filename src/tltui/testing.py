@@ -53,8 +53,8 @@ class Recording(logging.Handler):
             self.setFormatter(internal.TorchLogsFormatter(trace=True))
         except (ImportError, AttributeError, TypeError) as error:
             raise Unrecordable(
-                f"torch {self._version} does not log as torch 2.13 does ({error}): its tests cannot be recorded. "
-                "Run them by `tltui run -- pytest`, or with TORCH_TRACE set, and check the trace by `tltui check`"
+                f"torch {self._version} logs in a different way than torch 2.13 ({error}), so the plugin cannot record its tests. "
+                "Run `tltui run -- pytest`, or set TORCH_TRACE, then run `tltui check` on the trace"
             ) from None
         self._distributed = torch.distributed
         self._directory = directory
@@ -91,8 +91,8 @@ class Recording(logging.Handler):
         convert = sys.modules.get("torch._dynamo.convert_frame")
         compiled = sum(getattr(convert, "FRAME_COMPILE_COUNTER", {}).values())
         if compiled and not self.records:
-            why = "its logger torch.__trace is disabled" if self._logger.disabled else "something else has changed its logging"
-            raise Unrecordable(f"torch compiled {compiled} time{'s' * (compiled != 1)} and logged nothing of it: {why}")
+            why = "its logger torch.__trace is disabled" if self._logger.disabled else "other code changed its logging"
+            raise Unrecordable(f"torch compiled {compiled} time{'s' * (compiled != 1)} without logging it: {why}")
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a record of torch."""
@@ -149,7 +149,7 @@ def limits_from(text: str) -> tuple[Limit, ...]:
     """Parse limits in the grammar of `tltui check --fail-on`. Raises `BadLimit`."""
     limits = parse_limits(text)
     if measured := needing_a_profile(limits):
-        raise BadLimit(f"{', '.join(measured)}: needs a profile, which a test does not record")
+        raise BadLimit(f"{', '.join(measured)}: needs a profile, but tests record none")
     return limits
 
 
@@ -158,7 +158,7 @@ def marker_limits(arguments: Iterable[object], keywords: Mapping[str, object]) -
     parts = [str(argument) for argument in arguments]
     for name, number in keywords.items():
         if name not in MEASURES and name not in ALIASES:
-            raise BadLimit(f"there is no {name!r}. There are: {', '.join((*MEASURES, *ALIASES))}")
+            raise BadLimit(f"unknown limit {name!r}. Limits: {', '.join((*MEASURES, *ALIASES))}")
         parts += [f"{measure}={number}" for measure in ALIASES.get(name, (name,))]
     return limits_from(",".join(parts) or NONE)
 
@@ -208,7 +208,7 @@ def _lines(run: Run, over: Sequence[Outcome], test: str, directory: str) -> Iter
             yield ""
             yield from _page(run, page, directory)
     yield ""
-    yield f"all of it: tltui {quoted(directory)}"
+    yield f"full trace: tltui {quoted(directory)}"
 
 
 def _page(run: Run, page: str, directory: str) -> Iterator[str]:

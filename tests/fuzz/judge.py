@@ -116,7 +116,7 @@ def whole_json(value: Any) -> Any:
 
 
 def refuse(name: str) -> None:
-    raise AssertionError(f"{name} is no JSON")
+    raise AssertionError(f"{name} is not valid JSON")
 
 
 class Judge:
@@ -175,7 +175,7 @@ class Judge:
         clean([document.title, document.badge])
         clean(SGR.sub("", line) for line in lines_of(document, "ansi"))
         clean(lines_of(document, "markdown"))
-        assert not any("tltui could not show" in line for line in lines[:3]), (what, lines[:3])
+        assert not any("tltui cannot show" in line for line in lines[:3]), (what, lines[:3])
         for section in document.sections():
             assert 0 <= section.first <= section.last < len(document), what
         for n in range(len(document)):

@@ -75,7 +75,7 @@ def printed_here(*arguments: str) -> bytes:
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: re.sub(r"\W+", "-", path[-30:]))
 def test_a_python_alone_prints_the_same(python: str, home: Path) -> None:
     said = printed(python, "--version", "--verbose", home=home).stdout.decode()
-    assert "json      the standard library of Python (orjson is not installed: slower, the same pages)" in said
+    assert "json      Python's standard library (orjson is not installed: slower, same pages)" in said
     assert f"{home}/.cache/tltui/pyz/" in said
     for arguments in COMMANDS:
         done = printed(python, *arguments, home=home)

@@ -115,9 +115,9 @@ def _of_trace_alone(name: str, truth: Truth) -> Iterator[Statement]:
     for failure in truth.failures:
         if failure.function and failure.ending == "SIGKILL":
             yield Statement("where", tuple(_of_failure(failure))[1:])
-            yield Statement("problems", (r"(not finished|did not finish|backward not finished)",))
+            yield Statement("problems", (r"([Uu]nfinished|did not finish)",))
             if failure.phase == "backward":
-                yield Statement("tail -n all", (r"rank 1 [^✓✗]{0,60}(backward not finished|its backward did not finish)",))
+                yield Statement("tail -n all", (r"rank 1 [^✓✗]{0,60}its backward did not finish",))
     if name == "killed_backward_early":
         yield Statement("where", (r"do not show which rank failed first",), lines=10)
 

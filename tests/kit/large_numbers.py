@@ -165,7 +165,7 @@ def _all_of(path: str, out: str) -> None:
     pages = [f"@{view.name}{node and ':'}{node}" for node in ("", *nodes) for view in QUESTIONS]
     for ref in ["", "@records", "@pages", *nodes, *pages]:
         lines = list(lines_of(build(run, ref, Options())))
-        assert not any("tltui could not show" in line for line in lines[:3]), (path, ref, lines[:3])
+        assert not any("tltui cannot show" in line for line in lines[:3]), (path, ref, lines[:3])
     _printed(["report", path, "-o", os.path.join(out, "report.html"), "--force"])
     _printed(["timing", path, "--perfetto", os.path.join(out, "perfetto.json"), "--force"])
     index = os.path.join(out, "run.tlx")

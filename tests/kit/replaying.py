@@ -27,7 +27,7 @@ OPTIONS = Options(width=400)
 FEW = 6
 """Compiles, ranks and processes whose own pages are read at each step."""
 STATEMENT = re.compile(
-    r"damag|cut off|missing|absent|not in the|not there|killed|\bfail|error|not finished|\bnever|\bended|"
+    r"damag|cut off|missing|absent|not in the|not there|killed|\bfail|error|unfinished|not finished|\bnever|\bended|"
     r"\blost\b|incomplete|no longer in the|without|no metrics|wrote no|not logged|not understood|"
     r"could not|did not|\bnothing |none of|\bno (?!longer|rank)\w+|gone|unreadable|skipped|✗ |^\s*\? ",
     re.IGNORECASE,

@@ -29,9 +29,9 @@ def initial_text(document: Document) -> str:
 
 
 def targets(document: Document) -> set[str]:
-    """Return the targets of links, without places in the user's files."""
+    """Return the targets of links, without places in the user's files and torch's documentation."""
     links = {link.target for n in range(len(document)) for link in document.line(n).links}
-    return {target for target in links if not target.startswith("file:")}
+    return {target for target in links if not target.startswith(("file:", "https:"))}
 
 
 def lead_somewhere(run: Run, document: Document) -> None:

@@ -95,8 +95,8 @@ def test_a_failure_has_the_sentences_of_the_pages(suite: Suite) -> None:
 def test_what_else_goes_wrong_is_said(suite: Suite) -> None:
     assert "Unsupported" in suite.why["f_fails_by_itself"]
     assert "torch.compile: error: 1, at most 0" in suite.text, "beside the traceback of the test"
-    assert "torch compiled 1 time and logged nothing of it: its logger torch.__trace is disabled" in suite.why["j_fails_unlogged"]
-    assert "guard_overhead: needs a profile, which a test does not record" in suite.why["l_errors"]
+    assert "torch compiled 1 time and without logging it: its logger torch.__trace is disabled" in suite.why["j_fails_unlogged"]
+    assert "guard_overhead: needs a profile, but tests record none" in suite.why["l_errors"]
 
 
 def test_traces_of_what_failed_are_kept(suite: Suite) -> None:

@@ -193,7 +193,7 @@ def test_a_job_that_ends_early_and_has_a_profiler(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert done.stdout == "2\n"
     assert "ValueError: as always" in done.stderr
-    assert "tltui: --record-steps: the program starts its own profiler: the steps recorded until then are in " in done.stderr
+    assert "tltui: --record-steps: the program starts its own profiler: the steps recorded before are in " in done.stderr
     [path] = profiles(tmp_path)
     assert counted(path)["Optimizer.step#"] == 2
 
@@ -201,6 +201,6 @@ def test_a_job_that_ends_early_and_has_a_profiler(tmp_path: Path) -> None:
 def test_a_job_that_ends_too_early(tmp_path: Path) -> None:
     done = run(tmp_path, TRAINING.replace(*EAGER), "9:12")
     assert done.returncode == 0
-    assert "tltui: --record-steps: the program ended in step 8, before step 9: nothing is recorded" in done.stderr
+    assert "tltui: --record-steps: the program ended in step 8, before step 9: no steps were recorded" in done.stderr
     assert profiles(tmp_path) == []
     assert "tltui: no profile was written. To record one:" in done.stderr

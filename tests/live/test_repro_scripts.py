@@ -15,8 +15,8 @@ pytestmark = pytest.mark.live
 
 REFUSED = {
     "repro_failing": {
-        "1/0": "has no graph: torch failed before there was one (Unsupported)",
-        "2/0": "torch.ops.repro.twice is an operator of the job's own; its code is not in the trace",
+        "1/0": "has no graph: torch failed before it captured one (Unsupported)",
+        "2/0": "torch.ops.repro.twice is a custom operator; its code is not in the trace",
     }
 }
 FAILS = {("repro_failing", "0/0"): "ConstraintViolationError"}

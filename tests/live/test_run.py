@@ -72,7 +72,7 @@ def until(found: Callable[[], object]) -> None:
 
 
 def test_a_script(tmp_path: Path) -> None:
-    done = run(tmp_path, COMPILES, PYTHON, "job.py", options=("--check", "error,break"))
+    done = run(tmp_path, COMPILES, PYTHON, "job.py", options=("--fail-on", "error,break"))
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("compiled ")
     assert " · 1 compile" in done.stderr
@@ -91,7 +91,7 @@ def test_what_torch_was_asked_for_is_in_the_directory(tmp_path: Path) -> None:
 
 def test_a_graph_break_fails_the_check(tmp_path: Path) -> None:
     program = COMPILES.replace("    return", "    torch._dynamo.graph_break()\n    return")
-    done = run(tmp_path, program, PYTHON, "job.py", options=("--check", "break"))
+    done = run(tmp_path, program, PYTHON, "job.py", options=("--fail-on", "break"))
     assert done.returncode == 1
     assert "FAILED: 1 of 1 limit exceeded" in done.stderr
 
@@ -100,13 +100,13 @@ def test_nothing_is_compiled(tmp_path: Path) -> None:
     done = run(tmp_path, "import torch", PYTHON, "job.py", options=("--logs", "dynamo"))
     assert done.returncode == 0
     assert "no log was written into" in done.stderr
-    assert "torch was imported (it began torch_logs.txt), and nothing was compiled" in done.stderr
+    assert "torch was imported (it started torch_logs.txt) but compiled nothing" in done.stderr
 
 
 def test_the_environment_is_dropped(tmp_path: Path) -> None:
     done = run(tmp_path, COMPILES, "env", "-i", f"PATH={os.environ['PATH']}", f"HOME={tmp_path}", PYTHON, "job.py")
     assert done.returncode == 0
-    assert "env -i empties the environment" in done.stderr
+    assert "env -i clears the environment" in done.stderr
 
 
 @pytest.mark.parametrize("session", [False, True])
@@ -144,7 +144,7 @@ def test_a_job_that_is_killed_inside_a_compile(launcher: tuple[str, ...], tmp_pa
     os.kill(pid, signal.SIGKILL)
     _, error = process.communicate(timeout=60)
     assert process.returncode == 137
-    assert "was ended by SIGKILL" in error
+    assert "was killed by SIGKILL" in error
     assert "1 compile did not finish" in error
 
 

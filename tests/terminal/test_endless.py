@@ -32,7 +32,7 @@ def test_everywhere_in_a_document_and_in_a_filter(trace: Path, tmp_path: Path) -
         terminal.press(*BOMB, "enter")
         terminal.wait_for("search: (a+)+$")
         terminal.press("escape")
-        terminal.wait_for("Stopped here: this page is not complete.")
+        terminal.wait_for("Stopped. This page is incomplete.")
         terminal.wait(lambda: not matching(terminal), "the end of the process that matched")
         terminal.press("o")
         terminal.wait_for("name, file, artifact or address")

@@ -66,7 +66,7 @@ def test_tree_and_document(terminal: Terminal) -> None:
 def test_jumps(terminal: Terminal) -> None:
     shows(terminal, "[0/0] f")
     terminal.press("e")
-    terminal.wait_for("no error or function in eager mode in this run")
+    terminal.wait_for("no error or fallback to eager mode in this run")
     terminal.press("b")
     shows(terminal, "[2/0] inner_break")
     terminal.press("b")
@@ -106,7 +106,7 @@ def test_an_artifact_search_and_export(terminal: Terminal, tmp_path: Path) -> No
     terminal.press("ctrl+u", f"{tmp_path}/out.txt\r")
     terminal.wait_for("y / n")
     terminal.press("n")
-    terminal.wait_for("nothing was written")
+    terminal.wait_for("no file was written")
     leave(terminal)
 
 
@@ -160,7 +160,7 @@ def test_another_size(terminal: Terminal) -> None:
 
 def test_ctrl_c_says_how_to_leave(terminal: Terminal) -> None:
     terminal.press("ctrl+c")
-    terminal.wait_for("q leaves tltui")
+    terminal.wait_for("q quits tltui")
     assert terminal.is_alive()
     leave(terminal)
 

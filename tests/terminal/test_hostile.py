@@ -140,11 +140,11 @@ def test_pages_and_prompts(hostile: Path, tmp_path: Path) -> None:
         terminal.press("escape")
         terminal.wait_gone("Marks in the tree")
         terminal.press("ctrl+p")
-        terminal.wait_for("what it is called")
+        terminal.wait_for("name or purpose")
         terminal.press("[/][s0, 4]")
-        terminal.wait_for("nothing like this")
+        terminal.wait_for("no match")
         terminal.press("escape")
-        terminal.wait_gone("nothing like this")
+        terminal.wait_gone("no match")
         terminal.press("tab", "f")
         terminal.wait_for("show only")
         terminal.press("[s0, 4]", "enter")
@@ -152,7 +152,7 @@ def test_pages_and_prompts(hostile: Path, tmp_path: Path) -> None:
         terminal.press("f")
         terminal.wait_for("show only")
         terminal.press("ctrl+u", "no such [/] thing [red]", "enter")
-        terminal.wait_for("nothing in the tree has")
+        terminal.wait_for("no node in the tree matches")
         terminal.press("q")
         assert terminal.wait_end() == 0
         assert hostile_bytes(terminal.raw) == []

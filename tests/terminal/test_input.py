@@ -137,7 +137,7 @@ def test_a_fault_in_what_reads_the_terminal(tmp_path: Path) -> None:
         terminal.wait_for("6 compiles")
         terminal.to_trouble()
         terminal.press("!")
-        terminal.wait_for("ZeroDivisionError: this is a fault of tltui")
+        terminal.wait_for("ZeroDivisionError: internal error in tltui")
         terminal.press("q")
         assert terminal.wait_end() == 0
 
@@ -169,7 +169,7 @@ def test_the_screen_is_as_if_drawn_anew(tmp_path: Path, columns: int, rows: int,
                 terminal.wait(lambda: terminal.pump(0.15) == 0, "silence")
                 terminal.press("escape")
             terminal.press("ctrl+c")
-            terminal.wait_for("q leaves tltui")  # all keys before it have done their work
+            terminal.wait_for("q quits tltui")  # all keys before it have done their work
             terminal.wait(lambda: terminal.pump(0.5) == 0, "silence")
             before, drawn = looks(terminal), terminal.raw.count(b"\x1b[H\x1b[J")
             terminal.press("ctrl+l")

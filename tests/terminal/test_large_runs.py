@@ -52,7 +52,7 @@ def test_the_first_frame_comes_before_all_files_were_looked_at(files: Path, tmp_
 
 def test_nothing_among_many_files(files: Path, tmp_path: Path) -> None:
     with Terminal.tltui(files, home=tmp_path) as terminal:
-        terminal.wait_for("looking for logs")
+        terminal.wait_for("searching for logs")
         assert terminal.wait_end() == 2
         assert "4000 other files that are no log" in terminal.text()
 

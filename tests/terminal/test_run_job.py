@@ -72,8 +72,8 @@ def test_a_job_that_a_signal_ended(name: str, number: int, tmp_path: Path) -> No
     done = tltui(tmp_path, "--", *job("breaks", f"import signal\nsignal.signal({number}, 0) if {number} != 9 else 0\n"
                                       f"os.kill(os.getpid(), {number})"))  # fmt: skip
     assert done.returncode == 128 + number
-    assert f"tltui: {sys.executable} was ended by SIG{name}" in done.stderr.decode()
-    assert ("memory runs out" in done.stderr.decode()) == (number == 9)
+    assert f"tltui: {sys.executable} was killed by SIG{name}" in done.stderr.decode()
+    assert ("memory ran out" in done.stderr.decode()) == (number == 9)
     assert "6 compiles" in done.stderr.decode()
 
 
@@ -82,7 +82,7 @@ def test_a_job_that_a_signal_ended(name: str, number: int, tmp_path: Path) -> No
     ("./no/such/program", 127, "./no/such/program: not found"),
     ("./text", 126, "./text: not executable"),
     ("./dir", 126, "./dir: a directory"),
-    ("./bang", 126, "./bang: the program that its first line (#!) names is not there"),
+    ("./bang", 126, "./bang: the interpreter in its first line (#!) does not exist"),
     ("text", 126, "text: not executable"),
 ])  # fmt: skip
 def test_what_cannot_be_started(command: str, code: int, why: str, tmp_path: Path) -> None:
@@ -121,12 +121,12 @@ def test_the_dashes_of_the_command_are_its_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("arguments", "why"), [
-    (["--"], "no COMMAND is given"),
-    ([], "no COMMAND is given"),
-    (["--check", "nonsense", "--", "true"], "--check: unknown limit: 'nonsense'"),
-    (["--check", "break=+1", "--", "true"], "--check: break=+1: a number after + needs --baseline"),
-    (["--baseline", ".", "--", "true"], "--baseline is for --check"),
-    (["--check", "error", "--baseline", "nowhere", "--", "true"], "nowhere: No such file or directory"),
+    (["--"], "missing COMMAND"),
+    ([], "missing COMMAND"),
+    (["--fail-on", "nonsense", "--", "true"], "unknown limit: 'nonsense'"),
+    (["--fail-on", "break=+1", "--", "true"], "break=+1: a number after + needs --baseline"),
+    (["--baseline", ".", "--", "true"], "--baseline needs limits"),
+    (["--fail-on", "error", "--baseline", "nowhere", "--", "true"], "nowhere: No such file or directory"),
     (["--no-such", "--", "true"], "--no-such"),
     (["-o", "full", "--", "true"], "-o full: the directory is not empty"),
 ])  # fmt: skip
@@ -143,30 +143,31 @@ def test_mistakes_are_said_before_the_job_starts(arguments: list[str], why: str,
 
 
 def test_check(tmp_path: Path) -> None:
-    passed = tltui(tmp_path, "--check", "error,break=3", "--", *job("breaks"))
+    passed = tltui(tmp_path, "--fail-on", "error,break=3", "--", *job("breaks"))
     assert passed.returncode == 0
     assert "passed · 6 compiles" in passed.stderr.decode()
-    failed = tltui(tmp_path, "--check", "error", "--check", "break=2", "--", *job("breaks"))
+    failed = tltui(tmp_path, "--fail-on", "error", "--fail-on", "break=2", "--", *job("breaks"))
     assert failed.returncode == 1
     assert "FAILED: 1 of 2 limits exceeded" in failed.stderr.decode()
-    assert tltui(tmp_path, "--check", "break", "--", *job("breaks", "raise SystemExit(5)")).returncode == 5, "the job's comes first"
-    compared = tltui(tmp_path, "--check", "break", "--baseline", str(TRACES / "breaks"), "--", *job("breaks"))
+    done = tltui(tmp_path, "--fail-on", "break", "--", *job("breaks", "raise SystemExit(5)"))
+    assert done.returncode == 5, "the job's comes first"
+    compared = tltui(tmp_path, "--fail-on", "break", "--baseline", str(TRACES / "breaks"), "--", *job("breaks"))
     assert compared.returncode == 0
 
 
 def test_what_could_not_be_checked_has_not_passed(tmp_path: Path) -> None:
-    done = tltui(tmp_path, "--check", "error", "--", "true")
+    done = tltui(tmp_path, "--fail-on", "error", "--", "true")
     assert done.returncode == 1
-    assert "tltui: --check FAILED: there is no log to check" in said(done)
+    assert "tltui: check FAILED: no log to check" in said(done)
 
 
 @pytest.mark.parametrize(("broken", "options", "code"), [
     ("tltui.questions.overview.run_page.summarise", [], 0),
-    ("tltui.questions.overview.run_page.summarise", ["--check", "error"], 0),
-    ("tltui.questions.overview.run_page.summarise", ["--check", "break"], 1),
-    ("tltui.questions.check.limits.gates", ["--check", "error"], 1),
+    ("tltui.questions.overview.run_page.summarise", ["--fail-on", "error"], 0),
+    ("tltui.questions.overview.run_page.summarise", ["--fail-on", "break"], 1),
+    ("tltui.questions.check.limits.gates", ["--fail-on", "error"], 1),
     ("tltui.model.follow.open_run", [], 0),
-    ("tltui.model.follow.open_run", ["--check", "error"], 1),
+    ("tltui.model.follow.open_run", ["--fail-on", "error"], 1),
 ])  # fmt: skip
 def test_a_fault_of_ours_leaves_the_code(broken: str, options: list[str], code: int, tmp_path: Path) -> None:
     """What was not checked has not passed."""
@@ -175,7 +176,7 @@ def test_a_fault_of_ours_leaves_the_code(broken: str, options: list[str], code: 
     (tmp_path / "sitecustomize.py").write_text(lines)
     done = tltui(tmp_path, *options, "--", *job("breaks"), PYTHONPATH=f"{tmp_path}:{SOURCES}")
     assert done.returncode == code
-    assert "ZeroDivisionError: this is a fault of tltui" in done.stderr.decode()
+    assert "ZeroDivisionError: internal error in tltui" in done.stderr.decode()
     assert said(done)[-1].startswith(str(tmp_path / "tltui-"))
 
 
@@ -195,14 +196,14 @@ def test_nothing_was_compiled(tmp_path: Path) -> None:
     text = " ".join(done.stderr.decode().split())
     assert done.returncode == 0
     assert "no log was written into" in text
-    assert "either nothing was compiled" in text
-    assert "ssh, sudo, docker, srun --export=NONE, env -i" in text
+    assert "(1) nothing was compiled" in text
+    assert "ssh, sudo, docker, srun --export=NONE or env -i" in text
     assert len(list(tmp_path.glob("tltui-*"))) == 1, "nothing is deleted"
 
 
 def test_the_environment_was_dropped(tmp_path: Path) -> None:
     done = tltui(tmp_path, "--", "env", "-i", "true")
-    assert "env -i empties the environment: add TORCH_TRACE=" in " ".join(done.stderr.decode().split())
+    assert "env -i clears the environment. Add TORCH_TRACE=" in " ".join(done.stderr.decode().split())
 
 
 def test_a_log_without_a_compile(tmp_path: Path) -> None:
@@ -223,7 +224,7 @@ def test_a_directory_that_the_user_set_may_hold_earlier_runs(tmp_path: Path) -> 
         lines = said(done)
         assert lines[0] == f"tltui: {name} is set: the trace goes to {place}"
         assert "torch 2.13.0+cpu · 6 compiles · 7.97 s of compiling" in lines
-        assert "tltui: 1 log of earlier runs in that directory: --latest opens the newest run alone" in lines
+        assert "tltui: 1 log of earlier runs in that directory; --latest opens only the newest run" in lines
         assert lines[-1] == str(place)
 
 
@@ -244,16 +245,16 @@ def test_a_job_that_leaves_a_process_behind_is_not_waited_for(tmp_path: Path) ->
     os.kill(pid, 9)
     assert done.returncode == 0
     assert "6 compiles" in done.stderr.decode()
-    assert f"tltui: left behind by the job, and still writing: pid {pid}  {sys.executable} -c import glob" in done.stderr.decode()
+    assert f"tltui: started by the job and still writing: pid {pid}  {sys.executable} -c import glob" in done.stderr.decode()
 
 
 @pytest.mark.parametrize(("steps", "why"), [
-    ("x", "not FIRST:LAST, as in --record-steps 5:10"), ("10:5", "the last step is before the first one"),
-    ("0:0", "steps are counted from 1"),
+    ("x", "use FIRST:LAST, for example --record-steps 5:10"), ("10:5", "the last step precedes the first"),
+    ("0:0", "steps count from 1"),
 ])  # fmt: skip
 def test_steps_to_record_that_are_none(steps: str, why: str, tmp_path: Path) -> None:
     done = tltui(tmp_path, "--record-steps", steps, "--", *job("breaks"))
-    assert (done.returncode, said(done)) == (2, [f"tltui: --record-steps {steps}: {why}"])
+    assert (done.returncode, said(done)) == (2, [f"tltui: invalid --record-steps {steps}: {why}"])
     assert list(tmp_path.iterdir()) == [], "nothing is made for it"
 
 
@@ -263,8 +264,8 @@ def test_a_job_that_records_nothing(tmp_path: Path) -> None:
     hook, before = done.stdout.decode().strip().split(":")
     assert (hook.endswith("/running/hook"), before) == (True, str(SOURCES))
     lines = said(done)
-    assert lines[1] == f"tltui: steps 2 to 3 are recorded into {tmp_path / 't'}"
-    assert lines[2].startswith("tltui: TORCHINDUCTOR_CPP_ENABLE_KERNEL_PROFILE=1 names C++ kernels in the profile.")
+    assert lines[1] == f"tltui: recording steps 2 to 3 into {tmp_path / 't'}"
+    assert lines[2].startswith("tltui: TORCHINDUCTOR_CPP_ENABLE_KERNEL_PROFILE=1 adds C++ kernel names to the profile.")
     assert "tltui: no profile was written. To record one:" in lines
     assert "          profiler.step()" in lines
     assert (done.returncode, lines[-1]) == (0, str(tmp_path / "t"))
@@ -275,7 +276,7 @@ def test_a_python_that_reads_no_hook(tmp_path: Path) -> None:
     done = tltui(tmp_path, "--record-steps", "2:3", "--", program[0], "-I", *program[1:])
     assert done.stdout == b"False\n"
     name = os.path.basename(sys.executable)
-    assert said(done)[1].startswith(f"tltui: no steps are recorded: {name} -I reads no start-up hook. What to put into the program")
+    assert said(done)[1].startswith(f"tltui: no steps are recorded: {name} -I disables start-up hooks. The lines to paste")
     assert "  torch._inductor.config.cpp.enable_kernel_profile = True" in said(done)
 
 
@@ -287,7 +288,7 @@ def test_profiles_that_a_job_leaves(tmp_path: Path) -> None:
     left = f"shutil.copyfile({str(profile)!r}, os.environ['TORCH_TRACE'] + '/now.json')"
     done = tltui(tmp_path, "--record-steps", "2:3", "--", *job("breaks", left), TORCH_TRACE=str(tmp_path / "t"))
     assert f"tltui: recorded: {tmp_path / 't' / 'now.json'}" in said(done)
-    assert f"tltui: tltui runtime {tmp_path / 't'} says where the time goes" in said(done)
+    assert f"tltui: see where the time goes: tltui runtime {tmp_path / 't'}" in said(done)
     assert "earlier.json" not in done.stderr.decode()
 
 

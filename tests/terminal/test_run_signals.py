@@ -99,7 +99,7 @@ def test_ctrl_c_ends_a_job_that_does_nothing_about_it(home: Path) -> None:
     with started(home, ["sh", "-c", "echo ready $$; exec sleep 30"]) as terminal:
         terminal.press("ctrl+c")
         assert terminal.wait_end() == 130
-        assert "sh was ended by SIGINT" in terminal.text()
+        assert "sh was killed by SIGINT" in terminal.text()
         assert f"{home}/tltui-" in terminal.lines()[max(n for n, line in enumerate(terminal.lines()) if line)]
 
 
@@ -138,7 +138,7 @@ def test_a_job_that_ends_by_it(number: signal.Signals, code: int, home: Path) ->
     piped.process.send_signal(number)
     error = piped.process.communicate(timeout=20)[1]
     assert piped.process.returncode == code
-    assert f"sh was ended by {number.name}" in error
+    assert f"sh was killed by {number.name}" in error
     assert error.splitlines()[-1].startswith(f"{home}/tltui-")
 
 
@@ -249,7 +249,7 @@ def test_ctrl_z_stops_a_job_in_a_session_of_its_own(shell: Shell, job: list[str]
     shell.press("clear", "enter", "fg", "enter")
     until(lambda: "T" not in (state(tltui), state(child)))
     shell.press("ctrl+c")
-    shell.wait_for("was ended by SIGINT")
+    shell.wait_for("was killed by SIGINT")
 
 
 def test_a_job_that_somebody_else_stopped_and_continued(shell: Shell, home: Path, job: list[str]) -> None:

@@ -271,8 +271,8 @@ def test_a_fault_that_ends_the_program(tmp_path: Path) -> None:
         terminal.press("enter")
         terminal.wait_for("code 70")
         assert attributes(terminal) == before
-        said = "tltui: ZeroDivisionError: this is a fault of tltui; where it happened is in ~/.cache/tltui/crash.log"
-        assert f"{said} (TLTUI_DEBUG=1 prints it)" in terminal.text()
+        said = "tltui: ZeroDivisionError: internal error in tltui; details are in ~/.cache/tltui/crash.log"
+        assert f"{said} (TLTUI_DEBUG=1 prints the traceback)" in terminal.text()
         assert b"Traceback" not in terminal.raw and b"a text of the trace" not in terminal.raw
 
 

@@ -110,7 +110,7 @@ def test_a_job_from_its_start_to_its_end(columns: int, rows: int, begun: Begun) 
     terminal.press("1")
     terminal.wait_for("3 graph breaks")
     (terminal.where / "end").touch()
-    terminal.wait_for("the job ended with exit code 3: O shows what it printed")
+    terminal.wait_for("the job ended with exit code 3; O shows its output")
     terminal.press("O")
     terminal.wait_for("done", "The job ended with exit code 3 at")
     terminal.press("q")
@@ -137,7 +137,7 @@ def test_leave_it_running(begun: Begun) -> None:
     said = terminal.ends()
     assert terminal.code == 0
     pid = terminal.state.pid
-    assert f"the job runs on, pid {pid}" in said and str(terminal.output) in said
+    assert f"the job is still running, pid {pid}" in said and str(terminal.output) in said
     assert said.splitlines()[-1] == str(terminal.trace)
     with Terminal.tltui(terminal.trace, home=terminal.where) as again:
         again.wait_for("80%", f"runs, pid {pid}", "waiting for the first record")
@@ -195,7 +195,7 @@ def test_what_ends_tltui_does_not_end_the_job(number: int, code: int, begun: Beg
     os.kill(terminal.pid, number)
     said = terminal.ends()
     assert terminal.code == code
-    assert f"the job runs on, pid {terminal.state.pid}" in said
+    assert f"the job is still running, pid {terminal.state.pid}" in said
     for name in ("compile", "end"):
         (terminal.where / name).touch()
     until(lambda: terminal.state.code == 3, "the end of the job")
@@ -263,7 +263,7 @@ def test_ctrl_c_is_not_for_the_job(begun: Begun) -> None:
     terminal = begun(DEAF)
     terminal.wait_for("ready", "O output")
     terminal.press("ctrl+c")
-    terminal.wait_for("ctrl+c does not reach the job: q asks whether to stop it")
+    terminal.wait_for("ctrl+c does not reach the job; press q to stop it")
     assert b"heard" not in terminal.output.read_bytes()
 
 
@@ -272,7 +272,7 @@ def test_what_was_not_in_the_bars_fails(tmp_path: Path) -> None:
     program = f"import os, shutil\nfor name in os.listdir({str(TRACE)!r}): "
     program += f"shutil.copy(os.path.join({str(TRACE)!r}, name), os.environ['TORCH_TRACE'])\n"
     (tmp_path / "job.py").write_text(program)
-    words = ["run", "--view", "-o", str(tmp_path / "trace"), "--check", "break", "--", sys.executable, str(tmp_path / "job.py")]
+    words = ["run", "--view", "-o", str(tmp_path / "trace"), "--fail-on", "break", "--", sys.executable, str(tmp_path / "job.py")]
     with Terminal.tltui(*words, home=tmp_path) as terminal:
         terminal.wait_for("The job ended with exit code 0", "6 compiles")
         terminal.press("q")

@@ -15,6 +15,7 @@ from tltui.commands import BY_ID, COMMANDS, Where, keymap_problems
 from tltui.config import Config, read_config
 from tltui.model.nodes import Compile
 from tltui.screens.marks import Mark, write_marks
+from tltui.text.torch_names import graph_break_page
 from tltui.widgets.document_view import DocumentView
 from tltui.work.reader_threads import Scan
 
@@ -120,11 +121,11 @@ async def test_errors(tmp_path: Path) -> None:
 
 async def test_there_are_none(tmp_path: Path) -> None:
     async with opened(write(tmp_path / "t", log_of([(0, 1, "f")]))) as driver:
-        none = "no error or function in eager mode in this run"
+        none = "no error or fallback to eager mode in this run"
         for key, told in (("e", none), ("B", "no graph break in this run"), ("r", "f was compiled only once"),
-                          ("greater_than_sign", "there is no rank after this one"),
-                          ("less_than_sign", "there is no rank before this one"), ("backspace", "nothing to go back to"),
-                          ("ctrl+o", "nothing to go forward to")):  # fmt: skip
+                          ("greater_than_sign", "no later rank"),
+                          ("less_than_sign", "no earlier rank"), ("backspace", "no earlier page"),
+                          ("ctrl+o", "no later page")):  # fmt: skip
             await driver.press(key)
             assert driver.message.startswith(told)
 
@@ -150,7 +151,7 @@ async def test_breaks_and_back() -> None:
         await driver.press("b")
         assert driver.at == "3/0"
         await driver.press("alt+right")
-        assert driver.message.startswith("nothing to go forward to")
+        assert driver.message.startswith("no later page")
 
 
 async def test_recompiles(tmp_path: Path) -> None:
@@ -192,7 +193,7 @@ async def test_the_same_code_on_other_ranks(tmp_path: Path) -> None:
         driver.browser.go("0:0/0")
         await driver.press("greater_than_sign")
         assert driver.at == "2:7/0"
-        assert "there it is [7/0], not [0/0]; 1 rank(s) in between did not compile it" in driver.message
+        assert "on this rank it is [7/0], not [0/0]; 1 skipped rank(s) did not compile it" in driver.message
         await driver.press("less_than_sign")
         assert driver.at == "0:0/0"
 
@@ -258,7 +259,7 @@ async def test_go_to_by_name() -> None:
         await driver.press("o")
         await driver.type("[/][red]")
         await driver.press("enter")
-        assert "nothing like this" in screen_text(driver.app)
+        assert "no match" in screen_text(driver.app)
         await driver.press("escape")
         assert driver.at == "4/0:dynamo_output_graph"
 
@@ -292,9 +293,9 @@ async def test_an_address_of_nothing_is_no_fault() -> None:
     async with opened(BREAKS, size=(80, 24)) as driver:
         await driver.press("o", "@", "f", "o", "o", "enter")
         await driver.shown("@foo")
-        await driver.until(lambda: "there is nothing at @foo" in screen_text(driver.app))
+        await driver.until(lambda: "unknown address: @foo" in screen_text(driver.app))
         said = screen_text(driver.app)
-        assert "there is no page @foo. There are: @" in said and "fault" not in said and "…" not in said
+        assert "unknown page: '@foo'; pages: @" in said and "fault" not in said and "…" not in said
         await driver.press("backspace")
         await driver.until(lambda: driver.browser.shown_ref != "@foo")
 
@@ -302,9 +303,9 @@ async def test_an_address_of_nothing_is_no_fault() -> None:
 async def test_a_wrong_link_is_told() -> None:
     async with opened(BREAKS) as driver:
         driver.browser.go("77/0")
-        assert "there is no 77/0" in driver.message
+        assert "unknown address: '77/0'" in driver.message
         driver.browser.go("0/0:nothing_like_it")
-        assert "there is no 0/0:nothing_like_it" in driver.message
+        assert "unknown address: '0/0:nothing_like_it'" in driver.message
         driver.browser.go("!![")
         assert driver.message
 
@@ -339,7 +340,7 @@ async def test_filter_in_the_tree() -> None:
         await driver.press("ctrl+u")
         await driver.type("nothing like this")
         await driver.press("enter")
-        assert "nothing in the tree has 'nothing like this'" in driver.message
+        assert "no node in the tree matches 'nothing like this'" in driver.message
         await driver.press("escape")
         assert "▸ ⚑ [2/0]" in screen_text(driver.app)
 
@@ -548,7 +549,7 @@ async def test_a_builder_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compile_page, "compile_document", broken)
     async with opened(BREAKS, faults=True) as driver:
         assert "ZeroDivisionError: ours" in screen_text(driver.app)
-        assert "fault of tltui" in screen_text(driver.app)
+        assert "internal error in tltui" in screen_text(driver.app)
         await driver.press("right_square_bracket")
         await driver.shown("0/0:dynamo_graph_break_reason")
 
@@ -635,7 +636,7 @@ async def test_exporting(tmp_path: Path) -> None:
         driver.browser.go("0/0:dynamo_output_graph")
         await driver.shown("0/0:dynamo_output_graph")
         target = tmp_path / "graph.txt"
-        for answer, told in (("", "wrote"), ("n", "nothing was written"), ("y", "wrote")):
+        for answer, told in (("", "wrote"), ("n", "no file was written"), ("y", "wrote")):
             await driver.press("x", "ctrl+u")
             await driver.type("~/graph.txt")
             await driver.press("enter")
@@ -772,8 +773,8 @@ async def test_what_is_said_of_overrides_is_so() -> None:
     said = keymap_problems(keys)
     assert said == [
         "app.next_break: it takes e from app.next_error, which has no other key",
-        "app.next_recompile: j stays the key of document.cursor_down in documents, and does this elsewhere only",
-        "app.leave: ctrl+q always quits, so it never does this",
+        "app.next_recompile: j remains the key of document.cursor_down in documents, so this binding works only outside",
+        "app.leave: ctrl+q always quits, so this binding has no effect",
     ]
     async with opened(BREAKS, config=Config(keys=keys)) as driver:
         driver.browser.tree_view.focus()
@@ -915,3 +916,16 @@ async def test_export_writes_what_the_filter_leaves(tmp_path: Path) -> None:
         await driver.until(target.exists)
         lines = target.read_text().splitlines()
         assert any("EQUALS_MATCH" in line for line in lines) and not any("TENSOR_MATCH" in line for line in lines)
+
+
+async def test_the_documentation_of_a_graph_break_is_shown_and_never_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[object] = []
+    monkeypatch.setattr("webbrowser.open", started.append)
+    async with opened(BREAKS, size=(120, 40)) as driver:
+        driver.browser.go("@problems")
+        await driver.shown("@problems")
+        await driver.until(lambda: "gb0059" in screen_text(driver.app))
+        view = driver.browser.query_one("#document", DocumentView)
+        view.post_message(DocumentView.Followed(view, graph_break_page("gb0059"), driver.browser.current_document))
+        await driver.until(lambda: graph_break_page("gb0059") in screen_lines(driver.app)[-1])
+        assert driver.browser.current_document.ref == "@problems" and not started

@@ -136,9 +136,9 @@ async def test_marking_two_artifacts_of_two_ranks() -> None:
 async def test_what_is_not_of_one_kind_is_marked_anew() -> None:
     async with opened(RECOMPILES, size=(80, 24)) as driver:
         for ref, said in (
-            ("", "artifacts, compiles, frames and ranks can be compared: go to one in the tree"),
-            ("0/0:dynamo_output_graph", "marked 0/0:dynamo_output_graph: go to another one"),
-            ("0/1", "marked 0/1, and no longer 0/0:dynamo_output_graph: they are not of one kind"),
+            ("", "cannot compare this page. Select an artifact, compile, frame or rank in the tree"),
+            ("0/0:dynamo_output_graph", "marked 0/0:dynamo_output_graph. Press d on another one"),
+            ("0/1", "marked 0/1 instead of 0/0:dynamo_output_graph: different kinds"),
         ):
             driver.browser.go(ref)
             await driver.shown(ref)
@@ -195,5 +195,5 @@ async def test_the_halves_share_the_screen_as_one_likes() -> None:
         await driver.press("ctrl+right", "ctrl+right")
         await driver.until(lambda: screen.focused_side.size.width == before + 8)
         await driver.press(*["ctrl+left"] * 30)
-        await driver.until(lambda: "each keeps 20 columns" in screen.status.plain_text())
+        await driver.until(lambda: "each pane keeps 20 columns" in screen.status.plain_text())
         assert 20 <= screen.focused_side.outer_size.width < 26

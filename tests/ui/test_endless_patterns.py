@@ -105,7 +105,7 @@ async def test_everywhere(trace: Path, started: list[subprocess.Popen[bytes]]) -
         assert not driver.browser.current_document.complete
         await driver.press("escape")
         await driver.until(lambda: driver.browser.current_document.complete)
-        await driver.until(lambda: "Stopped here: this page is not complete." in screen_text(driver.app))
+        await driver.until(lambda: "Stopped. This page is incomplete." in screen_text(driver.app))
         await ended(driver, started)
 
 

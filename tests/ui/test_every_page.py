@@ -37,7 +37,7 @@ async def test_every_page_is_sorted_or_has_one_order() -> None:
             view = None if ref in NO_ADDRESSES else BY_NAME.get(parse_ref(ref).view)
             driver.browser.show_message("")
             await driver.pilot.press("S")
-            expected = view.sort_label if view is not None and view.sorts else "this page has one order only"
+            expected = view.sort_label if view is not None and view.sorts else "this page has only one sort order"
             await driver.until(lambda expected=expected: driver.message.startswith(expected))  # type: ignore[misc]
             assert driver.browser.shown_ref == ref
 
@@ -47,7 +47,7 @@ async def test_the_processes_of_the_job_have_one_order() -> None:
         await driver.press("P")
         await driver.shown(PAGE)
         await driver.press("S")
-        await driver.until(lambda: driver.message.startswith("this page has one order only"))
+        await driver.until(lambda: driver.message.startswith("this page has only one sort order"))
 
 
 @pytest.mark.parametrize("ref", [PAGE, "@marks", "@nothing", "no address"])

@@ -39,7 +39,7 @@ def fail(*_: object, **__: object) -> None:
 
 async def lives(driver: Driver, home: Path) -> None:
     """It was told and written down, and keys work."""
-    await driver.until(lambda: "ZeroDivisionError: this is a fault of tltui" in driver.message)
+    await driver.until(lambda: "ZeroDivisionError: internal error in tltui" in driver.message)
     [log] = home.rglob("crash.log")
     assert "ZeroDivisionError" in log.read_text() and "in fail" in log.read_text()
     assert "a text of the trace" not in log.read_text()
@@ -105,7 +105,7 @@ async def test_in_what_a_document_is_made_of(home: Path, monkeypatch: pytest.Mon
         monkeypatch.setattr("tltui.questions.build.build", deep)
         driver.browser.show_ref("2/0")
         await driver.shown("2/0")
-        assert "could not show this" in driver.browser.current_document.line(0).text
+        assert "cannot show this page" in driver.browser.current_document.line(0).text
         assert "RecursionError" in driver.browser.current_document.line(1).text
         [log] = home.rglob("crash.log")
         assert "RecursionError" in log.read_text()
@@ -233,7 +233,7 @@ async def test_in_what_a_key_does(name: str, home: Path) -> None:
         with pytest.MonkeyPatch.context() as planted:
             planted.setattr(name, fail)
             await driver.press(*PRESS[name])
-            await driver.until(lambda: driver.app.faults or "could not show" in driver.browser.current_document.line(0).text)
+            await driver.until(lambda: driver.app.faults or "cannot show" in driver.browser.current_document.line(0).text)
             await driver.press("escape", "escape", "escape")
             await driver.until(lambda: driver.app.screen is driver.browser)
         await driver.press("g", "1", "b")
@@ -288,14 +288,14 @@ async def test_in_drawing(name: str) -> None:
                 await driver.press(key)
                 driver.browser.query_one(f"#{DRAWN[name]}").refresh()
                 await driver.pilot.pause()
-            await driver.until(lambda: "could not draw this: ZeroDiv" in screen_text(driver.app))
+            await driver.until(lambda: "cannot draw this: ZeroDiv" in screen_text(driver.app))
             await driver.until(lambda: driver.app.faults)
             assert driver.app.is_running and len(driver.app.faults) == 1, driver.app.faults
         driver.app.screen.refresh(layout=True)
         for widget in driver.browser.query("*"):
             widget.refresh()
         await driver.pilot.pause()
-        assert "could not draw" not in screen_text(driver.app)
+        assert "cannot draw" not in screen_text(driver.app)
         await driver.press("2")
         await driver.shown("@problems")
 

@@ -113,14 +113,14 @@ async def test_nothing_is_painted_while_nothing_happens(job: Job, monkeypatch: p
 async def test_an_old_log_is_not_followed_until_one_asks(job: Job) -> None:
     job.grow_old(120)
     async with opened(job.directory, wait=False) as driver:
-        await driver.until(lambda: "quiet since 10:00:00 · F follows it" in driver.run_bar)
+        await driver.until(lambda: "quiet since 10:00:00 · F to follow" in driver.run_bar)
         await driver.press("F")
-        await driver.until(lambda: "quiet since 10:00:00" in driver.run_bar and "F follows" not in driver.run_bar)
+        await driver.until(lambda: "quiet since 10:00:00" in driver.run_bar and "F to follow" not in driver.run_bar)
         job.write(begun(1, "10:02:00"))
         await driver.until(lambda: "live · last record 10:02:00" in driver.run_bar)
-        assert "following what the job writes" in driver.message or "1/0" in screen_text(driver.app)
+        assert "following the job's logs" in driver.message or "1/0" in screen_text(driver.app)
         await driver.press("F")
-        assert "may go on · F follows it" in driver.run_bar
+        assert "may grow · F to follow" in driver.run_bar
 
 
 async def test_growth_that_nobody_follows_is_said(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,7 +129,7 @@ async def test_growth_that_nobody_follows_is_said(job: Job, monkeypatch: pytest.
     async with opened(job.directory, wait=False) as driver:
         await driver.until(lambda: "quiet since" in driver.run_bar)
         job.write(begun(1, "10:02:00"))
-        await driver.until(lambda: "has grown · F follows it" in driver.run_bar)
+        await driver.until(lambda: "has new records · F to follow" in driver.run_bar)
         assert "[1/0]" not in screen_text(driver.app)
         await driver.press("F")
         await driver.until(lambda: "[1/0]" in screen_text(driver.app))
@@ -152,10 +152,10 @@ async def test_what_happens_to_a_file_is_one_line_with_the_key_that_helps(job: J
         await driver.until(lambda: "live" in driver.run_bar)
         job.path.write_bytes(begun(5))
         await driver.until(lambda: "1 log changed" in driver.run_bar)
-        assert "cut off after it was read" in driver.message or "written anew" in driver.message
+        assert "truncated after it was read" in driver.message or "rewritten" in driver.message
         if driver.browser.document_view.has_focus and size[0] < 100:
             await driver.press("tab")  # one pane has the screen: the tree
-        # what was read stays, beside what is there now
+        # the part read before remains, beside what is there now
         await driver.until(lambda: "▸ process 1" in screen_text(driver.app) and "▸ process 2" in screen_text(driver.app))
         await driver.press("ctrl+r")
         await driver.until(lambda: "read again" in driver.message and "changed" not in driver.run_bar)
@@ -172,10 +172,10 @@ async def test_reading_again_goes_back_to_where_one_was(job: Job) -> None:
         await driver.press("enter")
         await driver.shown("1/0")
         job.path.unlink()
-        await driver.until(lambda: "1 log out of reach" in driver.run_bar)
+        await driver.until(lambda: "1 log unreadable" in driver.run_bar)
         assert "deleted" in driver.message and "ctrl+r" in driver.message
         await driver.press("ctrl+r")
-        await driver.until(lambda: "no trace, TORCH_LOGS text" in driver.message and "what was read stays" in driver.message)
+        await driver.until(lambda: all(text in driver.message for text in ("no trace, TORCH_LOGS", "the part read before remains")))
         assert driver.browser.shown_ref == "1/0"
         job.path.write_bytes(begun(1) + ended(1))
         await driver.press("ctrl+r")
@@ -214,7 +214,7 @@ async def test_reading_again_does_not_follow_what_was_not_followed(job: Job) -> 
         await driver.press("F")
         await driver.press("ctrl+r")
         await driver.until(lambda: "read again" in driver.message)
-        assert "F follows it" in driver.run_bar
+        assert "F to follow" in driver.run_bar
 
 
 @pytest.mark.parametrize("keys", ["1", "W", "P"])
@@ -307,7 +307,7 @@ async def test_what_was_there_before_is_no_news(job: Job) -> None:
     async with opened(job.directory, wait=False) as driver:
         await driver.until(lambda: "1 failed" in driver.run_bar)
         await driver.press("L")
-        assert "nothing went wrong since this was opened" in driver.message
+        assert "no new problems since the trace was opened" in driver.message
         job.write(begun(2) + ended(2))
         await driver.until(lambda: "3 compiles" in driver.run_bar)
         assert "goes to" not in driver.message
@@ -326,4 +326,4 @@ async def test_a_job_that_trains_is_only_quiet(job: Job) -> None:
     """Nothing is open: hours without a record are nothing to worry about."""
     job.grow_old(2000)
     async with opened(job.directory, wait=False) as driver:
-        await driver.until(lambda: "quiet since 10:00:00 · F follows it" in driver.run_bar)
+        await driver.until(lambda: "quiet since 10:00:00 · F to follow" in driver.run_bar)

@@ -59,7 +59,7 @@ async def test_a_search_that_goes_on_is_said(many: Path, monkeypatch: pytest.Mon
     app = app_of(found)
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, lambda: "still looking for logs" in screen_text(app))
-        assert "looking for the newest run: 0 found" in screen_lines(app)[0]
+        assert "searching for the newest run: 0 found" in screen_lines(app)[0]
         assert "no log" not in screen_text(app) and "Waiting for the first record" not in screen_text(app)
         await pilot.press("j", "3", "1")
         found.search._may.set()

@@ -138,7 +138,7 @@ async def test_the_title_follows_the_keys_of_the_user_and_goes_when_both_panes_a
         await driver.press("f6")
         assert "f6: tree · " in screen_lines(driver.app)[1]
         await driver.press("z")
-        assert driver.message.startswith("one pane has the whole screen already: f6 shows the other one")
+        assert driver.message.startswith("one pane already has the whole screen; f6 shows the other pane")
         await driver.pilot.resize_terminal(120, 40)
         await driver.pilot.pause()
         assert "f6:" not in screen_lines(driver.app)[1]

@@ -87,7 +87,7 @@ async def test_it_follows_at_its_end(printing: Printing) -> None:
         assert "output of python train.py · exit code 3" in screen_text(driver.app)
         await driver.until(lambda: "waiting" not in screen_text(driver.app))
         await driver.press("1")
-        await driver.until(lambda: "There is no log in" in screen_text(driver.app))
+        await driver.until(lambda: "No log in" in screen_text(driver.app))
         await driver.press("O")
         await driver.shown("@output")
         assert cursor(driver) == 301
@@ -206,7 +206,7 @@ async def test_where_there_is_none(tmp_path: Path) -> None:
 
     async with opened(BREAKS) as driver:
         await driver.press("O")
-        assert "there is no output here" in driver.message
+        assert "no job output" in driver.message
         await driver.press("0")
         await driver.until(lambda: "tltui summary PATH" in screen_text(driver.app))
         assert "@output" not in screen_text(driver.app)

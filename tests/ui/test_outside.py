@@ -20,7 +20,7 @@ async def test_a_variable_that_is_no_command(key: str, name: str, monkeypatch: p
     monkeypatch.setenv(name, "less '")
     async with opened(BREAKS) as driver:
         await driver.press(key)
-        await driver.until(lambda: driver.message.startswith(f"${name} is no command: No closing quotation"))
+        await driver.until(lambda: driver.message.startswith(f"${name} is not a valid command: No closing quotation"))
 
 
 @pytest.mark.parametrize(("key", "name", "default"), [("v", "PAGER", "less -R"), ("ctrl+e", "EDITOR", "vi +1")])

@@ -43,7 +43,7 @@ async def test_a_profile_of_another_run_is_said_to_be(tmp_path: Path) -> None:
     shutil.copytree(CASES / "mlp", tmp_path / "job")
     shutil.copy(CASES / "broken" / "profile.json", tmp_path / "job" / "profile.json")
     async with opened(tmp_path / "job", size=(160, 40)) as driver:
-        await driver.until(lambda: "another run" in driver.message)
+        await driver.until(lambda: "different run" in driver.message)
         assert isinstance(runtimes_of(driver.browser.trace)[0], Refused)
 
 
@@ -55,7 +55,7 @@ async def test_esc_stops_it_and_keys_go_on(tmp_path: Path) -> None:
         await driver.until(lambda: "reading" in driver.message and "%" in driver.message)
         driver.browser.tree_view.focus()
         await driver.press("escape")
-        await driver.until(lambda: not profiling.is_reading and "ctrl+r reads it" in driver.message)
+        await driver.until(lambda: not profiling.is_reading and "press ctrl+r to read it" in driver.message)
         assert driver.browser.trace.profiles.profiles == [] and runtimes_of(driver.browser.trace) == ()
         await driver.press("2")
         await driver.shown("@problems")
@@ -69,7 +69,7 @@ async def test_ctrl_r_reads_what_is_there_now(tmp_path: Path) -> None:
     async with opened(tmp_path / "job") as driver:
         await driver.until(lambda: bool(driver.browser.trace.profiles.profiles))
         before = driver.browser.trace
-        assert any("cut off" in fault for fault in before.profiles.profiles[0].faults)
+        assert any("truncated" in fault for fault in before.profiles.profiles[0].faults)
         profile.write_bytes(whole)
         await driver.press("ctrl+r")
         await driver.until(lambda: driver.browser.trace is not before and bool(driver.browser.trace.profiles.profiles))
@@ -89,11 +89,11 @@ async def test_provenance_mode_shows_what_a_profile_tells_that_is_read_meanwhile
         assert isinstance(screen, ProvenanceScreen)
         await driver.until(lambda: screen.unit is not None and screen.view(screen.pane).has_focus)
         await driver.press("S")
-        assert "no profile tells" in screen.status.plain_text()
+        assert "no times for this pane" in screen.status.plain_text()
         line = screen.view(PY).current_line()
         shutil.copy(CASES / "mlp" / "profile.json", tmp_path / "job" / "profile.json")
         ProfileReading(driver.browser).begin()
         await driver.until(lambda: screen.view(PY).heat_of is not None)
-        assert screen.view(PY).current_line() == line and "a profile was read" in screen.status.plain_text()
+        assert screen.view(PY).current_line() == line and "profile read" in screen.status.plain_text()
         await driver.press("S")
         assert " ms a step" in screen.status.plain_text()

@@ -131,7 +131,7 @@ async def test_go_to_asks_on_until_something_fits() -> None:
     async with opened(BREAKS) as driver:
         at = driver.at
         await driver.press("o", *"qqqq", "enter")
-        assert driver.prompt.is_open and "nothing like this" in screen_text(driver.app)
+        assert driver.prompt.is_open and "no match" in screen_text(driver.app)
         await driver.press("ctrl+u", *"3/0", "enter")
         await driver.shown("3/0")
         assert not driver.prompt.is_open and driver.at != at
@@ -178,7 +178,7 @@ async def test_where_to_write_can_be_chosen(tmp_path: Path, monkeypatch: pytest.
         await driver.press("j")
         assert driver.prompt.is_open  # no answer
         await driver.press("n")
-        assert not driver.prompt.is_open and "nothing was written" in driver.message
+        assert not driver.prompt.is_open and "no file was written" in driver.message
 
 
 async def test_the_screen_may_become_small_while_something_is_asked() -> None:

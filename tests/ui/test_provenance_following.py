@@ -109,13 +109,13 @@ async def test_enter_on_a_name_goes_to_its_definition_and_what_maps_to_nothing_p
         assert screen.pane == SOURCE, "a name where it is defined stands for its line"
         screen = await again(driver)
         await go(driver, screen, POST, "class GraphModule")
-        assert "this line maps to nothing" in screen_lines(driver.app)[-1]
+        assert "this line has no match" in screen_lines(driver.app)[-1]
         await driver.press("P")
-        assert "there is nothing to pin" in screen_lines(driver.app)[-1]
+        assert "cannot pin" in screen_lines(driver.app)[-1]
         assert not any(screen.view(pane).has_pinned for pane in ALL)
         await go(driver, screen, POST, "addmm_1 =")
         await driver.press("P")
-        assert " pinned: P lets it go" in screen_lines(driver.app)[-1]
+        assert " pinned; P releases it" in screen_lines(driver.app)[-1]
         await go(driver, screen, POST, "class GraphModule")
         await driver.press("P")
         assert "unpinned" in screen_lines(driver.app)[-1]
@@ -236,24 +236,24 @@ async def test_what_kernels_took_stands_beside_them() -> None:
         code = screen.view(PY)
         hottest = place(screen)[1]
         row = screen_lines(driver.app)[2 + hottest - code.scroll_offset.y]
-        assert re.search(r" [\d.]+ ms [▁▂▃▄▅▆▇█]+ .*extern_kernels.mm", row) and " ms a step · " in screen.status.plain_text()
+        assert re.search(r" [\d.]+ ms [▁▂▃▄▅▆▇█]+ .*extern_kernels.mm", row) and " ms per step · " in screen.status.plain_text()
         await driver.press("S")
         assert place(screen)[1] != hottest
         await driver.press("s")
         assert place(screen)[1] == hottest
         await driver.press("s")
-        assert "nothing in this pane took more" in screen_text(driver.app)
+        assert "no line in this pane took more time" in screen_text(driver.app)
     async with opened(TRAIN, size=(120, 30)) as driver:
         await enter(driver)
         await driver.press("S")
-        assert "no profile tells" in screen_text(driver.app)
+        assert "no times for this pane" in screen_text(driver.app)
 
 
 async def test_the_line_above_says_as_many_counts_as_there_is_room_for() -> None:
     async with opened(UNRECORDED, size=(120, 24)) as driver:
         await enter(driver)
         counts = "27/27 kernels with nodes (26 ≈) · 27/27 with lines (26 ≈)"
-        how = "INDUCTOR_PROVENANCE=1 does that (torch 2.9 and later)"
+        how = "set INDUCTOR_PROVENANCE=1 (torch 2.9 and later)"
         for width, ends in ((120, "nodes with kernels (131 ≈)"), (80, counts), (240, how)):
             await driver.pilot.resize_terminal(width, 24)
             await driver.until(lambda ends=ends: screen_lines(driver.app)[0].rstrip().endswith(ends))  # type: ignore[misc]

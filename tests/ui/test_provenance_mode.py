@@ -78,7 +78,7 @@ async def test_next_mapped_line_and_matches_and_what_is_said() -> None:
         assert source.current_line() == seen[-2]
         await driver.press("tab", "right_parenthesis")
         await driver.press("g", "comma")
-        assert "no earlier line of this pane is mapped" in screen_text(driver.app)
+        assert "no earlier mapped line in this pane" in screen_text(driver.app)
 
 
 async def test_units_and_panes_and_zoom_and_pin() -> None:
@@ -186,7 +186,7 @@ async def test_where_there_is_no_code_the_nearest_is_offered(size: tuple[int, in
     async with opened(BREAKS, size=size) as driver:
         await to(driver, "2/0")
         await driver.press("p")
-        await driver.until(lambda: driver.message.startswith("p again goes to [1/0], the nearest compile with code"))
+        await driver.until(lambda: driver.message.startswith("press p again for [1/0], the nearest compile with code"))
         assert driver.message.split(" · ")[1].startswith("[2/0] has none: no operations were captured before the graph break")
         assert driver.at == "2/0" and driver.browser.shown_ref == "2/0"
         screen = await enter(driver)
@@ -202,7 +202,7 @@ async def test_what_was_offered_for_one_compile_is_not_for_another() -> None:
     async with opened(BREAKS) as driver:
         await to(driver, "2/0")
         await driver.press("p")
-        await driver.until(lambda: driver.message.startswith("p again goes to"))
+        await driver.until(lambda: driver.message.startswith("press p again for"))
         await to(driver, "none")
         await driver.press("p")
         await driver.until(lambda: "these records belong to no compile" in driver.message)
@@ -217,9 +217,9 @@ async def test_from_the_first_screen_it_leads_to_the_first_code() -> None:
         await driver.until(lambda: driver.browser.shown_ref == "")
     async with opened(TRACES / "torch-2.13" / "errors", untouched=True) as driver:
         await driver.press("p")
-        await driver.until(lambda: driver.message.startswith("nothing in this run has generated code"))
+        await driver.until(lambda: driver.message.startswith("no compile in this run has generated code"))
         await driver.press("e", "p")
-        await driver.until(lambda: "nothing in this run has any generated code; of [0/0]: it failed in Dynamo" in driver.message)
+        await driver.until(lambda: "no compile in this run has generated code. [0/0]: it failed in Dynamo" in driver.message)
 
 
 async def test_help_takes_the_place_of_the_panes_and_gives_it_back() -> None:

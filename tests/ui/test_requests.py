@@ -37,7 +37,7 @@ async def marked(driver: Driver) -> None:
 async def is_made_again(driver: Driver, before: Any) -> None:
     await driver.until(lambda: driver.browser.current_document is not before)
     assert driver.title == "marks" and driver.browser.shown_ref == "@marks"
-    assert "look here" in screen_text(driver.app) and "could not show" not in screen_text(driver.app)
+    assert "look here" in screen_text(driver.app) and "cannot show" not in screen_text(driver.app)
 
 
 async def test_marks_after_a_resize() -> None:
@@ -108,7 +108,7 @@ async def test_a_page_that_was_left_before_it_was_complete_is_made_again(monkeyp
         driver.browser.show_ref("2/0")
         await driver.shown("2/0")
         await driver.until(lambda: left.complete)
-        assert "Stopped here" in list(left.text())[-1]
+        assert "Stopped. This page" in list(left.text())[-1]
         hasty.append(True)
         await driver.press("backspace")
         await driver.shown("@slow")

@@ -34,4 +34,4 @@ async def test_sorting_and_a_compile_of_its_own() -> None:
         await driver.until(lambda: "mean" in driver.message)
         await driver.press("T")
         await driver.until(lambda: driver.browser.shown_ref == "@runtime:2/2")
-        await driver.until(lambda: "It did not run while the profiler did." in screen_text(driver.app))
+        await driver.until(lambda: "No calls while the profiler ran." in screen_text(driver.app))

@@ -61,10 +61,10 @@ async def test_a_page_scrolls_to_both_sides_and_says_so(right: str, left: str, a
         for _ in range(40):
             await driver.press(right)
         assert not any(line.rstrip().endswith(cut) for line in screen_lines(driver.app)[2:-1])
-        assert "nothing in sight goes on to the right" in driver.message
+        assert "no visible line extends to the right" in driver.message
         for _ in range(40):
             await driver.press(left)
-        assert view.scroll_offset.x == 0 and "this is the left edge" in driver.message and "from" not in position(driver)
+        assert view.scroll_offset.x == 0 and "this is already the left edge" in driver.message and "from" not in position(driver)
 
 
 async def test_wrapped_lines_go_nowhere() -> None:
@@ -118,7 +118,7 @@ async def test_the_tree_scrolls_to_the_end_of_its_rows() -> None:
         rows = [line[: tree.region.right] for line in screen_lines(driver.app)]
         row = next(row for row in rows if "MODIFIED_BYTECODE" in row)
         assert row.startswith("‹") and "1.9 KB" in row
-        assert "nothing in sight goes on" in driver.message
+        assert "no visible line extends" in driver.message
         await driver.press("A", "A", "A")
         assert not any(line.startswith("‹") for line in screen_lines(driver.app))
 
@@ -219,7 +219,7 @@ async def test_what_cannot_be_remembered_is_told(state: Path) -> None:
     state.write_text("no directory")
     async with opened(BREAKS) as driver:
         await driver.press("ctrl+right")
-        await driver.until(lambda: "could not remember the width" in driver.message)
+        await driver.until(lambda: "could not save the width" in driver.message)
 
 
 async def test_the_scroll_bar_of_the_tree_stands_on_nothing() -> None:

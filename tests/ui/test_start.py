@@ -87,7 +87,7 @@ async def test_a_run_that_takes_long_to_read_has_a_page_before_it_is_read(monkey
     monkeypatch.setattr(Scan, "start", lambda self: None)
     app = TltuiApp(Run(discover([str(DEMO)])), Config(), theme="dark", ascii_only=False, mouse=True)
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(pilot, lambda: "still reading: 0 % of 2.7 MB so far" in screen_text(app))
+        await until(pilot, lambda: "still reading: 0% of 2.7 MB;" in screen_text(app))
 
 
 def test_no_widget_has_component_classes() -> None:

@@ -218,7 +218,7 @@ def test_a_large_archive_in_a_directory_is_named(tmp_path: Path, monkeypatch: py
     found = discover([str(tmp_path)])
     assert {log.name.partition("!")[0] for log in found.logs} == {f"{tmp_path}/job.tar.xz"}
     assert [(item.path, item.reason) for item in found.skipped] == [
-        (str(tmp_path / "job.tar.gz"), "a packed file of 40.93 KiB: name it to have it opened")
+        (str(tmp_path / "job.tar.gz"), "a packed file of 40.93 KiB. To open it, give its path")
     ]
     assert len(discover([str(tmp_path / "job.tar.gz")]).logs) == 2
 
@@ -232,7 +232,7 @@ def test_hostile_tar(cache: Path) -> None:
         f"good/{NAME}", "out/through_link.log", f"good/{NAME} (2)", "na␛[31mme␊with.log"
     }  # fmt: skip
     assert [(item.path.partition("!")[2], item.reason) for item in found.skipped] == [
-        ("../escaped.log", "its name leads out of the archive"), ("/tmp/absolute.log", "its name is an absolute path"),
+        ("../escaped.log", "its name points outside of the archive"), ("/tmp/absolute.log", "its name is an absolute path"),
         ("link.log", "a symbolic link"), ("out", "a symbolic link"), ("hard.log", "a hard link"), ("fifo.log", "a named pipe"),
         ("dev.log", "a device"),
     ]  # fmt: skip
@@ -243,8 +243,8 @@ def test_hostile_zip(cache: Path) -> None:
     found = discover([str(ARCHIVES / "hostile.zip")])
     assert [log.name.partition("!")[2] for log in found.logs] == [f"good/{NAME}"]
     assert [(item.path.partition("!")[2], item.reason) for item in found.skipped] == [
-        ("../escaped.log", "its name leads out of the archive"), ("/tmp/absolute.log", "its name is an absolute path"),
-        ("a\\..\\..\\b.log", "its name leads out of the archive"), ("link.log", "a symbolic link"),
+        ("../escaped.log", "its name points outside of the archive"), ("/tmp/absolute.log", "its name is an absolute path"),
+        ("a\\..\\..\\b.log", "its name points outside of the archive"), ("link.log", "a symbolic link"),
     ]  # fmt: skip
     assert_private(cache, 1)
 
@@ -317,7 +317,7 @@ def test_limits_in_all_and_of_members(tmp_path: Path, monkeypatch: pytest.Monkey
     assert len(found.logs) >= 1
     reasons = {log.fault for log in found.logs} | {item.reason for item in found.skipped}
     assert any(text.startswith("cut at the limit:") and text.endswith("of unpacked files in all") for text in reasons)
-    assert "more than 3 members: the rest was not looked at" in reasons
+    assert "more than 3 members: the rest was not read" in reasons
 
 
 def test_headers_that_are_bombs_are_not_read(tmp_path: Path) -> None:
@@ -332,7 +332,7 @@ def test_headers_that_are_bombs_are_not_read(tmp_path: Path) -> None:
             file.write(packer.compress(bytes(1 << 20)))
         file.write(packer.flush())
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    assert reason(path) == "a tar archive that is broken: its header is larger than 4 MiB"
+    assert reason(path) == "a damaged tar archive: its header is larger than 4 MiB"
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 32 << 10
 
 
@@ -355,7 +355,7 @@ def test_members_that_overlap_are_not_unpacked(tmp_path: Path, capsys: pytest.Ca
     found = discover([str(overlapping(tmp_path / "x.zip", names, PLAIN, others={NAME: PLAIN}))])
     assert own_cache().written == 2 * len(PLAIN)
     assert {log.name.partition("!")[2] for log in found.logs} == {"1999.log", NAME} and len(found.logs) == 2
-    why = "1,999 of its 2,001 members overlap the ones behind them: these were not unpacked"
+    why = "1,999 of its 2,001 members overlap the members after them and were not unpacked"
     assert [item.reason for item in found.skipped] == [why]
     path = overlapping(tmp_path / "y.zip", names, b"no log", others={})
     assert main(["ls", str(path)]) == 2
@@ -378,7 +378,7 @@ def test_members_that_quote_one_another(tmp_path: Path) -> None:
         archive.filelist.append(quoted)
     found = discover([str(path)])
     assert [log.name.partition("!")[2] for log in found.logs] == ["b.log"]
-    assert [item.reason for item in found.skipped] == ["1 of its 2 members overlap the ones behind them: these were not unpacked"]
+    assert [item.reason for item in found.skipped] == ["1 of its 2 members overlap the members after them and were not unpacked"]
 
 
 BOMB = PLAIN + (b"\t" + b"a" * 63 + b"\n") * 200_000
@@ -419,7 +419,7 @@ def test_more_than_any_log_unpacks_to(name: str, pack: Any, tmp_path: Path, monk
     assert open_run(found).models[0].log.damage
 
 
-REFUSED = r"its [\d.]+ KiB unpack to more than 3 MiB, as no log does: the rest was not unpacked"
+REFUSED = r"its [\d.]+ KiB unpack to more than 3 MiB, too much for a log; the rest was skipped"
 
 
 def test_what_real_logs_unpack_to_is_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -454,7 +454,7 @@ def test_cut_off_data_is_opened_and_marked(capsys: pytest.CaptureFixture[str]) -
     [log] = found.logs
     assert PLAIN.startswith(Path(log.path).read_bytes()) and log.size > 100_000
     assert main(["damage", str(path)]) == 0
-    assert "the compressed data ends before its end: it was cut off" in capsys.readouterr().out
+    assert "the compressed data is truncated" in capsys.readouterr().out
     assert main(["check", "--fail-on", "damage", str(path)]) == 1
 
 
@@ -464,7 +464,7 @@ def test_a_wrong_checksum_loses_nothing(tmp_path: Path) -> None:
     data[-8] ^= 0xFF
     (tmp_path / "x.log.gz").write_bytes(data)
     [log] = discover([str(tmp_path / "x.log.gz")]).logs
-    assert (Path(log.path).read_bytes(), log.fault) == (PLAIN, "the compressed data is broken: incorrect data check")
+    assert (Path(log.path).read_bytes(), log.fault) == (PLAIN, "the compressed data is damaged: incorrect data check")
     path = zipped(tmp_path / "x.zip", {"x.log": PLAIN})
     data = bytearray(path.read_bytes())
     data[data.rindex(b"PK\x01\x02") + 16] ^= 0xFF  # in the list of members: APPNOTE.TXT 4.3.12
@@ -475,7 +475,7 @@ def test_a_wrong_checksum_loses_nothing(tmp_path: Path) -> None:
 
 def test_a_flipped_byte() -> None:
     [log] = discover([str(ARCHIVES / "flipped_byte.log.gz")]).logs
-    assert log.fault.startswith("the compressed data is broken")
+    assert log.fault.startswith("the compressed data is damaged")
     assert log.size > 100_000
 
 
@@ -483,14 +483,14 @@ def test_a_tar_archive_that_is_cut_off(tmp_path: Path) -> None:
     whole = tar(tmp_path / "x.tar", {"a.log": PLAIN, "b.log": PLAIN}, "w").read_bytes()
     (tmp_path / "x.tar").write_bytes(whole[: len(PLAIN) + 50_000])
     found = discover([str(tmp_path / "x.tar")])
-    assert [log.fault for log in found.logs] == ["", "the archive ends inside of it"]
+    assert [log.fault for log in found.logs] == ["", "the archive is truncated inside of this member"]
 
 
 # what cannot be opened
 
 
 @pytest.mark.parametrize(("name", "wanted"), [
-    ("empty.tar", "no log in it (0 files)"), ("no_trace.zip", "no log in it (1 file)"), ("empty.log.gz", "empty: no records"),
+    ("empty.tar", "contains no log (0 files)"), ("no_trace.zip", "contains no log (1 file)"), ("empty.log.gz", "empty: no records"),
 ])  # fmt: skip
 def test_nothing_of_ours(name: str, wanted: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ls", str(ARCHIVES / name)]) == 2

@@ -27,18 +27,18 @@ BACKWARD, LATER = "hangs/backward", "hangs/epoch_backward"
 @pytest.mark.parametrize(("name", "ref"), [(BACKWARD, "0/0"), (LATER, "0/0~2")])
 def test_it_is_no_finished_compile(name: str, ref: str) -> None:
     compile_ = compile_at(trace(name), ref)
-    assert compile_.is_closed and compile_.status is Status.MISSING and compile_.facts.backward_unfinished
-    assert compile_.process.tally.missing == 1
+    assert compile_.is_closed and compile_.status is Status.UNFINISHED and compile_.facts.backward_unfinished
+    assert compile_.process.tally.unfinished == 1
 
 
 def test_every_page_has_it() -> None:
     run = trace(BACKWARD)
     assert "? [0/0]" in "\n".join(line for line in listing_document(run, Options()).text())
     first = " ".join(seen(page(run, "@run")).split())
-    assert "? 1 not finished" in first and "its backward stood in GraphLowering.run" in first
+    assert "? 1 unfinished" in first and "its backward stood in GraphLowering.run" in first
     assert "[0/0]  f  its backward in GraphLowering.run" in seen(page(run, "@problems"))
-    assert "but its backward is not finished when the log ends, in GraphLowering.run" in " ".join(seen(page(run, "0/0")).split())
-    assert "its backward is not finished" in seen(page(run, "0/"))
+    assert "but its backward is unfinished when the log ends, in GraphLowering.run" in " ".join(seen(page(run, "0/0")).split())
+    assert "its backward is unfinished" in seen(page(run, "0/"))
     assert [item.ref for item in problems([compile_at(run, "0/0")]).unfinished if item.backward] == ["0/0"]
     assert gates(run, parse_limits("unfinished=0")).limits[0].value == 1
     assert json.loads(to_json(page(run, "0/0").data()))["facts"]["backward_unfinished"] is True
@@ -76,10 +76,10 @@ def test_it_runs_while_the_log_goes_on(tmp_path: Path) -> None:
         seen_.append(live.statuses()["0/0"])
     assert seen_[: begun - metrics - 1] == ["ok"] * (begun - metrics - 1)
     assert set(seen_[begun - metrics - 1 :]) == {"running"}
-    assert (live.run.tally.running, live.run.tally.missing) == (1, 0)
+    assert (live.run.tally.running, live.run.tally.unfinished) == (1, 0)
     live.writers.over = True
     live.look()
-    assert live.statuses()["0/0"] == "missing" and (live.run.tally.running, live.run.tally.missing) == (0, 1)
+    assert live.statuses()["0/0"] == "unfinished" and (live.run.tally.running, live.run.tally.unfinished) == (0, 1)
 
 
 def test_the_news_has_it_once() -> None:
@@ -89,6 +89,6 @@ def test_the_news_has_it_once() -> None:
     followed.look()
     last = [news for news in followed.news if news.kind is NewsKind.UNFINISHED]
     assert [(news.label, news.text, news.status) for news in last] == [
-        ("[0/0]", "its backward did not finish in the log", Status.MISSING)
+        ("[0/0]", "its backward did not finish in the log", Status.UNFINISHED)
     ]
     assert [news.status for news in followed.news if news.kind is NewsKind.ENDED] == [Status.OK], "its forward did end"

@@ -230,7 +230,7 @@ def test_the_preview_and_the_command(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert main(["bundle", source, "0/0"]) == 2
     assert main(["bundle", source, "0/0", "--preview", "--redact", "--color"]) == 0
     out = capsys.readouterr().out
-    assert "What leaves" in out and "dynamo_output_graph" in out and "lines of source" in out
+    assert "Contents of the bundle" in out and "dynamo_output_graph" in out and "lines of source" in out
     assert list(tmp_path.iterdir()) == []
     target = tmp_path / "b.log"
     assert main(["bundle", source, "0/0", "-o", str(target), "--json"]) == 0

@@ -196,7 +196,7 @@ def test_no_more_than_github_shows() -> None:
     shown = errors(made(*many, value=30, count=3), "")
     assert len(shown) == SHOWN
     assert [error.text.partition("\n")[0] for error in shown[:4]] == ["reason 0"] * 3 + ["reason 1"], "of each limit"
-    assert shown[-1].text == "81 more places are in the output of this step, and in the summary of the job."
+    assert shown[-1].text == "81 more places are in the output of this step and in the job summary."
     assert len(errors(made(*many[:10], value=10), "")) == 10
 
 
@@ -252,7 +252,7 @@ def test_one_way_to_print(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["check", f"{TRACES}/breaks", "--json", "--format", "json"]) == 0
     capfd.readouterr()
     assert main(["check", f"{TRACES}/breaks", "--json", "--format", "junit"]) == 2
-    assert capfd.readouterr().err == "tltui: --json is --format json: leave it out, or --format junit\n"
+    assert capfd.readouterr().err == "tltui: --json conflicts with --format junit\n  leave one of them out\n"
     assert main(["check", f"{TRACES}/breaks", "--format", "github"]) == 0
     assert "::error" not in capfd.readouterr().out
 

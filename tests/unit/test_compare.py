@@ -323,7 +323,7 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["diff", path, "0/0", "0/1", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["schema"] == 1 and {"name", "left", "right", "outcome", "added"} <= found["rows"][0].keys()
-    assert {fact["name"] for fact in found["facts"]} >= {"status", "time", "guards"}
+    assert {fact["name"] for fact in found["facts"]} >= {"status", "time", "guard_count"}
     assert cli.main(["diff", path, "0/0:dynamo_output_graph", "0/1:dynamo_output_graph", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["hunks"][0]["left"]
     assert cli.main(["diff", path, "0/0:dynamo_output_graph", "0/1:dynamo_output_graph", "--raw"]) == 0

@@ -38,9 +38,9 @@ def test_what_is_wrong_is_told_and_the_rest_counts(tmp_path: Path) -> None:
     assert [problem.removeprefix(str(path)) for problem in config.problems] == [
         ", line 1: theme: must be one of auto, dark, light, high-contrast, ansi-dark, ansi-light, mono, not 'pink'; ignored",
         ", line 2: mouse: must be true or false, not 3; ignored",
-        ", line 3: colour: no such setting (there are theme, mouse, ascii, unpack_member_mib, unpack_total_mib, "
+        ", line 3: colour: unknown setting (settings: theme, mouse, ascii, unpack_member_mib, unpack_total_mib, "
         "unpack_members, keys); ignored",
-        ", line 6: app.fly: no such command (tltui config --keys lists them); ignored",
+        ", line 6: app.fly: unknown command (tltui config --keys lists all); ignored",
         ", line 7: app.help: must be a key or a list of keys; ignored",
     ]
 
@@ -78,14 +78,14 @@ def test_a_file_that_cannot_be_read_is_one_problem(text: str, told: str, tmp_pat
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "c.toml")
-    assert read_config(BY_ID, tmp_path / "c.toml").problems == (f"{tmp_path / 'c.toml'}: is no regular file",)
+    assert read_config(BY_ID, tmp_path / "c.toml").problems == (f"{tmp_path / 'c.toml'}: is not a regular file",)
 
 
 def test_many_problems_are_counted(tmp_path: Path) -> None:
     path = tmp_path / "c.toml"
     config = read(path, "".join(f"key{n} = 1\n" for n in range(60_000)))
     assert len(config.problems) == 21 and config.problems[20] == f"{path}: 59980 more problems"
-    assert config.problems[19].startswith(f"{path}, line 20: key19: no such setting")
+    assert config.problems[19].startswith(f"{path}, line 20: key19: unknown setting")
 
 
 @pytest.mark.parametrize("key", ["no key!!", "\x1b", "ctrl+", "+j", "crtl+j", "ctrl+ctrl+alt+ctrl+j", "f99", " ", "latin_capital"])
@@ -117,15 +117,15 @@ def test_a_key_has_one_name_however_it_is_written(tmp_path: Path) -> None:
 def test_a_key_of_something_else_is_told() -> None:
     assert keymap_problems({}) == []
     assert keymap_problems({"app.leave": ("j",)}) == [
-        "app.leave: j stays the key of tree.cursor_down in the tree, and does this elsewhere only",
-        "app.leave: j stays the key of document.cursor_down in documents, and does this elsewhere only",
+        "app.leave: j remains the key of tree.cursor_down in the tree, so this binding works only outside",
+        "app.leave: j remains the key of document.cursor_down in documents, so this binding works only outside",
     ]
     assert keymap_problems({"app.next_error": ("b",), "app.next_break": ("e",)}) == []
     assert keymap_problems({"app.next_error": ("f9",), "app.next_break": ("f9",)}) == [
-        "app.next_break: f9 is the key of app.next_error too, and only one of them works",
+        "app.next_break: f9 is also the key of app.next_error; only one of them works",
     ]
     assert keymap_problems({"provenance.next_unit": ("j",), "tree.top": ("home",)}) == []
-    assert keymap_problems({"tree.top": ("e",)}) == ["tree.top: e is no longer the key of app.next_error in the tree"]
+    assert keymap_problems({"tree.top": ("e",)}) == ["tree.top: e stops being the key of app.next_error in the tree"]
 
 
 def test_what_a_default_loses_its_key_by_is_told() -> None:

@@ -270,7 +270,7 @@ def test_more_files_than_anybody_lists(tmp_path: Path) -> None:
         os.link(copy / "output_code.py", copy / f"{number}.txt")
     log = read(copy)
     assert len(log) == MOST
-    assert [damage.reason for damage in log.damage] == [f"more than {MOST:,} files: the rest was not looked at"]
+    assert [damage.reason for damage in log.damage] == [f"more than {MOST:,} files: the rest was not read"]
 
 
 # joining with a trace
@@ -317,7 +317,7 @@ def test_edited_code_is_joined_by_order() -> None:
 @pytest.mark.parametrize("name", ["errors", "cache_hit"])
 def test_a_process_without_a_unit_says_why(name: str) -> None:
     run = fresh(INPUTS / name / "torch_compile_debug")
-    assert "Nothing was compiled here (cache hits)" in text(page(run, ""))
+    assert "No compiles. On a cache hit" in text(page(run, ""))
     assert "TORCHINDUCTOR_FORCE_DISABLE_CACHES=1" in text(page(run, "@summary"))
     assert "debug_log" in text(page(run, "none"))
 
@@ -325,7 +325,7 @@ def test_a_process_without_a_unit_says_why(name: str) -> None:
 def test_a_process_that_left_nothing_at_all(tmp_path: Path) -> None:
     (tmp_path / MLP.name / "torchdynamo").mkdir(parents=True)
     (tmp_path / MLP.name / "torchdynamo" / "debug.log").touch()
-    assert "Nothing was compiled here (cache hits)" in text(page(fresh(tmp_path), ""))
+    assert "No compiles. On a cache hit" in text(page(fresh(tmp_path), ""))
 
 
 @pytest.mark.parametrize("view", [view.name for view in QUESTIONS])
@@ -405,8 +405,8 @@ def test_a_compile_that_came_from_a_cache_has_no_unit_and_that_is_said(tmp_path:
     (tmp_path / "trace.log").write_bytes(lzma.decompress(trace.read_bytes()))
     shutil.copytree(INPUTS / "cache_hit" / "torch_compile_debug", tmp_path / "torch_compile_debug")
     said = " ".join(text(page(fresh(tmp_path), "@absent")).split())
-    assert "so torch_compile_debug has no directory of it" in said
-    assert "with TORCHINDUCTOR_FORCE_DISABLE_CACHES=1 it would be written" in said
+    assert "so torch_compile_debug has no directory for it" in said
+    assert "set TORCHINDUCTOR_FORCE_DISABLE_CACHES=1 to record it" in said
 
 
 def test_units_of_a_cache_beside_a_trace_are_joined_by_their_code(tmp_path: Path) -> None:

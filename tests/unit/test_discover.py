@@ -128,7 +128,7 @@ def test_a_dangling_link_and_a_pipe_are_listed(tmp_path: Path) -> None:
     found = discover([str(tmp_path)])
     assert names(found, tmp_path) == ["good.log"]
     reasons = {os.path.basename(item.path): item.reason for item in found.skipped}
-    assert reasons["gone.log"] == "a symbolic link that leads nowhere"
+    assert reasons["gone.log"] == "a dangling symbolic link"
     assert "symbolic link" in reasons["itself.log"]
     assert reasons["pipe"] == "not a regular file"
 
@@ -226,7 +226,7 @@ def test_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         put(tmp_path / f"{number}.data", mt.compiled(pid=number + 100))
     found = discover([str(tmp_path)])
     assert names(found, tmp_path) == ["0.data", "0.log", "1.data", "1.log", "2.log", "3.log"]
-    stopped = "stopped after 6 of 10 files, those with names of logs first: name the log or its directory"
+    stopped = "stopped after 6 of 10 files, those with log names first. Give the log or its directory"
     assert [(item.path, item.reason) for item in found.skipped] == [(str(tmp_path), stopped)]
     assert f"not opened: {tmp_path}: {stopped}" in listing_document(open_run(found), Options(width=400)).text()
     for number in range(5, 9):
@@ -242,7 +242,7 @@ def test_no_log_among_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert main(["ls", str(tmp_path)]) == 2
     assert capsys.readouterr().err == (
         f"tltui: {tmp_path}: no trace, TORCH_LOGS text, debug directory or tlparse output found\n"
-        f"  {tmp_path}: stopped after 3 of 6 files: name the log or its directory\n  3 other files that are no log\n"
+        f"  {tmp_path}: stopped after 3 of 6 files. Give the log or its directory\n  3 other files without a log\n"
     )
     put(tmp_path / "zz.log", mt.compiled())
     assert names(discover([str(tmp_path)]), tmp_path) == ["zz.log"]
@@ -256,7 +256,7 @@ def test_the_rest_of_very_many_files_is_not_counted(tmp_path: Path, monkeypatch:
         put(tmp_path / str(number) / "x.bin", b"nothing")
     put(tmp_path / "a.log")
     [stopped] = discover([str(tmp_path)]).skipped
-    assert re.fullmatch(r"stopped after 3 of more than \d files: name the log or its directory", stopped.reason)
+    assert re.fullmatch(r"stopped after 3 of more than \d files. Give the log or its directory", stopped.reason)
 
 
 @pytest.mark.parametrize(("name", "is_likely"), [
@@ -330,7 +330,7 @@ def test_latest_of_texts_goes_by_messages(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("later", "said"), [
-    (10, "/arr/job_2 is open: it began last, "), (0, "/arr/job_2 is open: it began "),
+    (10, "/arr/job_2 is open: it started last, "), (0, "/arr/job_2 is open: it started "),
 ])  # fmt: skip
 def test_latest_takes_one_job_of_an_array_and_names_the_others(later: int, said: str, tmp_path: Path) -> None:
     for number, begin in ((1, 0), (2, later)):
@@ -339,8 +339,8 @@ def test_latest_takes_one_job_of_an_array_and_names_the_others(later: int, said:
     found = discover([str(tmp_path)], latest=True)
     assert names(found, tmp_path) == ["arr/job_2/rank_0.log", "arr/job_2/rank_1.log"]
     [note] = found.notes
-    assert said in note and f"{tmp_path}/arr/job_1" in note and note.endswith("; that is left out")
-    assert ("and so did" in note) == (later == 0)
+    assert said in note and f"{tmp_path}/arr/job_1" in note and note.endswith(", which is not open")
+    assert ("at the same time" in note) == (later == 0)
 
 
 def test_latest_takes_all_nodes_and_ranks_of_a_job(tmp_path: Path) -> None:
@@ -355,7 +355,7 @@ def test_latest_says_where_it_cannot_tell_jobs_apart(tmp_path: Path) -> None:
     for name in ("a", "b"):
         put(tmp_path / name / "x.log", at(0) + at(100))
     found = discover([str(tmp_path)], latest=True)
-    assert len(found.logs) == 2 and "it is not known whether they are one job, and all are open" in found.notes[0]
+    assert len(found.logs) == 2 and "Whether they are one job is unknown, so all are open" in found.notes[0]
 
 
 def test_latest_takes_what_the_job_printed(tmp_path: Path) -> None:

@@ -69,14 +69,14 @@ def test_ranks_that_diverge() -> None:
     lines = list(document.text())
     assert "Ranks that differ (3 differences)" in lines
     assert "  2 of 5 functions are the same on all 3 ranks." in lines
-    assert any(line.startswith("  [compare]  ranks diverge: f: graphs differ (rank 2 unlike the other 2)") for line in lines)
+    assert any(line.startswith("  ranks diverge: f: graphs differ (rank 2 unlike the other 2)") for line in lines)
     assert not [line for line in lines if "torch_dynamo_resume" in line], "it follows from the break"
 
 
 def test_two_ranks_have_no_majority() -> None:
     found = diverging(opened(TORCH + "ddp"))
     assert told(found) == [
-        ("inner", 0, "count", ["0: 1 compile", AGAIN.format(1, 8).replace("'x'", "'args[0]'")]),
+        ("DistributedDataParallel.__call__", 0, "count", ["0: 1 compile", AGAIN.format(1, 8).replace("'x'", "'args[0]'")]),
         ("only", 0, "missing", ["0: not compiled", "1: compiled"]),
     ]
     assert found is not None and not any(d.majority for d in found.divergences)
@@ -225,7 +225,7 @@ def test_a_rank_that_was_killed_inside_of_a_compile(tmp_path: Path) -> None:
     end = usual.index(b'"dynamo_output_graph"', begun(usual, 1))
     killed = usual[: usual.rindex(b"\nV", 0, end) + 1]
     run = ranks(tmp_path, [usual, usual, killed, usual])
-    assert told(diverging(run)) == [("g", 1, "unfinished", ["0, 1, 3: finished", "2: not finished"])]
+    assert told(diverging(run)) == [("g", 1, "unfinished", ["0, 1, 3: finished", "2: unfinished"])]
 
 
 def test_a_rank_that_ended_between_two_compiles(tmp_path: Path) -> None:
@@ -339,8 +339,8 @@ def test_json(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     assert cli.main(["summary", TORCH + "diverge", "--json"]) == 0
     found = json.loads(capfd.readouterr()[0])["result"]["diverging"]
     assert set(found) == {
-        "ranks", "classes", "agree", "agreeing", "unlike", "compiles", "functions", "alike", "count", "divergences", "behind",
-        "restarted", "parity", "cut", "stages", "received",
+        "ranks", "classes", "agree", "agreeing", "unlike", "compiles_per_rank", "functions", "alike", "count", "divergences",
+        "behind", "restarted", "parity", "cut", "stages", "received",
     }  # fmt: skip
     first = found["divergences"][1]
     assert set(first) == {"id", "function", "others", "number", "facets", "sides", "majority", "more", "whole", "at"}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from made_logs import Log
 from pages import page
-from real import TRACES, fresh, trace
+from real import LOGS, TRACES, fresh, opened, trace
 from viewed import lead_somewhere, text
 
 from tltui.cli import main
@@ -97,7 +97,7 @@ def test_an_address_without_an_epoch_is_the_newest_and_says_so(capfd: pytest.Cap
     run = trace(RESETS)
     assert run.resolve("0/0") is run.resolve("0/0~3") and run.resolve("1/") is run.resolve("1/~3")
     assert str(scope_of(run, "1/1").ref) == "1/1~2", "the newest that there is, not that of the newest epoch"
-    assert run.other_epochs(parse_ref("0/0")) == "0/0 is the newest of 3, 0/0~3: ids began again. There are also 0/0~1, 0/0~2"
+    assert run.other_epochs(parse_ref("0/0")) == "0/0 is the newest of 3, 0/0~3: compile ids restarted. Older: 0/0~1, 0/0~2"
     assert run.other_epochs(parse_ref("0/0~2")) == run.other_epochs(parse_ref("1/1")) == ""
     assert main(["show", str(TRACES / RESETS), "0/"]) == 0
     shown = capfd.readouterr()
@@ -116,7 +116,7 @@ def test_every_printed_address_names_its_epoch() -> None:
 
 def test_the_summary_says_what_was_compiled_again() -> None:
     found = text(page(trace(RESETS), "", 120))
-    assert "3 epochs" in found and "2 functions compiled again for that: 2 compiles" in found
+    assert "3 epochs" in found and "2 functions were compiled again because of it: 2 compiles" in found
 
 
 def test_a_recompile_is_explained_by_its_own_epoch() -> None:
@@ -137,6 +137,34 @@ def test_ids_of_compiled_autograd_begin_again(tmp_path: Path) -> None:
         log.start().metrics()
         log.add("compiled_autograd_graph", {}, "graph()", frame=None, compiled_autograd_id=0)
     assert [c.label for c in log.open().compiles()] == ["[-/-]", "[0/0~1]", "[!0~1]", "[0/0~2]", "[!0~2]"]
+
+
+def test_a_number_is_given_once_in_an_epoch_with_an_id_of_compiled_autograd_or_without() -> None:
+    """The truth stands in tests/traces/scripts/autograd_resets.py."""
+    run = trace("torch-2.13/autograd_resets")
+    assert {ref: c.frame.code[::2] for ref, c in compiles(run).items()} == {
+        "0/0~1": ("forward", 27), "a0/0/0~2": ("forward", 4), "a0/0/1~2": ("forward", 4), "0/0~3": ("other", 31),
+        "1/0~3": ("forward", 27),
+    }  # fmt: skip
+    assert [ref for ref, c in compiles(run).items() if c.is_recompile] == ["a0/0/1~2"]
+
+
+def test_a_frame_id_of_another_code_object_begins_an_epoch(tmp_path: Path) -> None:
+    log = Log(tmp_path / "x.log").start(name="f", line=1).metrics(co_name="f", co_firstlineno=1)
+    log.start(name="g", line=9, compile_=1).metrics(co_name="g", co_firstlineno=9, compile_=1)
+    run = log.start(name="g", line=9, compile_=2).metrics(co_name="g", co_firstlineno=9, compile_=2).open()
+    assert {c.label: c.frame.code[0] for c in run.compiles() if c.is_compile} == {"[0/0~1]": "f", "[0/1~2]": "g", "[0/2~2]": "g"}
+    assert [frame.label for process in run.processes() for frame in process.frames.values() if frame.key.frame is not None] == [
+        "[0/-~1]", "[0/-~2]",
+    ]  # fmt: skip
+    assert run.resolve("0/1") is run.resolve("0/1~2") and run.resolve("0/0") is run.resolve("0/0~1")
+
+
+@pytest.mark.parametrize("log", LOGS, ids=lambda path: str(path.relative_to(TRACES)))
+def test_each_compile_is_shown_with_the_function_of_its_metrics(log: Path) -> None:
+    for compile_ in opened(log).compiles():
+        name, _, line = compile_.frame.code
+        assert all((m.co_name, m.co_firstlineno) == (name, line) for m in compile_.metrics if m.co_name), compile_.label
 
 
 def test_metrics_alone_are_a_beginning_too(tmp_path: Path) -> None:
@@ -179,6 +207,14 @@ def test_recompiles_count_as_often_as_there_had_been_some(tmp_path: Path) -> Non
             log.start(compile_=compile_).metrics(compile_=compile_)
     found = forgotten(log.open().processes())
     assert found is not None and (found.epochs, found.compiles, found.functions, found.newest) == (3, 3, 1, "0/0~3")
+
+
+def test_a_second_resume_function_of_a_line_is_no_compile_because_of_a_reset(tmp_path: Path) -> None:
+    log = Log(tmp_path / "x.log").start().metrics().start().metrics()
+    for frame in (1, 2, 3):
+        log.start("torch_dynamo_resume_in_f_at_6", 6, frame=frame).metrics(frame=frame)
+    again = forgotten(log.open().processes())
+    assert again is not None and (again.epochs, again.compiles, again.functions, again.newest) == (2, 1, 1, "0/0~2")
 
 
 def test_metrics_of_run_time_end_no_compile(tmp_path: Path) -> None:

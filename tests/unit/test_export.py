@@ -34,7 +34,7 @@ def test_text_and_ansi_and_markdown() -> None:
     document = page().document()
     assert list(lines_of(document)) == ["Head", "plain wrong a link", "```"]
     colored = list(lines_of(document, "ansi"))
-    assert colored[1] == "plain \x1b[1;31mwrong\x1b[0m \x1b[4;36ma link\x1b[0m"
+    assert colored[1] == "plain \x1b[1;31mwrong\x1b[0m \x1b[36ma link\x1b[0m"
     assert list(lines_of(document, "markdown"))[:3] == ["## a page", "", "````"], "a longer fence than any in the text"
     assert list(lines_of(document, "text", 1, 2)) == ["plain wrong a link"]
 

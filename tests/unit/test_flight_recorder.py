@@ -152,7 +152,7 @@ def test_dumps_of_an_earlier_job_are_left_out(tmp_path: Path) -> None:
 
 def test_dumps_alone_are_no_run(tmp_path: Path) -> None:
     shutil.copy(TRACES / "comm_lib_trace_rank_0", tmp_path)
-    with pytest.raises(NothingFound, match="a dump of torch's flight recorder: tltui where reads it beside the TORCH_TRACE logs"):
+    with pytest.raises(NothingFound, match="a flight recorder dump: tltui where reads it next to the TORCH_TRACE logs"):
         discover([str(tmp_path)])
 
 
@@ -160,7 +160,7 @@ def test_a_dump_whose_name_states_no_rank(tmp_path: Path) -> None:
     job(tmp_path, *others(0))
     shutil.copy(TRACES / "comm_lib_trace_rank_0", tmp_path / "dump")
     [skipped] = discover([str(tmp_path)]).skipped
-    assert "whose name states no rank" in skipped.reason
+    assert "without a rank in its name" in skipped.reason
 
 
 @pytest.mark.parametrize(("name", "rank"), [
@@ -263,16 +263,16 @@ def test_a_pickle_that_calls_something_is_refused_and_not_executed(
     (tmp_path / "nccl_trace_rank_0").write_bytes(pickle.dumps({"pg_config": {}, "entries": [Attack()]}, protocol))
     monkeypatch.delenv("TLTUI_ATTACK")
     shown = text(page(going_on(tmp_path), "@where", 200))
-    assert "nothing of it was executed" in shown and "nccl_trace_rank_0" in shown
+    assert "tltui executed none of it" in shown and "nccl_trace_rank_0" in shown
     assert "All 2 ranks" in shown or "Both ranks" in shown, "the answer of the logs stays"
     assert not target.exists()
 
 
 @pytest.mark.parametrize(("data", "fault"), [
-    (b"", "cut off"), (PROTO, "cut off"), (PROTO + b".", "no value"), (PROTO + b"X\xff\xff\xff\xffabc", "cut off"),
-    (PROTO + b"\x8d" + b"\xff" * 8, "cut off"), (PROTO + b"r\xff\xff\xff\xff.", "no value"), (PROTO + b"h\x07.", "reference"),
+    (b"", "truncated"), (PROTO, "truncated"), (PROTO + b".", "no value"), (PROTO + b"X\xff\xff\xff\xffabc", "truncated"),
+    (PROTO + b"\x8d" + b"\xff" * 8, "truncated"), (PROTO + b"r\xff\xff\xff\xff.", "no value"), (PROTO + b"h\x07.", "reference"),
     (PROTO + b"}u.", "no value"), (PROTO + b"](K\x01K\x02u.", "without a dictionary"), (PROTO + b"}(K\x01e.", "without a list"),
-    (PROTO + b"}](K\x01}u.", "without a dictionary"), (PROTO + b"}}K\x01s.", "neither a text nor a number"),
+    (PROTO + b"}](K\x01}u.", "without a dictionary"), (PROTO + b"}}K\x01s.", "neither a string nor a number"),
     (PROTO + b"cos\nsystem\n.", "opcode 0x63"), (PROTO + b"I" + b"9" * 5000 + b"\n.", "opcode 0x49"),
     (PROTO + b"\x8a\xff" + b"1" * 255 + b".", "64 bits"), (PROTO + b"\x8b" + struct.pack("<i", 1 << 30), "opcode 0x8b"),
     (PROTO + b"Pid\n.", "opcode 0x50"), (PROTO + b"\x82\x01.", "opcode 0x82"), (PROTO + b")\x81.", "opcode 0x81"),

@@ -122,11 +122,11 @@ def test_a_payload_that_does_not_match_waits_for_the_next_record(live: Live) -> 
 def test_an_unfinished_compile_runs_until_the_writer_has_ended(live: Live) -> None:
     live.write(part(1, ended=False))
     assert live.statuses() == {"0/0": "ok", "0/1": "running"}
-    assert (live.run.tally.running, live.run.tally.missing) == (1, 0)
+    assert (live.run.tally.running, live.run.tally.unfinished) == (1, 0)
     live.writers.over = True
     live.look()
-    assert live.statuses() == {"0/0": "ok", "0/1": "missing"}
-    assert (live.run.tally.running, live.run.tally.missing) == (0, 1)
+    assert live.statuses() == {"0/0": "ok", "0/1": "unfinished"}
+    assert (live.run.tally.running, live.run.tally.unfinished) == (0, 1)
     assert live.run.finished
 
 
@@ -252,10 +252,10 @@ def test_what_was_read_must_stay(tmp_path: Path) -> None:
     assert source.read(0, 1000) == b"a" * 1000
     source.reached(1000)
     path.write_bytes(b"a" * 500)
-    with pytest.raises(Gone, match="cut off"):
+    with pytest.raises(Gone, match="truncated"):
         source.read(0, 10)
     path.write_bytes(b"b" * 1000)
-    with pytest.raises(Gone, match="written anew"):
+    with pytest.raises(Gone, match="rewritten"):
         source.read(0, 10)
     path.write_bytes(b"a" * 1000 + b"b")
     assert source.read(999, 10) == b"ab"
@@ -286,5 +286,5 @@ def test_the_demo_is_over_however_young_it_is(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_read_is_no_fault_of_tltui() -> None:
     text = "\n".join(texts_of(error_document("@diff", "diff", "@diff", Gone(CUT_OFF, "/logs/a.log"))))
     assert CUT_OFF in text and "/logs/a.log" in text
-    assert "This is a fault of tltui" not in text
-    assert "This is a fault of tltui" in "\n".join(texts_of(error_document("@diff", "diff", "@diff", ValueError("x"))))
+    assert "This is an internal error in tltui" not in text
+    assert "This is an internal error in tltui" in "\n".join(texts_of(error_document("@diff", "diff", "@diff", ValueError("x"))))

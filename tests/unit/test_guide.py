@@ -1,23 +1,16 @@
-"""The guide says what is true today: its output is real, its links lead somewhere, its commands can be typed."""
+"""The guide says what is true today: its output is real, and its links lead somewhere."""
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
-import io
 import re
-import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 from real import ROOT
-
-from tltui.cli.registry import COMMANDS, parser_of
-from tltui.cli.ui import ui_parser
 
 GUIDE = ROOT / "docs" / "guide"
 
@@ -85,49 +78,6 @@ def test_a_link_to_nowhere_is_found(tmp_path: Path) -> None:
     page = tmp_path / "a.md"
     page.write_text("# Two words\n\n[a](#two-words) [b](b.md) [c](#three) [d](https://example.org/x)\n")
     assert broken(page) == ["b.md", "#three"]
-
-
-def commands(path: Path) -> Iterator[list[str]]:
-    """Every command line of tltui that a page shows: in blocks of code, and between backquotes. Those of CONTRIBUTING.md, with the
-    command that it adds, are tried in test_contributing."""
-    text = path.read_text("utf-8")
-    blocks = re.findall(r"^```(?:sh|console)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
-    lines = [line.removeprefix("$ ") for block in blocks for line in block.splitlines() if re.match(r"(\$ )?tltui\b", line)]
-    outside = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
-    lines += re.findall(r"(?<!`)`(tltui [^`\n]+)`(?!`)", outside)
-    for line in lines:
-        lexer = shlex.shlex(re.split(r" #|  +\S+ on each node", line)[0], posix=True, punctuation_chars=True)
-        lexer.whitespace_split = True
-        words: list[str] = []
-        for word in lexer:
-            if set(word) <= set("|&;<>()"):
-                break
-            words.append(word)
-        yield words[1:]
-
-
-def refused(words: list[str]) -> str:
-    """Why argparse does not take a command line, '' where it does."""
-    said = io.StringIO()
-    parser = parser_of(words[0]) if words and words[0] in COMMANDS else ui_parser()
-    try:
-        with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
-            parser.read(words[1:] if words and words[0] in COMMANDS else words)
-    except SystemExit as ended:
-        return said.getvalue() if ended.code else ""
-    return ""
-
-
-@pytest.mark.parametrize("path", [page for page in PAGES if page.name != "CONTRIBUTING.md"], ids=lambda path: path.stem)
-def test_every_command_line_parses(path: Path) -> None:
-    wrong = {" ".join(words): why for words in commands(path) if (why := refused(words))}
-    assert not wrong
-
-
-def test_commands_are_found_and_wrong_ones_refused() -> None:
-    assert sum(1 for path in PAGES for _ in commands(path)) > 150
-    assert refused(["ls", "--no-such-option"]) and refused(["check", "trace", "--format", "nothing"])
-    assert not refused(["ls", "trace", "0/1", "--json"])
 
 
 def test_the_readme_is_short_and_its_pictures_small() -> None:

@@ -18,8 +18,8 @@ DEMO = ROOT / "src" / "tltui" / "demo"
 LIVE = {
     "live · last record": Live(follows=True),
     "quiet since": Live(follows=True, quiet=True),
-    "may go on · F follows it": Live(),
-    "has grown · F follows it": Live(grown=True),
+    "may grow · F to follow": Live(),
+    "has new records · F to follow": Live(grown=True),
     "rank 3: no record for 5 min, inside inductor_compile": Live(follows=True, silent=Silent("rank 3", 300.0, "inductor_compile")),
     "no record for 2 h, inside backend_compile": Live(silent=Silent("", 7200.0, "backend_compile")),
 }
@@ -96,7 +96,7 @@ def test_how_long_is_said_in_few_steps() -> None:
 def test_what_happened_to_a_file_is_said_with_the_key_that_helps(trouble: str) -> None:
     run = going_on()
     if trouble == "lost":
-        run.lost.append(("a.log", "no longer in the file: it was cut off after it was read"))
+        run.lost.append(("a.log", "no longer in the file: the file was truncated after it was read"))
     else:
         run.unreadable["a.log"] = "the file was deleted"
     assert "ctrl+r" in said(run, Live(follows=True), 80)

@@ -54,7 +54,7 @@ def test_engines_that_were_not_asked_for(engine: str, tmp_path: Path) -> None:
 def test_a_command_is_imported_when_it_is_used() -> None:
     ours = ("tltui.cli.", "tltui.model", "tltui.questions", "wcwidth")
     after = f"print([name for name in sys.modules if name.startswith({ours})])"
-    shared = {"tltui.cli.exits", "tltui.cli.parser", "tltui.cli.registry"}
+    shared = {"tltui.cli.exits", "tltui.cli.options", "tltui.cli.parser", "tltui.cli.registry"}
     help_ = f"import sys, tltui.cli\ntry: tltui.cli.main(['--help'])\nexcept SystemExit: pass\n{after}"
     assert set(literal_eval(imported(help_))) == shared | {"tltui.cli.ui", "tltui.questions", "tltui.questions.index"}
     ls = set(literal_eval(imported(f"import sys, tltui.cli; tltui.cli.main(['ls', {str(TRACE)!r}])\n{after}")))

@@ -71,15 +71,15 @@ def test_a_damaged_index_costs_its_logs_and_no_page(section: str, copied: Path, 
     damage(path, IndexFile(str(path)).logs[1].sections[section])
     for page in PAGES:
         said = printed(page, copied)
-        assert f"{path}: it is damaged: a checksum is wrong (rank 5)" in said, page
-        assert said.count("it is damaged") == 1
+        assert f"{path}: damaged index: a checksum is wrong (rank 5)" in said, page
+        assert said.count("damaged index") == 1
     assert "7 ranks" in printed("where", copied) and "All 8 ranks agree" in printed("ranks", copied)
 
 
 def test_times_that_are_damaged_cost_what_only_the_index_has(copied: Path, printed: Callable[..., str]) -> None:
     path = copied / "node0002.tlx"
     damage(path, IndexFile(str(path)).logs[1].processes[0].times)
-    assert f"Not read: {path}: it is damaged" in printed("ranks", copied)
+    assert f"Not read: {path}: damaged index" in printed("ranks", copied)
     assert "All 8 ranks agree" in printed("ranks", copied)
 
 
@@ -87,7 +87,7 @@ def test_an_index_that_was_cut_off_is_named_beside_what_is_missing(copied: Path,
     path = copied / "node0001.tlx"
     path.write_bytes(path.read_bytes()[:-100])
     for page in PAGES:
-        assert f"{path}: it is cut off, or still being written" in printed(page, copied)
+        assert f"{path}: truncated, or still being written" in printed(page, copied)
     assert "Ranks 2, 3 are missing, although there is a log of rank 7." in printed("ranks", copied)
 
 
@@ -95,7 +95,7 @@ def test_a_log_that_is_damaged_in_its_index_is_not_copied_into_another(copied: P
     path = copied / "node0002.tlx"
     damage(path, IndexFile(str(path)).logs[1].sections["stream"])
     assert main(["index", str(copied), "-o", str(copied.parent / "all.tlx"), "--engine", "serial"]) == 1
-    assert f"rank_5_8xhy9et7.log: in {path}: it is damaged: a checksum is wrong" in capsys.readouterr().err
+    assert f"rank_5_8xhy9et7.log: in {path}: damaged index: a checksum is wrong" in capsys.readouterr().err
     assert len(IndexFile(str(copied.parent / "all.tlx")).logs) == 7
 
 

@@ -67,7 +67,7 @@ def test_all_workers_are_killed_again_and_again(job: Path, serial: bytes, tmp_pa
     assert killed >= 3
     assert process.returncode == 0, err
     assert target.read_bytes() == serial
-    assert "tltui: workers died again and again (" in err
+    assert "tltui: workers died repeatedly (" in err
     assert "); read here, one after the other: " in err
     assert str(job) in err
 
@@ -123,7 +123,7 @@ def test_what_goes_into_no_index(tmp_path: Path, capsys: pytest.CaptureFixture[s
     (trace / "job.err").write_text(line * 3)
     assert main(["index", str(trace), "-o", str(tmp_path / "run.tlx")]) == 0
     err = capsys.readouterr().err
-    assert err.startswith(f"tltui: {trace / 'job.err'}: only traces go into an index") and err.count("\n") == 1
+    assert err.startswith(f"tltui: {trace / 'job.err'}: an index contains only traces") and err.count("\n") == 1
     (trace / "rank_1.log").symlink_to("rank_1.log")
     assert main(["index", str(trace), "-o", str(tmp_path / "run.tlx")]) == 1
     assert f"tltui: {trace / 'rank_1.log'}: Too many levels of symbolic links\n" in capsys.readouterr().err
@@ -150,14 +150,14 @@ def test_it_says_how_far_it_is(job: Path, tmp_path: Path, monkeypatch: pytest.Mo
     ("output", "says"),
     [
         (None, "missing -o FILE.tlx"),
-        ("%x.tlx", "-o %x.tlx: %x is not known there; %h is the name of the host, %% a percent sign"),
-        ("run.tlx%", "-o run.tlx%: % is not known there"),
-        (".", ".: is a directory; name a file in it, such as here.tlx"),
-        ("no/run.tlx", "no: there is no such directory"),
-        ("a.log", "a.log: is one of the inputs; name another FILE"),
-        ("link.tlx", "link.tlx: is one of the inputs; name another FILE"),
-        ("../notes.txt", "../notes.txt: exists and is not an index; name another FILE"),
-        ("fifo", "fifo: exists and is not an index; name another FILE"),
+        ("%x.tlx", "unknown %x in -o: '%x.tlx'\n  use %h for the name of the host, %% for a percent sign"),
+        ("run.tlx%", "unknown % in -o: 'run.tlx%'"),
+        (".", ".: is a directory\n  use -o here.tlx"),
+        ("no/run.tlx", "no: No such file or directory\n  mkdir -p "),
+        ("a.log", "-o names one of the inputs: 'a.log'"),
+        ("link.tlx", "-o names one of the inputs: 'link.tlx'"),
+        ("../notes.txt", "not an index: '../notes.txt'"),
+        ("fifo", "not an index: 'fifo'"),
     ],
 )
 def test_where_it_is_not_written(
@@ -198,10 +198,10 @@ def test_nothing_to_index(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--engine", "dusk://a:1"], "--engine dusk://a:1: there are process, serial, dask://HOST:PORT and mpi"),
-        (["--node-local"], "--node-local goes with --engine mpi and %h in the name of FILE"),
-        (["--node-local", "--engine", "mpi"], "--node-local goes with --engine mpi and %h in the name of FILE"),
-        (["--workers", "0"], "0: a number from 1 to 4096"),
+        (["--engine", "dusk://a:1"], "unknown engine 'dusk://a:1'. Engines: process, serial, dask://HOST:PORT, mpi"),
+        (["--node-local"], "--node-local needs --engine mpi and %h in FILE"),
+        (["--node-local", "--engine", "mpi"], "--node-local needs --engine mpi and %h in FILE"),
+        (["--workers", "0"], "invalid number of workers: '0'\n  use a number from 1 to 4096"),
     ],
 )
 def test_what_does_not_go_together(arguments: list[str], says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -45,7 +45,7 @@ def test_iterations_are_merged() -> None:
 
 def test_a_layer_has_its_kernels(capsys: pytest.CaptureFixture[str]) -> None:
     out = printed(capsys, LOG, "0/0", "layers.1.attn")
-    assert "layers.1.attn: 8 kernels, 5 of them for it alone; 28 nodes" in out and out.count("layers.1.attn: ") == 2
+    assert "layers.1.attn: 8 kernels, 5 for this layer only; 28 nodes" in out and out.count("layers.1.attn: ") == 2
     assert "extern_kernels.addmm:" in out and "3 loads, 1 store, " in out and "    also in   " in out
     assert printed(capsys, LOG, "layers.1.attn") == out, "only one compile has it"
     assert printed(capsys, LOG, "0/0", "--layer", "1.attn") == out
@@ -58,8 +58,8 @@ def test_of_all_iterations(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_an_unknown_layer_names_those_that_are_near(capsys: pytest.CaptureFixture[str]) -> None:
     err = printed(capsys, LOG, "0/0", "layers.7.attn", code=2)
-    assert "[0/0] has no layer 'layers.7.attn'. It has: layers." in err and ".attn" in err.partition("It has:")[2]
-    assert "no compile here has it" in printed(capsys, LOG, "nowhere", code=2).lower()
+    assert "unknown layer of [0/0]: 'layers.7.attn'\n  similar: layers." in err and ".attn" in err.partition("similar:")[2]
+    assert "unknown layer: 'nowhere'" in printed(capsys, LOG, "nowhere", code=2).lower()
 
 
 def test_the_links_of_the_tree_lead_to_layers() -> None:
@@ -70,7 +70,7 @@ def test_the_links_of_the_tree_lead_to_layers() -> None:
     own = [target for target in targets if target.startswith("@layers:0/0#")]
     assert len(set(own)) > 15
     for target in dict.fromkeys(own):
-        assert " for it alone; " in "".join(page(target)), target
+        assert " for this layer only; " in "".join(page(target)), target
 
 
 def test_json(capsys: pytest.CaptureFixture[str]) -> None:
@@ -84,7 +84,7 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_run_without_layers_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     out = printed(capsys, str(TRACES / "torch-2.13" / "mesh"))
-    assert "No layer is known here" in out
+    assert "No layers: no graph reads parameters" in out
 
 
 def test_graphs_that_were_lowered_are_sectioned_by_layer_too() -> None:

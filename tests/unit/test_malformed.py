@@ -159,14 +159,14 @@ def test_header_lost(tmp_path: Path) -> None:
     looks_like_one = mt.tabbed(mt.artifact("not one", "x").decode())
     run = opened(tmp_path, looks_like_one + BEFORE)
     log = log_of(run)
-    assert damage(run, check=True) == [(1, "payload lines without a record before them")]
+    assert damage(run, check=True) == [(1, "payload text without a record before it")]
     assert len(log) == 2, "text that looks like a record is never one behind a tab"
     assert log.text(0) == mt.artifact("not one", "x").decode()
     run = opened(tmp_path, BEFORE + b"something else\n" + mt.tabbed("an orphan\nof two lines") + AFTER)
     log = log_of(run)
     assert [reason for _, reason in damage(run)] == [
-        "a line that is no record",
-        "payload lines without a record before them",
+        "a line outside of any record",
+        "payload text without a record before it",
     ]
     assert texts(log) == ["one\ntwo", "", "an orphan\nof two lines", "three\nfour"]
     neighbours_are_whole(log)
@@ -182,7 +182,7 @@ def test_header_of_a_large_payload_lost(tmp_path: Path) -> None:
 
 def test_tab_lines_but_no_has_payload(tmp_path: Path) -> None:
     run = opened(tmp_path, BEFORE + mt.record("artifact", {"name": "a", "encoding": "string"}) + b"\tx\n\ty\n" + AFTER)
-    assert damage(run, check=True) == [(2, "payload lines although the envelope declares none")]
+    assert damage(run, check=True) == [(2, "payload text, but the envelope declares no payload")]
     assert log_of(run).text(1) == "x\ny"
     assert printed(build(run, "none:a", Options())) == "x\ny"
     neighbours_are_whole(log_of(run))
@@ -223,7 +223,7 @@ def test_writer_cut_in_mid_line(tmp_path: Path) -> None:
 
 def test_a_record_torn_in_its_prefix(tmp_path: Path) -> None:
     run = opened(tmp_path, BEFORE + AFTER[5:40] + AFTER)
-    assert damage(run, check=True) == [(2, "a line that is no record")]
+    assert damage(run, check=True) == [(2, "a line outside of any record")]
     neighbours_are_whole(log_of(run))
 
 
@@ -246,7 +246,7 @@ def test_invalid_utf_8_anywhere(tmp_path: Path) -> None:
     assert checked(log, 1).check is Check.GOOD, "the md5 is that of the bytes"
     assert checked(log, 1).payload.read() == b"caf\xe9 \xff\xfe"
     assert printed(build(run, "none:bad", Options())).startswith("caf")
-    assert [reason for _, reason in damage(run, check=True)] == ["a line that is no record"]
+    assert [reason for _, reason in damage(run, check=True)] == ["a line outside of any record"]
     assert log.kind(2).name == "n\ufffdme"
     neighbours_are_whole(log)
 
@@ -301,10 +301,10 @@ def other_inputs() -> dict[str, bytes]:
     no_ids = "DEBUG:torch._dynamo.guards.__guards:GUARDS:\n" * 50
     old = "[2023-11-20 09:22:46,123] [0/0] torch._dynamo.guards.__guards: [DEBUG] GUARDS:\n" * 50
     return {
-        "the compressed data ends before its end": gzip.compress(b"")[:-4],
-        "a zip archive that is broken": b"PK\x03\x04" + b"\x00" * 100,
-        "the compressed data is broken": b"\x28\xb5\x2f\xfd" + b"\x01" * 50,
-        "a tar archive that is broken": b"a.log".ljust(257, b"\x00") + b"ustar" + b"\x00" * 300,
+        "the compressed data is truncated": gzip.compress(b"")[:-4],
+        "a damaged zip archive": b"PK\x03\x04" + b"\x00" * 100,
+        "the compressed data is damaged": b"\x28\xb5\x2f\xfd" + b"\x01" * 50,
+        "a damaged tar archive": b"a.log".ljust(257, b"\x00") + b"ustar" + b"\x00" * 300,
         "UTF-16": BEFORE.decode().encode("utf-16"),
         "UTF-16 ": BEFORE.decode().encode("utf-16-be"),
         "UTF-16  ": BEFORE.decode().encode("utf-16-le"),
@@ -347,7 +347,7 @@ def test_directory_without_a_log(tmp_path: Path, capsys: pytest.CaptureFixture[s
     error = capsys.readouterr().err
     assert "no trace, TORCH_LOGS text, debug directory or tlparse output found" in error
     assert "empty.log: empty: no records" in error
-    assert "2 other files that are no log" in error
+    assert "2 other files without a log" in error
 
 
 def test_missing_path_and_fifo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -96,7 +96,7 @@ def test_hosts_that_write_the_same_file(
     assert index(logs / NODES[0], target, NODES[0]) == 0
     before = target.read_bytes()
     assert index(logs / NODES[1], target, NODES[1]) == 2
-    said = f"tltui: {target}: has logs of node0000 that are not here; %h in FILE gives each host its own\n"
+    said = f"tltui: {target}: has logs of node0000 that are not on this host\n"
     assert capsys.readouterr().err == said
     assert target.read_bytes() == before
 

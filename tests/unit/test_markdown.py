@@ -104,10 +104,10 @@ def test_it_fits_into_an_issue_and_says_what_is_left_out(text: str) -> None:
     as_sent = found.replace("\n", "\r\n")
     assert len(as_sent.encode("utf-16-le")) // 2 <= LIMIT
     assert found.count("<details>") == found.count("</details>")
-    assert re.search(r"left out: an issue takes 65,536 characters", found)
+    assert re.search(r"omitted: a GitHub issue holds 65,536 characters", found)
     if text.startswith("a line"):
         kept = found.count("a line of")
-        assert kept > 2_500 and f"{len(document) - kept:,} of {len(document):,} lines are left out" in found
+        assert kept > 2_500 and f"{len(document) - kept:,} of {len(document):,} lines are omitted" in found
 
 
 def test_what_fits_is_whole() -> None:

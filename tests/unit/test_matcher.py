@@ -115,7 +115,7 @@ def test_a_page_of_hits_that_does_not_end_can_be_stopped(tmp_path: Path, monkeyp
     for _ in range(3):
         assert not document.advance()
     document.stop()  # type: ignore[attr-defined]
-    assert document.complete and "Stopped here" in list(document.text())[-1]
+    assert document.complete and "Stopped. This page" in list(document.text())[-1]
     assert [process.poll() for process in started] == [-signal.SIGKILL]
 
 

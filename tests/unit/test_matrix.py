@@ -266,7 +266,7 @@ def test_of_a_rank_that_may_only_be_behind_nothing_is_said() -> None:
 def test_a_rank_that_ended_hides_no_likeness() -> None:
     """What it lacks after that is no difference of the compiles: they are folded."""
     lanes = [lane(rank, steps(50)) for rank in range(9)]
-    lanes.append(lane(9, [*steps(20), step(20, "missing", end="", graph="", code="")], [1.0] * 20 + [float("nan")]))
+    lanes.append(lane(9, [*steps(20), step(20, "unfinished", end="", graph="", code="")], [1.0] * 20 + [float("nan")]))
     matrix = matrix_of(lanes)
     assert row_of(matrix, 9).differs == "=" * 20 + "?" + "~" * 29
     lines = [line for line in written(matrix, 80) if line.startswith("  [")]

@@ -212,7 +212,7 @@ def test_attempts_of_a_real_trace() -> None:
     assert by_attempt[0] == {"dynamo_graph_break_reason"}
     assert {"dynamo_output_graph", "inductor_output_code", "compilation_metrics"} <= by_attempt[1]
     assert trace("torch-2.13/breaks").resolve("0/0_1") is compile_
-    with pytest.raises(BadAddress, match="there is no 0/0_2"):
+    with pytest.raises(BadAddress, match="unknown address: '0/0_2'"):
         trace("torch-2.13/breaks").resolve("0/0_2")
 
 
@@ -305,7 +305,7 @@ def test_missing_and_backward_failures(tmp_path: Path) -> None:
         mt.start(frame=2, compile=0, attempt=1) + mt.metrics(frame=2, compile=0),
     )  # fmt: skip
     first, second, third = (compile_at(run, address) for address in ("0/0", "1/0", "2/0"))
-    assert (first.status, tlparse_status(first)) == (Status.MISSING, "missing")
+    assert (first.status, tlparse_status(first)) == (Status.UNFINISHED, "missing")
     assert (second.status, tlparse_status(second)) == (Status.ERROR, "ok")
     assert (second.facts.failed, second.facts.backward_failed, second.facts.backward_fail_reason) == (False, True, "late")
     assert (third.status, tlparse_status(third)) == (Status.OK, "missing")
@@ -462,7 +462,7 @@ def test_any_text_is_an_address_or_a_bad_one(text: str) -> None:
     try:
         ref = parse_ref(text)
     except BadAddress as bad:
-        assert "is not an address" in str(bad)
+        assert "not an address" in str(bad)
     else:
         assert parse_ref(str(ref)) == ref
 
@@ -522,24 +522,27 @@ def failure(run: Run, address: str) -> str:
 
 def test_addresses_that_lead_nowhere_list_near_ones(tmp_path: Path) -> None:
     run = trace("torch-2.13/recompiles")
-    assert failure(run, "0/9") == "there is no 0/9. Near it: 0/4, 0/3, 0/2, 0/1, 0/0, none"
-    assert "Near it: 0/0" in failure(run, "7/")
-    assert failure(run, "0/1:inductor_outptu_code").startswith("there is no 0/1:inductor_outptu_code. It has: inductor_output_code")
-    assert "It has: " in failure(run, "0/1:zzzzzzzzzz")
+    assert failure(run, "0/9") == "unknown address: '0/9'; near it: 0/0, 0/1, 0/2, 0/3, 0/4, none"
+    assert "near it: 0/0" in failure(run, "7/")
+    misspelt = "unknown address: '0/1:inductor_outptu_code'; artifacts of 0/1: inductor_output_code"
+    assert failure(run, "0/1:inductor_outptu_code").startswith(misspelt)
+    assert "artifacts of 0/1: " in failure(run, "0/1:zzzzzzzzzz")
     assert failure(run, "0/4:inductor_output_code#3") == (
-        "there is no 0/4:inductor_output_code#3. There are: 0/4:inductor_output_code#1, 0/4:inductor_output_code#2"
+        "unknown address: '0/4:inductor_output_code#3'; "
+        "use 0/4:inductor_output_code#1 (forward), 0/4:inductor_output_code#2 (backward)"
     )
-    assert failure(run, "5:0/1") == "there is no rank 5. There are: norank:"
-    assert "has 1 process(es), not 2" in failure(run, "norank.2:0/0")
-    assert "no records with an id" in failure(Run(discover([str(TRACES / "torch-2.13" / "aoti")])), "0/0")
-    assert failure(built(tmp_path, mt.compiled(3, 0)), "none") == "there is no none. Near it: 3/0"
+    assert failure(run, "5:0/1") == "rank 5 is not in this run; ranks: norank:"
+    assert "unknown process: 'norank.2:'; processes of no rank: norank:" in failure(run, "norank.2:0/0")
+    assert "no records with a compile id" in failure(Run(discover([str(TRACES / "torch-2.13" / "aoti")])), "0/0")
+    assert failure(built(tmp_path, mt.compiled(3, 0)), "none") == "unknown address: 'none'; near it: 3/0"
 
 
 def test_unclear_addresses_list_their_candidates() -> None:
     run = trace("torch-2.13/ddp")
-    assert failure(run, "4/0") == "4/0 is not clear. It could be: 0:4/0, 1:4/0"
-    assert failure(run, "0/") == "0/ is not clear. It could be: 0:0/, 1:0/"
-    assert failure(run, "4/0:dynamo_output_graph").endswith("It could be: 0:4/0:dynamo_output_graph, 1:4/0:dynamo_output_graph")
+    assert failure(run, "4/0") == "ambiguous address: '4/0'; use 0:4/0 (rank 0), 1:4/0 (rank 1)"
+    assert failure(run, "0/") == "ambiguous address: '0/'; use 0:0/ (rank 0), 1:0/ (rank 1)"
+    graphs = "use 0:4/0:dynamo_output_graph (rank 0), 1:4/0:dynamo_output_graph (rank 1)"
+    assert failure(run, "4/0:dynamo_output_graph").endswith(graphs)
     assert run.resolve("0/1") is run.resolve("1:0/1"), "only one rank has it"
     unclear = failure(trace("torch-2.13/train"), "0/0:inductor_output_code")
-    assert unclear.endswith("It could be: 0/0:inductor_output_code#1, 0/0:inductor_output_code#2")
+    assert unclear.endswith("use 0/0:inductor_output_code#1 (forward), 0/0:inductor_output_code#2 (backward)")

@@ -24,14 +24,14 @@ def answer(steps: Generator[None, None, NoCode]) -> NoCode:
 @pytest.mark.parametrize(("name", "ref", "why", "nearest"), [
     ("torch-2.13/breaks", "2/0", "no operations were captured before the graph break", "1/0 the nearest compile with code"),
     ("torch-2.13/breaks", "none", "these records belong to no compile", "5/0 the nearest compile with code"),
-    ("torch-2.13/ca", "a0", "a backward was captured here, and its graph is compiled under another id",
+    ("torch-2.13/ca", "a0", "compiled autograd captured a backward; its graph has a different compile id",
      "0/0 the nearest compile with code"),
     ("torch-2.13/ddp", "1:3/0", "no operations were captured", "1:4/0 the nearest compile on rank 1 with code"),
     ("torch-2.13/errors", "0/0", "it failed in Dynamo", ""),
     ("torch-2.13/errors", "1/0", "it failed in the backend", ""),
-    ("torch-2.13/outcomes", "1/0", "the backend is not Inductor: it is eager or one of your own", ""),
-    ("torch-2.13/outcomes", "3/2", "the recompile limit was reached, and nothing was compiled", ""),
-    ("torch-2.8/skips", "0/0", "torch gave the function up, and it runs in eager mode", ""),
+    ("torch-2.13/outcomes", "1/0", "the backend is not Inductor: eager or a custom backend", ""),
+    ("torch-2.13/outcomes", "3/2", "the recompile limit was reached, so nothing was compiled", ""),
+    ("torch-2.8/skips", "0/0", "the function fell back to eager mode", ""),
     ("hangs/kernels", "0/0", "the log ends before there was any", ""),
     ("hangs/interrupted", "0/0", "it was interrupted", ""),
 ])  # fmt: skip

@@ -115,7 +115,7 @@ def test_compiles_of_a_frame_that_matches_are_counted() -> None:
 def test_a_filter_by_status() -> None:
     run = demo()
     compiles = [c for c in run.compiles() if c.is_compile]
-    for status in ("error", "break", "ok", "empty", "missing"):
+    for status in ("error", "break", "ok", "empty", "unfinished"):
         wanted = {str(c.ref) for c in compiles if str(c.status) == status}
         refs, counts = shown(status)
         assert {ref for ref in refs if "/" in ref and not ref.endswith("/")} == wanted, status
@@ -194,14 +194,14 @@ def test_the_same_code_on_another_rank() -> None:
     assert isinstance(here, Compile)
     found, remark = on_next_rank(run, here)
     assert found is not None and str(found.ref) == "1:1/0"
-    assert remark == "there it is [1/0], not [13/0]"
-    assert on_next_rank(run, found) == (None, "there is no rank after this one")
+    assert remark == "on this rank it is [1/0], not [13/0]"
+    assert on_next_rank(run, found) == (None, "no later rank")
     back, _ = on_next_rank(run, found, back=True)
     assert back is here
-    assert on_next_rank(run, here, back=True) == (None, "there is no rank before this one")
+    assert on_next_rank(run, here, back=True) == (None, "no earlier rank")
     only_here = run.resolve("0:1/0")
     assert isinstance(only_here, Compile)
-    assert on_next_rank(run, only_here) == (None, "no further rank compiled clip_gradient as often")
+    assert on_next_rank(run, only_here) == (None, "no later rank compiled clip_gradient as often")
 
 
 def test_artifacts_one_after_another() -> None:

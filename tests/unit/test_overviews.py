@@ -23,6 +23,7 @@ from tltui.questions.overview.rank_page import frame_document, process_document,
 from tltui.questions.overview.run_page import run_document
 from tltui.sources.discover import discover
 from tltui.text.document import Options, TextDocument
+from tltui.text.torch_names import is_graph_break_page
 
 NAMES = sorted(
     str(path.relative_to(TRACES))
@@ -145,11 +146,11 @@ def test_every_page_fits_its_width_and_its_links_lead_somewhere(name: str) -> No
     for width in (60, 80, 120):
         for document in every_page(run, Options(width=width)):
             for line in document.lines:
-                assert len(line.text) <= width, (document.ref, line.text)
+                assert len(line.text) <= width or is_graph_break_page(line.text.strip()), (document.ref, line.text)
     for document in every_page(run, Options(width=100)):
         for line in document.lines:
             for link in line.links:
-                if not link.target.startswith("file:"):
+                if not link.target.startswith("file:") and not is_graph_break_page(link.target):
                     ref = parse_ref(link.target)
                     assert ref.view or run.resolve(ref) is not None, link.target
 
@@ -201,11 +202,11 @@ def test_a_compile_that_was_killed(tmp_path: Path) -> None:
     run = log.event("x", "B", 1).event("x", "E", 63).open()
     wide = Options(width=200)
     text = text_of(page(run, "0/0", wide))
-    assert "? not finished when the log ends" in text
-    assert "begun and not seen to end, for at least 62.0 s: dynamo › backend_compile" in text
+    assert "? unfinished when the log ends" in text
+    assert "started, no end logged, for at least 62.0 s: dynamo › backend_compile" in text
     text = text_of(page(run, "", wide))
-    assert "1 compile did not finish: f; it stood in backend_compile, for at least 62.0 s  tltui where" in text
-    assert "Not finished (1)" in text
+    assert "1 compile did not finish: f; it was in backend_compile, for at least 62.0 s  tltui where PATH" in text
+    assert "Unfinished (1)" in text
 
 
 def test_the_recompile_limit(tmp_path: Path) -> None:
@@ -221,7 +222,7 @@ def test_the_recompile_limit(tmp_path: Path) -> None:
     assert "» not compiled: the recompile limit (8) was reached" in text
     assert "9th compile of f (limit 8)" in text and "why  too often." in text and "try  1 Look." in text
     assert "The recompile limit of 8 was reached" in text_of(page(run, "0/"))
-    assert "the recompile limit of f was hit" in text_of(page(run, ""))
+    assert "f hit the recompile limit" in text_of(page(run, ""))
 
 
 def test_an_empty_reason_is_said_to_be_empty(tmp_path: Path) -> None:
@@ -329,4 +330,4 @@ def test_other_formats() -> None:
     assert fmt.clip("abcdef", 4) == "abc…" and fmt.clip_middle("abcdefgh", 5) == "ab…gh" and fmt.clip("a", 0) == ""
     assert fmt.wrap("a bb " + "c" * 25, 10) == ["a bb", "c" * 10, "c" * 10, "c" * 5]
     assert fmt.when(None) == "?" and fmt.when(1e300) == "?" and fmt.when(0) == "1970-01-01 00:00:00"
-    assert fmt.percent(1, 1000) == "<1 %" and fmt.percent(1, 0) == "0 %" and fmt.percent(0, 5) == "0 %"
+    assert fmt.percent(1, 1000) == "<1%" and fmt.percent(1, 0) == "0%" and fmt.percent(0, 5) == "0%"

@@ -182,7 +182,7 @@ def test_a_part_that_begins_with_a_torn_line_is_not_decided(tmp_path: Path) -> N
     assert scan.scan_part(Part(str(path), identity, place, path.stat().st_size, True)) is None
     assert scan.scan_part(Part(str(path), identity, place + len(torn), path.stat().st_size, True)) is not None
     assert in_parts(path, [place, place + len(torn)])[0] == at_once(path)
-    with pytest.raises(OSError, match="another one has its name"):
+    with pytest.raises(OSError, match="another file replaced it"):
         scan.scan_part(Part(str(path), (identity[0], identity[1] + 1), 0, place, False))
 
 

@@ -100,8 +100,8 @@ def test_a_compiler_at_work_below_a_process_that_waits(log: Path, started: Calla
     for child in found.children:
         os.kill(child.pid, 9)
     assert [child.name.rstrip("0123456789.") for child in found.at_work] == ["python"]
-    assert lines[2] == "  3 child processes, 1 at work"
-    [sleeping] = [line for line in lines if "  sleep 60  sleeping, 0 % CPU, 0.0 s of CPU since it began at " in line]
+    assert lines[2] == "  3 child processes, 1 busy"
+    [sleeping] = [line for line in lines if "  sleep 60  sleeping, 0% CPU, 0.0 s of CPU since the start at " in line]
     assert re.search(r"at \d\d:\d\d:\d\d$", sleeping), "a time that stays, and no age"
 
 
@@ -146,7 +146,7 @@ def test_a_stopped_process(log: Path, started: Callable[..., subprocess.Popen[by
     job = started()
     job.send_signal(19)
     time.sleep(0.1)
-    assert lines_of(look(log, interval=0.05))[1].startswith("  stopped, 0 % CPU, ")
+    assert lines_of(look(log, interval=0.05))[1].startswith("  stopped, 0% CPU, ")
     job.send_signal(18)
 
 
@@ -202,12 +202,12 @@ def test_what_is_used_between_two_looks(proc: Proc, log: Path) -> None:
     )  # fmt: skip
     assert lines_of(found) == [
         "pid 10  python train.py",
-        "  sleeping, 0 % CPU, 5.0 s of CPU since it began, 3 threads",
-        "  4 child processes, 3 at work",
-        "    pid 21  cc1plus … cpu_fused.cpp  running, 50 % CPU, 3.0 s of CPU since it began",
-        "    pid 22  python train.py  sleeping, 50 % CPU, 2.0 s of CPU since it began",
-        "    pid 24  python train.py  running, 25 % CPU, 1.0 s of CPU since it began",
-        "    pid 20  python train.py  sleeping, 0 % CPU, 1.0 s of CPU since it began",
+        "  sleeping, 0% CPU, 5.0 s of CPU since the start, 3 threads",
+        "  4 child processes, 3 busy",
+        "    pid 21  cc1plus … cpu_fused.cpp  running, 50% CPU, 3.0 s of CPU since the start",
+        "    pid 22  python train.py  sleeping, 50% CPU, 2.0 s of CPU since the start",
+        "    pid 24  python train.py  running, 25% CPU, 1.0 s of CPU since the start",
+        "    pid 20  python train.py  sleeping, 0% CPU, 1.0 s of CPU since the start",
     ]
 
 
@@ -232,8 +232,8 @@ def test_processes_of_another_user_are_only_counted(proc: Proc, log: Path, monke
 
 def test_nobody_and_nothing_to_be_seen(proc: Proc, log: Path) -> None:
     proc.add(10)
-    assert lines_of(look(log, proc=str(proc.place))) == ["no process here has it open"]
-    assert lines_of(look(log, proc="/no/such")) == ["no process of yours here has it open"]
+    assert lines_of(look(log, proc=str(proc.place))) == ["no process on this machine has it open"]
+    assert lines_of(look(log, proc="/no/such")) == ["none of your processes has it open"]
 
 
 def test_parents_in_a_circle(proc: Proc, log: Path) -> None:
@@ -289,9 +289,9 @@ def test_stacks_are_bounded(spy: Callable[[str], None]) -> None:
 
 @pytest.mark.skipif(not HERE, reason="no /proc here")
 @pytest.mark.parametrize(("text", "fault"), [
-    ("echo \"Permission Denied: Try again with elevated permissions by going 'sudo env !!'\" >&2; exit 1", "may not look into"),
+    ("echo \"Permission Denied: Try again with elevated permissions by going 'sudo env !!'\" >&2; exit 1", "not permitted"),
     ("echo 'Error: Failed to find python version from target process' >&2; exit 1", "py-spy: Failed to find python version"),
-    ("exit 3", "py-spy: it failed and said nothing"),
+    ("exit 3", "py-spy: it failed without a message"),
     ("printf 'Error: \\033[1m'; exit 1", "py-spy: ␛[1m"),
 ])  # fmt: skip
 def test_what_py_spy_complains_of_is_one_line(text: str, fault: str, spy: Callable[[str], None]) -> None:
@@ -308,15 +308,15 @@ def test_the_rule_of_the_kernel_is_named(spy: Callable[[str], None], tmp_path: P
     spy("echo 'Permission denied (os error 13)'; exit 1")
     (tmp_path / "scope").write_text("1\n")
     monkeypatch.setattr("tltui.sources.local_processes.SCOPE", str(tmp_path / "scope"))
-    said = f"py-spy may not look into process {os.getpid()} (kernel.yama.ptrace_scope is 1: only a parent or root may)"
-    assert own_stacks().fault == said
+    rule = "kernel.yama.ptrace_scope is 1: only a parent process or root may attach"
+    assert own_stacks().fault == f"py-spy is not permitted to attach to process {os.getpid()} ({rule})"
 
 
 @pytest.mark.skipif(not HERE, reason="no /proc here")
 def test_no_py_spy_no_answer_and_no_process(spy: Callable[[str], None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     spy(f"echo $$ > {tmp_path}/pid; exec sleep 60")
-    assert own_stacks(0.3) == Stacks((), "py-spy gave no answer in 0.3 s")
+    assert own_stacks(0.3) == Stacks((), "py-spy did not answer in 0.3 s")
     assert began(int((tmp_path / "pid").read_text())) is None, "it is ended"
     assert stacks_of(os.getpid(), 1) == Stacks((), f"process {os.getpid()} has ended")
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert own_stacks() == Stacks((), "py-spy is not installed here: pip install py-spy")
+    assert own_stacks() == Stacks((), "py-spy is not installed. To install it: pip install py-spy")

@@ -60,7 +60,7 @@ def test_a_text_that_is_named_is_an_output(text: str | bytes, tmp_path: Path, pr
     path = put(tmp_path / "job.o4242", text)
     assert outputs(path) == ["job.o4242"]
     assert printed("log", path) == " ".join((text if isinstance(text, str) else text.decode("utf-8", "replace")).split())
-    assert "What the job printed has no message of torch.compile" in printed("summary", path)
+    assert "The output of the job has no message of torch.compile" in printed("summary", path)
 
 
 @pytest.mark.parametrize(("name", "data"), [

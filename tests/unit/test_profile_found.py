@@ -82,7 +82,7 @@ def test_other_json_is_none(job: Path) -> None:
 def test_it_may_be_a_path_of_its_own(job: Path) -> None:
     run, found = read(job / LOG.name, PROFILE)
     assert len(found) == 1 and len(run.models) == 1
-    with pytest.raises(NothingFound, match=r"a profile of torch\.profiler"):
+    with pytest.raises(NothingFound, match=r"a torch\.profiler profile"):
         discover([str(PROFILE)])
 
 
@@ -113,7 +113,7 @@ def test_every_command_takes_it(job: Path) -> None:
 
 
 @pytest.mark.parametrize("text, why", [
-    (b"{}", b"JSON, but not what torch.profiler exports"), (b"[1]", b"JSON, but not"), (b"\x7fELF", b"no JSON object"),
+    (b"{}", b"not a torch.profiler export: JSON"), (b"[1]", b"JSON without traceEvents"), (b"\x7fELF", b"not a JSON object"),
     (b"", b"no JSON"), (None, b"No such file"), (b"\x1f\x8b\x08\x00broken", b"no JSON"),
 ])  # fmt: skip
 def test_what_is_named_and_is_none_ends_with_2(job: Path, text: bytes | None, why: bytes) -> None:

@@ -71,7 +71,7 @@ def test_a_file_that_ends_anywhere_gives_what_is_whole() -> None:
 def test_a_cut_off_file_is_read_and_said(tmp_path: Path) -> None:
     data = MLP.read_bytes()
     found = read(tmp_path, data[: len(data) // 2])
-    assert 400 < len(found) < 500 and any("cut off" in fault for fault in found.faults)
+    assert 400 < len(found) < 500 and any("truncated" in fault for fault in found.faults)
     packed = gzip.compress(data)
     (tmp_path / "cut.json.gz").write_bytes(packed[: len(packed) // 2])
     found = read_profile(str(tmp_path / "cut.json.gz"))
@@ -172,8 +172,8 @@ def test_the_real_ones_are_as_json_has_them(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text, why", [
-    ("", "no JSON object"), ("x", "no JSON object"), ("[]", "JSON, but not"), ('{"a": 1}', "JSON, but not"),
-    ('{"traceEvents": []}', "JSON, but not"), ('{"schemaVersion": 1}', "JSON, but not"), ("\x00\x01", "no JSON object"),
+    ("", "not a JSON object"), ("x", "not a JSON object"), ("[]", "JSON without"), ('{"a": 1}', "JSON without"),
+    ('{"traceEvents": []}', "JSON without"), ('{"schemaVersion": 1}', "JSON without"), ("\x00\x01", "not a JSON object"),
 ])  # fmt: skip
 def test_another_file_is_refused_with_the_reason(tmp_path: Path, text: str, why: str) -> None:
     with pytest.raises(NoProfile, match=why):

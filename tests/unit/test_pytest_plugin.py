@@ -77,7 +77,7 @@ def test_a_bad_limit_is_said_at_once(tmp_path: Path) -> None:
 
 def test_it_is_listed_among_markers_fixtures_and_options(tmp_path: Path) -> None:
     done = suite(tmp_path, "--markers", program="")
-    assert "@pytest.mark.torch_compile(*limits, recompiles=N, breaks=N, errors=N, …): record what torch.compile does" in done.stdout
+    assert "@pytest.mark.torch_compile(*limits, recompiles=N, breaks=N, errors=N, …): record torch.compile" in done.stdout
     (tmp_path / "help").mkdir()
     done = suite(tmp_path / "help", "--help", program="")
     assert "--tltui-limits=LIMITS" in done.stdout and "--tltui-keep=DIR" in done.stdout
@@ -124,7 +124,7 @@ def test_a_verdict_has_the_lines_of_the_pages() -> None:
     text = said("torch-2.13/recompiles", "error,recompiles=2")
     assert text.splitlines()[:2] == ["torch.compile: recompiles: 4, at most 2", "in tests/test_a.py::test_b[␛[31m]"]
     assert "    tensor size      x dim 0  3, 5, 4\n" in text
-    assert text.endswith("\nall of it: tltui '/tmp/a b'")
+    assert text.endswith("\nfull trace: tltui '/tmp/a b'")
     assert said("torch-2.13/recompiles", "recompiles=4") == ""
 
 

@@ -130,7 +130,7 @@ def test_a_clean_job_is_one_line(tmp_path: Path, capfd: pytest.CaptureFixture[st
     truth = ranked(tmp_path / "job", "--ranks", 24, "--compiles", 4, "--detail", "tiny", "--seed", 3, "--layout", "hosts")
     assert wrong(fresh(tmp_path / "job"), truth) == []
     assert cli.main(["ranks", str(tmp_path / "job")]) == 0
-    assert capfd.readouterr().out == "All 24 ranks agree (4 compiles).\n"
+    assert capfd.readouterr().out == "All 24 ranks agree (4 compiles each).\n"
 
 
 def test_the_order_of_the_ranks_changes_nothing(tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_a_killed_rank_is_told_with_what_was_open(tmp_path: Path) -> None:
     (one,) = found.divergences
     assert (one.id, one.function.name, one.facets) == ("2/0", "block2", ("unfinished",))
     assert [(s.ranks, s.said, s.ref) for s in one.sides] == [
-        ("0–4, 6, 7", "finished", "0:2/0"), ("5", "not finished, in inductor_compile ▸ fx_codegen_and_compile", "5:2/0"),
+        ("0–4, 6, 7", "finished", "0:2/0"), ("5", "unfinished, in inductor_compile ▸ fx_codegen_and_compile", "5:2/0"),
     ]  # fmt: skip
 
 
@@ -163,7 +163,7 @@ def test_a_rank_that_ended_in_a_compile_is_told_of_what_it_had_traced(tmp_path: 
     found = differences_of(fresh(tmp_path))
     assert found is not None
     assert [(one.facets, [(side.ranks, side.said) for side in one.sides]) for one in found.divergences] == [
-        (("unfinished",), [("0–2, 4, 5", "finished"), ("3", "not finished, in inductor_compile ▸ fx_codegen_and_compile")]),
+        (("unfinished",), [("0–2, 4, 5", "finished"), ("3", "unfinished, in inductor_compile ▸ fx_codegen_and_compile")]),
         (("graph", "code"), [("0–2, 4", ""), ("3, 5", "gelu instead of relu at test2.py:55")]),
     ]  # fmt: skip
 
@@ -215,10 +215,10 @@ def test_the_first_screen_names_who_kept_the_others_waiting(
            "--plant", "slow_phase:ranks=2,compile=1,seconds=9")  # fmt: skip
     assert cli.main(["summary", str(tmp_path)]) == 0
     lines = capfd.readouterr()[0].splitlines()
-    hints = " ".join(" ".join(lines[lines.index("Start here") + 1 :][:9]).split())
+    hints = " ".join(" ".join(lines[lines.index("Start here") + 1 :][:12]).split())
     assert hints.startswith("[6:3/0] At the end of its log rank 6 was in block3 [3/0]: ")
     late = "[4:2/0] rank 4 began block2 40.0 s after the others; 7 ranks waited, 4 min 39 s in total; 1 more late or slow"
-    assert f"{late} tltui stragglers" in hints
+    assert f"{late} tltui stragglers {tmp_path}" in hints
 
 
 def test_problems_name_the_first_difference(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

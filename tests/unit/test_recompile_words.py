@@ -27,7 +27,7 @@ BOUND = ("user code shown is first use of this value--the guard itself is not du
     ("_dynamo_weak_dynamic_indices should be absent but is present on runtime tensor", "dimension mark", "",
      "no maybe_mark_dynamic", "maybe_mark_dynamic"),
     ("_dynamo_dynamic_indices not a subset: runtime {0, 1} is not a subset of compiled {0}", "dimension mark", "",
-     "mark_dynamic of {0}", "of {0, 1}"),
+     "mark_dynamic of {0}", "mark_dynamic of {0, 1}"),
     ("_dynamo_unbacked_bounds mismatch: expected None", "dimension mark", "", "mark_unbacked(min=…, max=…)", ""),
     ("_has_dynamo_dim_marking is present on runtime tensor but was absent at compile time", "dimension mark", "",
      "no mark", "a mark"),

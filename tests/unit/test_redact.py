@@ -251,7 +251,7 @@ def reached(run: Run) -> list[str]:
             document = page(run, ref, 100_000)
             for number in range(len(document)):
                 for link in document.line(number).links:
-                    if not link.target.startswith(("file:", "@source", "@grep")) and link.target not in found:
+                    if not link.target.startswith(("file:", "https:", "@source", "@grep")) and link.target not in found:
                         found.append(link.target)
     return found
 

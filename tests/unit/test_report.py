@@ -151,12 +151,12 @@ def test_equal_compiles_of_ranks_stand_once() -> None:
     assert "the same on ranks 0, 1" in text
     # a link that names another rank than it leads to says so; one to the rank that is here does not
     said = html.unescape(text)
-    says = "[0:4/0] stands here for [1:4/0]: its graphs, guards and code are the same"
+    says = "[0:4/0] is shown in place of [1:4/0]: its graphs, guards and code are the same"
     assert f'<a href="#at-0-4-0" class=stands title="{says}">' in said
     assert '<a href="#at-0-4-0">' in said and "stands here for [0:4/0]" not in said
-    assert "A link underlined twice leads to a compile of another rank" in said
+    assert "A link with a double underline leads to a compile of another rank" in said
     assert 'title="tltui timing PATH 1:4/0"' in said
-    assert "underlined twice" not in report(trace("torch-2.13/errors"))[0]
+    assert "double underline" not in report(trace("torch-2.13/errors"))[0]
     listed = "\n".join(compiles_document(run, equal, worth_of_compiles(equal.compiles), 100, Options(width=100)).text())
     for ref, others in equal.refs.items():
         assert others[0] == ref and len(others) > 1

@@ -101,7 +101,7 @@ def test_every_graph_gives_a_script_or_a_reason(name: str) -> None:
                 assert_harmless(found.script)
                 made.add(artifact.name)
             elif artifact.name not in WORTH:
-                assert f"has no graph {artifact.name}. It has: " in found.refused
+                assert f"has no graph {artifact.name}. Available: " in found.refused
     assert "dynamo_output_graph" in made
     assert "fx_graph_runnable" in made or name in ("cache_hit", "ddp_split")
 
@@ -155,7 +155,7 @@ def test_the_header_says_what_it_is() -> None:
     assert script.startswith("# From a trace: read before running.\n#\n# What:    forward (/home/user/models/train.py:15), ")
     assert "compile 0/0, torch 2.13.0+cpu\n# Graph:   0/0:dynamo_output_graph: " in script
     assert "# Run:     python repro.py" in script
-    assert "# Expect:  it agrees with eager mode" in script
+    assert "# Expect:  the result agrees with eager mode" in script
 
 
 def test_symbols_are_what_they_were_in_the_job() -> None:
@@ -177,7 +177,7 @@ def test_a_backend_of_the_job_is_not_in_the_trace() -> None:
     compile_ = compile_at("torch-2.13/outcomes", "8/0")
     script = repro_of(compile_).script
     assert "# Backend: refuses\n" in script
-    assert "backend refuses is not in the trace: import it and name it with --backend" in script
+    assert "backend refuses is not in the trace. Import it and pass its name with --backend" in script
     assert "EXPECTED = ''" in script
 
 
@@ -283,7 +283,7 @@ HOSTILE = [
 def test_what_is_no_statement_of_a_graph_is_refused(line: str, tmp_path: Path) -> None:
     found = repro(tmp_path, graph(line, "return (x,)"))
     assert found.script == ""
-    assert found.refused.startswith("0/0 can't be made a script: ")
+    assert found.refused.startswith("0/0 cannot become a script: ")
     assert "\n" not in found.refused
 
 
@@ -304,11 +304,11 @@ def test_inputs_that_are_no_tensors_are_refused(parameters: str, tmp_path: Path)
 
 def test_a_graph_that_was_cut_off_is_refused(tmp_path: Path) -> None:
     found = repro(tmp_path, graph("y = x.relu()"))
-    assert found.refused == "0/0 can't be made a script: its text ends before the graph does."
+    assert found.refused == "0/0 cannot become a script: the graph text is truncated."
     log = tmp_path / "dedicated_log_torch_trace_a.log"
     log.write_bytes(log.read_bytes().replace(b"relu", b"sinh"))
     (compile_,) = in_order(fresh(log))
-    assert repro_of(compile_).refused == "0/0 can't be made a script: its text is damaged."
+    assert repro_of(compile_).refused == "0/0 cannot become a script: its text is damaged."
 
 
 def test_strings_and_comments_cannot_end_elsewhere(tmp_path: Path) -> None:
@@ -414,10 +414,10 @@ def test_the_command(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes])
         "0/0  a script of dynamo_output_graph",
         "1/0  a script of dynamo_output_graph",
         "2/0  a script of dynamo_output_graph",
-        "3 of 3 compiles can be made a script: tltui repro PATH REF -o repro.py",
+        f"3 of 3 compiles can be written as a script: tltui repro {log} REF -o repro.py",
     ]
     assert main(["repro", log, "1/0", "-o", str(target)]) == 0
-    assert b"read before running" in capsysbinary.readouterr().out
+    assert b"read it before you run it" in capsysbinary.readouterr().out
     assert_harmless(target.read_text())
     assert main(["repro", log, "1/0", "-o", str(target)]) == 2
     assert b"--force writes it there" in capsysbinary.readouterr().err
@@ -431,12 +431,12 @@ def test_the_command(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes])
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["0/0"], "missing -o FILE (-o - prints the script)"),
+        (["0/0"], "missing -o FILE\n  -o repro.py writes the script, -o - prints it"),
         (["-o", "-"], "missing REF"),
-        (["0/0", "-o", "-", "--from", "nothing"], "0/0 has no graph nothing. It has: "),
-        (["0/0:compilation_metrics", "-o", "-"], "0/0 has no graph compilation_metrics. It has: "),
-        (["9/9", "-o", "-"], "there is no 9/9"),
-        (["0/0:dynamo_output_graph", "-o", "-", "--from", "aot_forward_graph"], "is a graph by itself"),
+        (["0/0", "-o", "-", "--from", "nothing"], "0/0 has no graph nothing. Available: "),
+        (["0/0:compilation_metrics", "-o", "-"], "0/0 has no graph compilation_metrics. Available: "),
+        (["9/9", "-o", "-"], "unknown address: '9/9'"),
+        (["0/0:dynamo_output_graph", "-o", "-", "--from", "aot_forward_graph"], "--from needs the address of a compile"),
     ],
 )
 def test_what_is_wrong_is_said(arguments: list[str], said: str, capsysbinary: pytest.CaptureFixture[bytes]) -> None:

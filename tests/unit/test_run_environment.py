@@ -85,7 +85,7 @@ def test_a_named_directory_that_is_not_empty_is_refused(here: Path) -> None:
 
 
 def test_a_named_directory_and_one_that_was_set(here: Path) -> None:
-    with pytest.raises(Refused, match=r"TORCH_TRACE is set, the trace would go to .*/a: leave out -o b, or unset TORCH_TRACE"):
+    with pytest.raises(Refused, match=r"TORCH_TRACE is set and sends the trace to .*/a. Remove -o b or unset TORCH_TRACE"):
         prepared({"TORCH_TRACE": "a"}, directory="b")
     assert prepared({"TORCH_TRACE": "a"}, directory="./a").directory == str(here / "a")
 
@@ -95,7 +95,7 @@ def test_where_no_directory_can_be_made(monkeypatch: pytest.MonkeyPatch) -> None
         raise PermissionError(13, "Permission denied", path)
 
     monkeypatch.setattr(os, "mkdir", refuse)
-    with pytest.raises(Refused, match=r"cannot make .*: Permission denied; -o DIR names another"):
+    with pytest.raises(Refused, match=r"cannot create .*: Permission denied. Choose another with -o DIR"):
         prepared()
 
 
@@ -113,7 +113,7 @@ def test_fresh_and_debug_where_the_user_had_set_something() -> None:
     found = prepared(user, fresh=True, debug=True)
     assert (found.environment["TORCH_COMPILE_DEBUG"], found.environment["TORCH_COMPILE_DEBUG_DIR"]) == ("1", "/mine")
     assert found.messages[1:] == (
-        "TORCHINDUCTOR_FORCE_DISABLE_CACHES was 0, --fresh sets it to 1", "TORCH_COMPILE_DEBUG was 0, --debug sets it to 1",
+        "TORCHINDUCTOR_FORCE_DISABLE_CACHES was 0; --fresh sets it to 1", "TORCH_COMPILE_DEBUG was 0; --debug sets it to 1",
     )  # fmt: skip
 
 

@@ -24,8 +24,8 @@ def why(*words: str, logs_file: str = "", **environment: str) -> list[str]:
 def test_nothing_is_known() -> None:
     for words in (("python", "ssh.py"), ("./run.sh",), ("torchrun", "train.py", "docker"), ("python", "-m", "sudo")):
         compiled, launched = why(*words)
-        assert compiled.startswith("either nothing was compiled: torch.compile was not reached")
-        assert launched.startswith("or the job did not get TORCH_TRACE: ssh, sudo, docker, srun --export=NONE, env -i")
+        assert compiled.startswith("(1) nothing was compiled: the job did not reach torch.compile")
+        assert launched.startswith("(2) the job did not get TORCH_TRACE: ssh, sudo, docker, srun --export=NONE or env -i")
         assert launched.endswith("put TORCH_TRACE=/t INDUCTOR_PROVENANCE=1 before python in that command")
 
 
@@ -34,17 +34,17 @@ OPTIONS = "TORCH_TRACE=/t INDUCTOR_PROVENANCE=1"
 
 @pytest.mark.parametrize(("words", "said"), [
     ("ssh node7 python\\ train.py",
-     f"ssh starts a job on another machine and without your environment: put {OPTIONS} before python"),
+     f"ssh starts a job on another machine without your environment. Put {OPTIONS} before python"),
     ("/usr/bin/sudo -u me python a.py",
-     "sudo starts a job without your environment: sudo --preserve-env=TORCH_TRACE,INDUCTOR_PROVENANCE"),
+     "sudo starts a job without your environment. Use sudo --preserve-env=TORCH_TRACE,INDUCTOR_PROVENANCE"),
     ("docker run image",
-     "docker starts a job without your environment and files: add -e TORCH_TRACE -e INDUCTOR_PROVENANCE -v /t:/t"),
+     "docker starts a job without your environment and files. Add -e TORCH_TRACE -e INDUCTOR_PROVENANCE -v /t:/t"),
     ("mpirun -n 2 python a.py",
-     "mpirun may start ranks without your environment: with Open MPI add -x TORCH_TRACE -x INDUCTOR_PROVENANCE"),
-    ("sbatch job.sh", "sbatch only queues the job: the log comes when it has run"),
-    ("env -i python a.py", f"env -i empties the environment: add {OPTIONS} after it"),
-    ("srun --export=NONE python a.py", "srun --export passes only the variables that it names: use --export=ALL"),
-    ("srun --export A=1 python a.py", "srun --export passes only the variables that it names: use --export=ALL"),
+     "mpirun may start ranks without your environment. With Open MPI, add -x TORCH_TRACE -x INDUCTOR_PROVENANCE"),
+    ("sbatch job.sh", "sbatch only queues the job: the log is written when the job runs"),
+    ("env -i python a.py", f"env -i clears the environment. Add {OPTIONS} after it"),
+    ("srun --export=NONE python a.py", "srun --export passes only the listed variables. Use --export=ALL"),
+    ("srun --export A=1 python a.py", "srun --export passes only the listed variables. Use --export=ALL"),
 ])  # fmt: skip
 def test_launchers_that_are_known(words: str, said: str) -> None:
     assert why(*shlex.split(words)) == [said]
@@ -56,20 +56,20 @@ def test_launchers_that_hand_the_environment_on() -> None:
 
 
 def test_what_is_known_of_the_environment(tmp_path: Path) -> None:
-    assert why("python", TORCHDYNAMO_DISABLE="1") == ["TORCHDYNAMO_DISABLE=1 is set: torch.compile does nothing"]
+    assert why("python", TORCHDYNAMO_DISABLE="1") == ["TORCHDYNAMO_DISABLE=1 is set, which disables torch.compile"]
     assert len(why("python", TORCH_COMPILE_DISABLE="0")) == 2
     assert why("python", TORCH_TRACE="", TORCH_DTRACE="/t") == [
-        "TORCH_DTRACE is read by torch 2.7 and later only: set TORCH_TRACE for an older one"
+        "only torch 2.7 and later reads TORCH_DTRACE. For older versions, set TORCH_TRACE"
     ]
     assert len(why("python", TORCH_DTRACE="/t")) == 2
     assert why("python", TORCH_TRACE="t") == [
-        "TORCH_TRACE is a relative path: a job that goes to another directory writes below that one"
+        "TORCH_TRACE is a relative path: a job that changes its directory writes below the new one"
     ]
     begun = tmp_path / "torch_logs.txt"
     assert len(why("python", logs_file=str(begun))) == 2
     begun.touch()
     [said] = why("python", logs_file=str(begun))
-    assert said.startswith("torch was imported (it began torch_logs.txt), and nothing was compiled")
+    assert said.startswith("torch was imported (it started torch_logs.txt) but compiled nothing")
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/environ"), reason="no /proc here")
@@ -84,7 +84,7 @@ def test_a_job_that_goes_on_in_the_background(tmp_path: Path) -> None:
             found = [why_no_log(("x",), Prepared(environment, str(tmp_path), made, "", ())) for made in (True, False)]
         finally:
             process.kill()
-    assert found[0] == (f"the job still runs in the background and may compile yet: pid {process.pid}  sleep 60",)
+    assert found[0] == (f"the job still runs in the background and may compile: pid {process.pid}  sleep 60",)
     assert len(found[1]) == 2, "others too have the variable that the user set"
 
 

@@ -39,22 +39,22 @@ def test_steps() -> None:
 
 
 @pytest.mark.parametrize(("text", "why"), [
-    ("x", "not FIRST:LAST, as in --record-steps 5:10"), ("", "not FIRST:LAST"), ("5", "not FIRST:LAST"), ("5:", "not FIRST:LAST"),
-    ("-1:3", "not FIRST:LAST"), ("1:2:3", "not FIRST:LAST"), ("1.5:2", "not FIRST:LAST"), ("٣:٤", "not FIRST:LAST"),
-    ("10:5", "the last step is before the first one"), ("0:0", "steps are counted from 1"), ("0:3", "steps are counted from 1"),
+    ("x", "use FIRST:LAST, for example --record"), ("", "use FIRST:LAST"), ("5", "use FIRST:LAST"), ("5:", "use FIRST:LAST"),
+    ("-1:3", "use FIRST:LAST"), ("1:2:3", "use FIRST:LAST"), ("1.5:2", "use FIRST:LAST"), ("٣:٤", "use FIRST:LAST"),
+    ("10:5", "the last step precedes the first"), ("0:0", "steps count from 1"), ("0:3", "steps count from 1"),
 ])  # fmt: skip
 def test_steps_that_are_none(text: str, why: str) -> None:
     with pytest.raises(Refused) as refused:
         parse_steps(text)
-    assert str(refused.value).startswith(f"--record-steps {text}: {why}")
+    assert str(refused.value).startswith(f"invalid --record-steps {text}: {why}")
 
 
 def test_the_users_pythonpath_stays_behind_ours() -> None:
     environment = {"PYTHONPATH": "/a::b"}
     said = enable_recording(Steps(2, 3), environment, "/t")
     assert environment == {"PYTHONPATH": f"{HOOK}:/a::b", STEPS: "2:3", DIRECTORY: "/t", KERNELS: "1"}
-    assert said[0] == "steps 2 to 3 are recorded into /t"
-    assert "part of the key of Inductor's caches" in said[1]
+    assert said[0] == "recording steps 2 to 3 into /t"
+    assert "changes Inductor's cache keys" in said[1]
     empty = {"PYTHONPATH": ""}
     enable_recording(Steps(2, 3), empty, "/t")
     assert empty["PYTHONPATH"] == HOOK, "an empty entry would be the working directory"
@@ -62,20 +62,21 @@ def test_the_users_pythonpath_stays_behind_ours() -> None:
 
 def test_what_the_user_has_set_stays() -> None:
     environment = {KERNELS: "0"}
-    assert enable_recording(Steps(2, 3), environment, "/t")[1:] == (f"{KERNELS} is 0: C++ kernels are not in the profile",)
+    assert enable_recording(Steps(2, 3), environment, "/t")[1:] == (f"{KERNELS} is 0: the profile has no C++ kernels",)
     assert environment[KERNELS] == "0"
 
 
 @pytest.mark.parametrize(("words", "why"), [
     ("python train.py", ""), ("torchrun --nproc-per-node 2 train.py", ""), ("./run.sh -I", ""), ("python3.12 train.py -S", ""),
     ("python -u -Wignore -X dev -W error train.py -E", ""), ("python -m package -I", ""), ("python -c pass -S", ""),
-    ("python -I train.py", "python -I reads no start-up hook"), ("/usr/bin/python3 -uS a.py", "python3 -S reads no start-up hook"),
-    ("python -X importtime -E a.py", "python -E reads no start-up hook"),
-    ("python --check-hash-based-pycs always -bI a.py", "python -I reads no start-up hook"),
-    ("nice -n 5 python -IS a.py", "python -I reads no start-up hook"),
+    ("python -I train.py", "python -I disables start-up hooks"),
+    ("/usr/bin/python3 -uS a.py", "python3 -S disables start-up hooks"),
+    ("python -X importtime -E a.py", "python -E disables start-up hooks"),
+    ("python --check-hash-based-pycs always -bI a.py", "python -I disables start-up hooks"),
+    ("nice -n 5 python -IS a.py", "python -I disables start-up hooks"),
     ("docker run image python a.py", "docker starts the job without your environment"),
     ("ssh host python a.py", "ssh starts the job without your environment"),
-    ("env -i python a.py", "env -i empties the environment"),
+    ("env -i python a.py", "env -i clears the environment"),
     ("python ssh.py", ""), ("python a.py docker", ""),
 ])  # fmt: skip
 def test_where_no_hook_works(words: str, why: str) -> None:
@@ -151,5 +152,5 @@ def test_it_is_only_looked_for(tmp_path: Path) -> None:
 def test_a_hook_that_cannot_begin(tmp_path: Path) -> None:
     done = python(tmp_path, "print('on')", **{STEPS: "five"})
     assert (done.stdout, done.returncode) == ("on\n", 0)
-    assert done.stderr.startswith("tltui: --record-steps: nothing is recorded: ValueError(")
+    assert done.stderr.startswith("tltui: --record-steps: no steps were recorded: ValueError(")
     assert len(done.stderr.splitlines()) == 1

@@ -111,7 +111,7 @@ def test_a_profile_of_another_run_is_refused(log: str, profile: str) -> None:
         return
     (found,) = joined(log, CASES / profile / "profile.json")
     assert isinstance(found, Refused)
-    assert "another run" in found.why or "which is not in the trace" in found.why
+    assert "different run" in found.why or "which is not in the trace" in found.why
 
 
 def test_ids_and_the_pid_prove_nothing(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_ids_and_the_pid_prove_nothing(tmp_path: Path) -> None:
     text = (CASES / "broken" / "profile.json").read_text().replace("11727", "9234")
     (tmp_path / "profile.json").write_text(text)
     (found,) = joined("mlp", tmp_path / "profile.json")
-    assert isinstance(found, Refused) and "another run" in found.why
+    assert isinstance(found, Refused) and "different run" in found.why
 
 
 def test_the_same_graphs_of_another_process_are_told_with_a_doubt(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_each_profile_goes_to_its_rank() -> None:
 def test_a_profile_without_events(tmp_path: Path) -> None:
     (tmp_path / "profile.json").write_text('{"schemaVersion": 1, "traceEvents": []}')
     (found,) = joined("mlp", tmp_path / "profile.json")
-    assert isinstance(found, Refused) and found.why == "nothing is recorded in it: it has no events"
+    assert isinstance(found, Refused) and found.why == "it has no events"
 
 
 def test_annotations_that_are_little_of_the_time_are_no_steps(tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_two_windows_of_one_process() -> None:
 
 def test_what_compiled_in_the_window_is_not_eager() -> None:
     found = only("recompiles")
-    assert any("compiled inside of the window" in doubt for doubt in found.doubts)
+    assert any("in the window" in doubt for doubt in found.doubts)
     assert {one.op for one in found.eager} == {"aten::rand"}
     assert {own.ref: own.regions.calls for own in found.compiles} == {"0/0": 2, "0/1": 2, "0/2": 2, "1/0": 4}
 

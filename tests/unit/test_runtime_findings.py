@@ -65,20 +65,20 @@ def said(runtime: Runtime) -> list[str]:
 
 def test_guards() -> None:
     dear = window((compiled("0/0", 14_663, 6_900),))
-    assert said(dear)[0] == "guards cost 32 % of the compiled time of [0/0]: 690 µs a call"
+    assert said(dear)[0] == "guards cost 32% of the compiled time of [0/0]: 690 µs per call"
     assert Fact.GUARDS not in facts(window((compiled("0/0", 90_000, 5_000),))), "little of the time of the compile"
     assert Fact.GUARDS not in facts(window((compiled("0/0", 900, 500),))), "little of the whole"
 
 
 def test_launches_of_the_host() -> None:
     bound = window((compiled("0/0", 50_000, graphs=(graph(40_000, 15_600),)),))
-    assert said(bound)[0] == "launch-bound: 61 % of the time of the unknown of [0/0] is between kernels, 12.0 µs each time"
+    assert said(bound)[0] == "launch-bound: 61% of the time of the unknown of [0/0] is between kernels, 12.0 µs each time"
     assert Fact.LAUNCHES not in facts(window((compiled("0/0", 50_000, graphs=(graph(40_000, 30_000),)),)))
 
 
 def test_launches_for_a_device() -> None:
     bound = window((compiled("0/0", 50_000, graphs=(graph(40_000, 30_000, device=8_000),)),))
-    assert said(bound)[0] == "launch-bound: kernels of the unknown of [0/0] run 20 % of the time that it takes to launch them"
+    assert said(bound)[0] == "launch-bound: kernels of the unknown of [0/0] run for 20% of their launch time"
     busy = window((compiled("0/0", 50_000, graphs=(graph(40_000, 3_000, device=60_000),)),))
     assert Fact.LAUNCHES not in facts(busy), "the device is behind the host"
 
@@ -89,10 +89,10 @@ def test_the_dearest_comes_first() -> None:
 
 
 def test_idle_and_never_called() -> None:
-    assert said(window(idle=38_000)) == ["38 % of the time nothing of torch ran: other Python, loading of data, waiting"]
+    assert said(window(idle=38_000)) == ["38% of the time no torch code ran: untraced Python, data loading, waiting"]
     waits = window((compiled("0/0", 900, graphs=(graph(800, 700, device=600),)),), idle=38_000)
     assert said(waits) == [
-        "38 % of the time the host ran nothing of torch: waiting for the device, other Python, loading of data"
+        "38% of the time the host ran no torch code: waiting for the device, untraced Python, data loading"
     ]
     never = replace(window(), never_called=("0/0",))
     assert said(never) == ["[0/0] was compiled in 2 min 19 s and never called while the profiler ran"]
@@ -100,7 +100,7 @@ def test_idle_and_never_called() -> None:
 
 def test_fallbacks_are_always_told() -> None:
     found = replace(window(), fallbacks=tuple(Fallback(1e15, 1.0, ("aten::mm",), "") for _ in range(3)))
-    assert said(found) == ["3 calls fell back to eager mode: guards were tried, and no compile fitted"]
+    assert said(found) == ["3 calls fell back to eager mode: no compiled version matched"]
 
 
 def test_what_was_compiled_while_the_profiler_ran() -> None:
@@ -108,7 +108,7 @@ def test_what_was_compiled_while_the_profiler_ran() -> None:
     assert own.start_us is not None and own.duration_s is not None
     begun = replace(window(us=60e6, idle=59e6), begin_us=own.start_us - 1e6, end_us=own.start_us + 59e6)
     found = replace(begun, compiles=(), pid=own.process.pid)
-    assert said(found)[0] == "[0/0] was compiled while the profiler ran: 59.0 s, 98 % of the time"
+    assert said(found)[0] == "[0/0] was compiled while the profiler ran: 59.0 s, 98% of the time"
     assert Fact.IDLE not in facts(found), "it is that"
 
 
@@ -116,7 +116,7 @@ def test_what_runs_in_no_compiled_code() -> None:
     outside = (EagerTime(None, "aten::sin", 40, 30_000.0), EagerTime(None, "aten::mul", 40, 20_000.0))
     inside = EagerTime("0/0", "aten::sort", 40, 40_000.0)
     found = replace(window(), eager=(inside, *outside))
-    assert said(found) == ["50 % of the time operators run in no compiled code: 5.00 ms a step, most in aten::sin"]
+    assert said(found) == ["50% of the time operators run outside of compiled code: 5.00 ms per step, most in aten::sin"]
     assert said(replace(found, eager=(inside, replace(outside[0], us=19_000.0)))) == [], "little, or in regions"
 
 
@@ -133,7 +133,7 @@ def test_steps_that_are_not_all_of_the_window() -> None:
     for runtime, said_so in ((part, True), (window(), False)):
         page = Page("", "", Options(width=100))
         add_share(page, runtime)
-        assert ("Where a step goes: 10.0 ms, with what is between steps" in page.document().text()) is said_so
+        assert ("Where a step goes: 10.0 ms, including time between steps" in page.document().text()) is said_so
 
 
 @pytest.mark.parametrize(("name", "said_so"), [("place \x1b[31mB", True), ("train_step", False), ("ProfilerStep#3", False)])
@@ -142,7 +142,7 @@ def test_what_is_taken_for_a_step_is_said(name: str, said_so: bool) -> None:
     page = Page("", "", Options(width=100))
     add_window(page, replace(own, steps=tuple(replace(step, name=name) for step in own.steps)))
     told = " ".join(" ".join(page.document().text()).split())
-    assert ("a step is what is annotated as place" in told) is said_so and "\x1b" not in told
+    assert ("a step is a range annotated as place" in told) is said_so and "\x1b" not in told
 
 
 def test_nothing_stands_out() -> None:
@@ -152,7 +152,8 @@ def test_nothing_stands_out() -> None:
 def test_a_kernel_with_its_line() -> None:
     found = Finding(Fact.KERNEL, "0/0", 1_940, 0.09, 4, 1_940, "backward", "extern_kernels.mm:5", ("/u/a/m.py:26", "/u/a/m.py:27"))
     said_of_it = sentence(found, True)
-    assert said_of_it.startswith("one kernel takes 9 % of the time: extern_kernels.mm:5 in the backward of [0/0], 1.94 ms a step")
+    start = "one kernel takes 9% of the time: extern_kernels.mm:5 in the backward graph of [0/0], 1.94 ms per step"
+    assert said_of_it.startswith(start)
     assert said_of_it.endswith(", from a/m.py:26 and 1 more line")
 
 
@@ -160,7 +161,7 @@ def test_a_kernel_with_its_line() -> None:
 def test_device_times_are_told_apart(width: int) -> None:
     page = Page("", "", Options(width=width))
     add_share(page, window((compiled("0/0", 50_000, graphs=(graph(40_000, 30_000, device=8_000),)),)))
-    assert "on the device they take 800 µs a step" in " ".join(" ".join(page.document().text()).split())
+    assert "on the device they take 800 µs per step" in " ".join(" ".join(page.document().text()).split())
 
 
 def test_doubts_stand_below_the_window() -> None:
@@ -182,7 +183,7 @@ def test_ranks_by_how_slow_they_are() -> None:
     add_ranks(page, ranks)
     add_rank_kernels(page, ranks)
     told = list(page.document().text())
-    assert told[0] == "rank 7 is the slowest: 1.60 ms a step, 60 % more than the rank in the middle"
+    assert told[0] == "rank 7 is the slowest: 1.60 ms per step, 60% more than the median rank"
     assert "8 profiles of ranks 0–7" in told
     assert any("ranks 6, 7  extern_kernels.mm:1" in line for line in told)
 

@@ -210,7 +210,7 @@ def test_many_processes_that_do_the_same_are_one_line(tmp_path: Path) -> None:
 
 def test_a_reason_why_there_are_no_stacks_is_given_once(tmp_path: Path) -> None:
     run = going_on(job(tmp_path, *others(0, 1)))
-    faults = tuple(ProcessStacks(pid, Stacks((), "py-spy is not installed here: pip install py-spy")) for pid in (1, 2))
+    faults = tuple(ProcessStacks(pid, Stacks((), "py-spy is not installed. To install it: pip install py-spy")) for pid in (1, 2))
     document = where_document(run, scope_of(run), Options(width=120), Here((), faults))
     while not document.advance():
         pass

@@ -152,9 +152,9 @@ def test_every_command_opens_it(tmp_path: Path, capsys: pytest.CaptureFixture[st
         if command[0] not in ("damage", "ls", "grep"):
             assert texts[0] == texts[1], command
     assert main(["bundle", str(saved), "-o", str(tmp_path / "b.log")]) == 2
-    assert "only an index of it is here" in capsys.readouterr().err
+    assert "not only its index" in capsys.readouterr().err
     assert main(["case", str(saved), "-o", str(tmp_path / "c.zip")]) == 2
-    assert "only an index of these logs is: give their directory too" in capsys.readouterr().err
+    assert "not only their index. Add the directory of the logs" in capsys.readouterr().err
     assert not (tmp_path / "c.zip").exists()
     assert main(["case", str(saved), "--preview"]) == 0
     assert "only in an index" in capsys.readouterr().out
@@ -250,7 +250,7 @@ def test_a_log_that_was_written_anew_is_read_anew(tmp_path: Path) -> None:
         log.write_bytes(other)
         run = fresh(saved, log)
         assert to_json(listed(run)["ranks"]) == to_json(listed(fresh(log))["ranks"])
-        assert len(run.models) == 1 and any("read anew" in note for note in run.discovered.notes)
+        assert len(run.models) == 1 and any("changed since the index was made" in note for note in run.discovered.notes)
 
 
 def test_an_older_file_of_that_name_is_made_new_with_what_it_knows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -271,7 +271,7 @@ def test_one_of_another_version_or_cut_off_is_refused_in_a_line(tmp_path: Path, 
     good = index([job], saved).read_bytes()
     other = MAGIC + write_directory({"format": 2, "logs": []}, len(MAGIC))
     damaged = good[:-5] + b"x" + good[-4:]
-    for data, why in ((other, "format 2"), (good[:-1], "cut off"), (good[:40], "cut off"), (damaged, "cut off")):
+    for data, why in ((other, "format 2"), (good[:-1], "truncated"), (good[:40], "truncated"), (damaged, "truncated")):
         saved.write_bytes(data)
         assert main(["ls", str(saved)]) == 2
         said = capsys.readouterr().err
@@ -400,7 +400,7 @@ def test_damage_by_chance_gives_a_refusal_or_the_same_tree(tmp_path: Path) -> No
         try:
             same = to_json(listed(run)) == want
         except OSError as error:
-            assert str(error).startswith(f"{saved}: it is damaged")
+            assert str(error).startswith(f"{saved}: damaged index")
             refused += 1
         else:
             assert same or run.failures

@@ -264,7 +264,7 @@ def test_a_scanner_that_fails_costs_its_log_and_is_told(tmp_path: Path, monkeypa
     scan.start()
     assert _comes(lambda: len(events) >= 2 and any(isinstance(event, Read) and event.batch.finished for event in events))
     failed = [event for event in events if isinstance(event, Failed)]
-    assert len(failed) == 1 and "fault of tltui" in str(failed[0].error)
+    assert len(failed) == 1 and "internal error in tltui" in str(failed[0].error)
     assert [type(fault) for fault in faults] == [RecursionError]
     scan.stop()
 

@@ -126,7 +126,7 @@ def test_provenance_leads_from_a_kernel_to_its_files() -> None:
 
 def test_the_table_comes_first_and_the_json_below() -> None:
     run = fresh(UNIT)
-    table, _, below = shown(run, f"+{UNIT.name}:sdsc_0").partition("As it was written")
+    table, _, below = shown(run, f"+{UNIT.name}:sdsc_0").partition("Raw JSON")
     said = (f"{ADD_MUL}, operation 1 of 2", "aten.mul.Tensor", "job/mlp.py:7", "8,192 × c", "−17 − c", "stick: out of 64", "hbm")
     assert all(text in table for text in said)
     assert json.loads(below) == json.loads((UNIT / "sdsc_0.json").read_text())
@@ -152,7 +152,7 @@ def test_a_table_that_does_not_fold_is_listed_core_by_core(tmp_path: Path) -> No
 )  # fmt: skip
 def test_a_bad_file_is_a_document_with_its_reason(name: str, reason: str) -> None:
     said = shown(fresh(SDSC / "bad"), f"+bad:{name}")
-    assert said.startswith(f"This is not what torch-spyre writes: {reason}.\n")
+    assert said.startswith(f"Unexpected content for torch-spyre: {reason}.\n")
     assert (SDSC / "bad" / f"{name}.json").read_text().split('"')[-1].strip() in said
 
 

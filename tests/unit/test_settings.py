@@ -89,8 +89,8 @@ def test_wrong_variables_are_told_and_cost_nothing_else() -> None:
     done = tltui("ls", str(DEMO), **wrong)
     assert done.stdout == tltui("ls", str(DEMO)).stdout and "\x1b" not in done.stderr
     assert {line.split(": ")[1] for line in done.stderr.splitlines()} == set(wrong)
-    assert tltui("config", "thene", code=2).stderr.endswith("perhaps theme\n")
-    assert "TLTUI_THEM: no such variable; perhaps TLTUI_THEME" in tltui("config", TLTUI_THEM="dark").stdout
+    assert tltui("config", "thene", code=2).stderr.endswith("did you mean theme?\n")
+    assert "TLTUI_THEM: unknown variable; did you mean TLTUI_THEME?" in tltui("config", TLTUI_THEM="dark").stdout
     assert "--theme must be one of" in tltui("config", "--theme", "pink", code=2).stderr
 
 
@@ -110,11 +110,11 @@ def test_problems_of_the_file_are_told(tmp_path: Path) -> None:
     done = tltui("config", TLTUI_CONFIG=str(file), COLUMNS="300")
     assert [line.strip() for line in done.stdout.partition("\nProblems\n")[2].splitlines()] == [
         f"{file}, line 1: theme: must be one of auto, dark, light, high-contrast, ansi-dark, ansi-light, mono, not 'pink'; ignored",
-        f"{file}, line 4: app.nextt_error: no such command (perhaps app.next_error; tltui config --keys lists them); ignored",
-        "app.help: ctrl+b may never arrive: tmux takes it for itself",
-        "app.leave: ctrl+q always quits, so it never does this",
-        "app.leave: j stays the key of tree.cursor_down in the tree, and does this elsewhere only",
-        "app.leave: j stays the key of document.cursor_down in documents, and does this elsewhere only",
+        f"{file}, line 4: app.nextt_error: unknown command (perhaps app.next_error; tltui config --keys lists all); ignored",
+        "app.help: ctrl+b may never arrive: tmux uses it",
+        "app.leave: ctrl+q always quits, so this binding has no effect",
+        "app.leave: j remains the key of tree.cursor_down in the tree, so this binding works only outside",
+        "app.leave: j remains the key of document.cursor_down in documents, so this binding works only outside",
     ]
     alone = tltui("config", "app.help", TLTUI_CONFIG=str(file)).stdout
     assert "ctrl+b" in alone and "tmux" in alone and "pink" not in alone
@@ -125,9 +125,9 @@ def test_problems_of_the_file_are_told(tmp_path: Path) -> None:
 def test_one_wrong_key_of_the_variable_costs_no_other() -> None:
     done = tltui("config", TLTUI_KEYS="app.leave=Q bogus app.help =x app.zoom=", COLUMNS="300").stdout
     assert [line.strip() for line in done.partition("\nProblems\n")[2].splitlines() if "TLTUI_KEYS" in line] == [
-        "TLTUI_KEYS: bogus: no such command (tltui config --keys lists them); ignored",
+        "TLTUI_KEYS: bogus: unknown command (tltui config --keys lists all); ignored",
         "TLTUI_KEYS: app.help: must be a key or a list of keys; ignored",
-        "TLTUI_KEYS: =x: no such command (tltui config --keys lists them); ignored",
+        "TLTUI_KEYS: =x: unknown command (tltui config --keys lists all); ignored",
     ]
     assert re.search(r"app\.leave +Q ", done) and re.search(r"app\.zoom +\(no key\)", done)
 

@@ -15,11 +15,11 @@ TORCH = "/opt/venv/lib/python3.11/site-packages/torch/"
 @pytest.mark.parametrize(("file", "name", "expression", "framework", "said"), [
     (f"{TORCH}_prims_common/__init__.py", "infer_size", "Eq(Mod(s77, 4), 0)", False, "divisible"),
     ("_prims_common/__init__.py", "infer_size", "(x.size()[0] % 4) == 0", False, "divisible"),
-    ("_prims_common/__init__.py", "infer_size", "0 <= n", False, "fit the new shape"),
+    ("_prims_common/__init__.py", "infer_size", "0 <= n", False, "match the new shape"),
     (f"{TORCH}_subclasses/fake_impls.py", "infer_size", "Eq(s77, s17)", False, "broadcasting"),
     (f"{TORCH}_refs/__init__.py", "_broadcast_shapes", "Eq(s77, s17)", False, "broadcasting"),
-    (f"{TORCH}_dynamo/variables/tensor.py", "evaluate_expr", "s77 < 9", False, "your code decides by it"),
-    (f"{TORCH}_dynamo/variables/tensor.py", "evaluate_expr", "s77 < 9", True, "code of a library decides by it"),
+    (f"{TORCH}_dynamo/variables/tensor.py", "evaluate_expr", "s77 < 9", False, "your code branches on it"),
+    (f"{TORCH}_dynamo/variables/tensor.py", "evaluate_expr", "s77 < 9", True, "library code branches on it"),
     (f"{TORCH}_inductor/graph.py", "f", "s77 < 9", False, "Inductor"),
     ("/home/user/infer_size.py", "infer_size", "Eq(s77, 4)", False, ""),
 ])  # fmt: skip

@@ -61,7 +61,7 @@ def test_a_small_file(tmp_path: Path) -> None:
         read_small_file(tmp_path / "link", 10, follow=False)
     with pytest.raises(ValueError, match="embedded null"):
         read_small_file("a\0b", 10)
-    with pytest.raises(OSError, match="no regular file"):
+    with pytest.raises(OSError, match="not a regular file"):
         read_small_file(os.devnull, 10)
 
 

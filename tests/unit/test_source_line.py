@@ -97,7 +97,7 @@ def test_a_symbol_that_depends_on_data(tmp_path: Path) -> None:
     log.add("create_symbol", {"symbol": "s3", "source": "L['n']", "val": "4", "user_stack": stack, "vr": "[2, 8]"})
     (own,) = source_line(list(log.open().compiles()), "f.py", 4).compiles
     assert [(trail.text, trail.detail) for trail in own.trails if trail.kind == "symbol"] == [
-        ("u0, its value depends on data", "[0, 9]"), ("s3 = L['n']", "[2, 8]"),
+        ("u0, data-dependent", "[0, 9]"), ("s3 = L['n']", "[2, 8]"),
     ]  # fmt: skip
 
 

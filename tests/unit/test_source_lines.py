@@ -23,13 +23,13 @@ def test_recorded_lines_alone() -> None:
     text, lines = shown(places, None)
     assert text == [
         "/home/user/m.py",
-        "  not readable on this machine: these are the lines that torch recorded",
+        "  not readable on this machine: shown as recorded by torch",
         "  3  x = 1",
         "  ⋮",
         "120  (torch recorded no code)",
         "",
         "/home/user/n.py",
-        "  not readable on this machine: these are the lines that torch recorded",
+        "  not readable on this machine: shown as recorded by torch",
         "7  y",
     ]
     assert lines == (2, 4, 8)
@@ -46,10 +46,10 @@ def test_surroundings_where_the_file_is_as_it_was() -> None:
 def test_code_that_has_changed_is_shown_as_recorded() -> None:
     same, other = Place("/m.py", 10, "f", "line_10 = 10"), Place("/m.py", 30, "f", "was something else")
     text, lines = shown([same, other], TEXT)
-    assert text[1] == "  the file on this machine has other code now at 1 of 2 lines, shown as recorded"
+    assert text[1] == "  the file on this machine has changed at 1 of 2 lines, shown as recorded"
     assert text[lines[1]] == "30  was something else" and "29  line_29 = 29" not in text
     text, _ = shown([other], TEXT)
-    assert text[1] == "  the file on this machine has other code now: these are the lines that torch recorded"
+    assert text[1] == "  the file on this machine has changed: shown as recorded by torch"
     assert text[2:] == ["30  was something else"]
 
 
@@ -60,7 +60,7 @@ def test_line_out_of_the_file() -> None:
 
 def test_generated_code_has_no_file() -> None:
     text, _ = shown([Place("<eval_with_key>.7", 3, "forward", "a = b")], None)
-    assert text == ["<eval_with_key>.7", "  generated code: these are the lines that torch recorded", "3  a = b"]
+    assert text == ["<eval_with_key>.7", "  generated code, shown as recorded by torch", "3  a = b"]
 
 
 def test_anchors_and_links() -> None:
@@ -70,7 +70,7 @@ def test_anchors_and_links() -> None:
 
 
 def test_nothing_recorded() -> None:
-    assert shown([], None) == (["torch recorded no line of source for this."], ())
+    assert shown([], None) == (["torch recorded no source line for this."], ())
 
 
 def test_hostile_code_is_sanitised() -> None:

@@ -56,7 +56,7 @@ def test_pages_and_payloads_of_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("given", "said"), [
-    (b"", "tltui: -: empty: no records\n"),
+    (b"", "tltui: standard input is empty: '-'\n  the command before the pipe printed nothing\n"),
     (b"hello\n", "tltui: -: not a trace, TORCH_LOGS text, debug directory or tlparse output\n"),
     (gzip.compress(b"hello", mtime=0), "tltui: -: not a trace, TORCH_LOGS text, debug directory or tlparse output\n"),
 ])  # fmt: skip
@@ -67,7 +67,7 @@ def test_nothing_of_ours_comes(tmp_path: Path, given: bytes, said: str) -> None:
 
 def test_it_is_read_once(tmp_path: Path) -> None:
     found = tltui(tmp_path, "ls", "-", "-", given=PLAIN)
-    assert (found.returncode, found.stderr) == (2, b"tltui: - is standard input: it can be read once only\n")
+    assert (found.returncode, found.stderr) == (2, b"tltui: standard input is given twice: '-'\n  give - once\n")
 
 
 def test_it_is_not_the_terminal(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_it_is_not_the_terminal(tmp_path: Path) -> None:
         for command in (["ls", "-"], ["-"]):
             found = tltui(tmp_path, *command, given=slave)
             assert found.returncode == 2
-            assert found.stderr.decode().startswith("tltui: - is standard input, and that is the terminal: pipe something into it")
+            assert found.stderr.decode().startswith("tltui: standard input is the terminal: '-'\n  pipe a log into it: ")
     finally:
         os.close(master)
         os.close(slave)

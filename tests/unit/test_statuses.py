@@ -26,7 +26,7 @@ from tltui.text import tokens
 from tltui.tree.outline import marks
 
 OUTCOMES, SKIPS = "torch-2.13/outcomes", "torch-2.8/skips"
-DESIGN = Path(__file__).parents[2] / "docs" / "design.md"
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 def compiles(run: Run) -> dict[str, Compile]:
@@ -40,14 +40,13 @@ def of(run: Run, status: Status) -> list[str]:
 # the table
 
 
-def test_the_design_has_the_table_of_the_code() -> None:
-    row_ = r"^\| (\w+) \| (\S) \| `(\S)` \| (\w+) \| ([\w ]+) \| ([\w`]*) \| ([^|]*) \| ([^|]+) \|$"
-    rows = re.findall(row_, DESIGN.read_text("utf-8"), re.MULTILINE)
-    keys = {"eb": "`e E`, `b B`", "e": "`e E`", "b": "`b B`", "": ""}
-    assert [tuple(cell.strip() for cell in row[:7]) for row in rows] == [
-        (str(status), row.glyph, row.ascii, row.colour, row.words, f"`{row.gate}`" if row.gate else "", keys[row.keys])
-        for status, row in TABLE.items()
-    ]
+@pytest.mark.parametrize("page_name", ["design", "glossary", "json"])
+def test_the_docs_have_the_table_of_the_code(page_name: str) -> None:
+    text = (DOCS / f"{page_name}.md").read_text("utf-8")
+    table = text.partition("<!-- statuses: ")[2].partition("<!-- statuses end")[0]
+    cells = [line.split(" | ")[0].removeprefix("| ") for line in table.splitlines() if line.startswith("|")]
+    names = [re.sub(r"<a id=\S+</a>|`", "", cell) for cell in cells]
+    assert names == ["status", "---", *map(str, TABLE)]
 
 
 def test_every_use_reads_from_the_table() -> None:
@@ -60,7 +59,7 @@ def test_every_use_reads_from_the_table() -> None:
         assert len(set(marks_)) == len(marks_) and all(len(mark) == 1 for mark in marks_)
     assert all(row.ascii.isascii() for row in TABLE.values())
     text = "\n".join(help_document(False, Config(), 200).text())
-    assert all(f"{row.glyph}  {status:<8} {row.meaning}" in text for status, row in TABLE.items())
+    assert all(f"{row.glyph}  {status:<10} {row.meaning}" in text for status, row in TABLE.items())
 
 
 @pytest.mark.parametrize("name", [OUTCOMES, SKIPS, "torch-2.13/breaks", "torch-2.13/ddp", "torch-2.13/reasons"])
@@ -96,6 +95,18 @@ def test_an_older_torch_logs_less() -> None:
     assert [compiles(run)[ref].facts.reached for ref in ("3/0", "4/0", "6/0")] == [None, None, True]
     assert "Torch before 2.11 does not log whether this reached the caller" in " ".join(seen(page(run, "3/0")).split())
     assert "does not log" in " ".join(seen(page(run, "@problems")).split())
+
+
+def test_a_failure_before_tracing_is_no_error_of_fullgraph() -> None:
+    run = trace("torch-2.13/transforms")
+    assert of(run, Status.EAGER) == ["2/0", "3/0"] and not of(run, Status.ERROR)
+    facts = [compiles(run)[ref].facts for ref in ("2/0", "3/0")]
+    alike = (Eager.UNTRACED, None, False)
+    assert [(fact.eager, fact.reached, fact.no_breaks) for fact in facts] == [alike, alike], "torch logs both alike"
+    problems = " ".join(seen(page(run, "@problems")).split())
+    assert "Dynamo failed before it traced the function" in problems and "fullgraph=True (or" not in problems
+    assert "fell back to eager mode at" in seen(page(run, "2/")), "the page of the frame"
+    assert gates(run, parse_limits("error")).passed and not gates(run, parse_limits("eager")).passed
 
 
 def test_a_recompile_needs_compiled_code_before_it() -> None:
@@ -140,10 +151,10 @@ def test_the_limit_of_torch_2_6_is_no_backward(tmp_path: Path) -> None:
 def test_pages_say_who_was_reached() -> None:
     run = trace(OUTCOMES)
     text = seen(page(run, "", 120))
-    assert "✗ 8 failed · » 3 in eager mode · ⚑ 2 with breaks · ∅ 1 empty · ✓ 8 ok" in text
-    assert "3 graph breaks, 1 of which made torch give the function up" in text
+    assert "✗ 8 failed · » 3 fell back to eager · ⚑ 2 with breaks · ∅ 1 empty · ✓ 8 ok" in text
+    assert "3 graph breaks, 1 with a fallback to eager" in text
     text = seen(page(run, "@problems", 120))
-    assert "✗ 8 compiles failed · » 3 in eager mode" in text and "In eager mode (2)" in text
+    assert "✗ 8 compiles failed · » 3 fell back to eager" in text and "Fell back to eager mode (2)" in text
     assert text.count("is an error because fullgraph=True") == 2 and "error_on_recompile is set" in text
     assert "even for calls that match an earlier compiled version" in " ".join(seen(page(run, "1/")).split())
     assert "functions called from those are not newly compiled either" in " ".join(seen(page(run, "3/2")).split())

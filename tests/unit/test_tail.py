@@ -118,7 +118,7 @@ def test_lines_come_while_the_log_grows_and_it_ends_with_the_writer(trace: Path)
         assert tail.next().endswith("? did not finish in the log")
         assert tail.next().endswith("dedicated_log_torch_trace_rank_3_b.log: no process writes to it any more")
         job.file.close()  # the other one first: which of two is seen to have ended first is chance
-        assert tail.end() == (0, ["tltui: all 2 logs have ended: nobody writes any more"])
+        assert tail.end() == (0, ["tltui: all 2 logs are complete"])
 
 
 def test_a_directory_that_is_not_there_yet(tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ def tail(capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyP
 
 def test_of_a_run_that_is_over_the_last_lines_are_printed(tail: Command) -> None:
     code, every, err = tail(DDP, "-n", "all")
-    assert (code, err) == (0, "tltui: all 2 logs have ended: nobody writes any more\n")
+    assert (code, err) == (0, "tltui: all 2 logs are complete\n")
     assert len(every) == 34 and "[5/0]  only" in every[-1]
     assert len({line.index("begun") for line in every if "begun" in line}) == 1, "aligned"
     last = tail(DDP)[1]
@@ -245,10 +245,11 @@ def test_limits_are_checked_at_the_end(tail: Command) -> None:
 
 
 @pytest.mark.parametrize(("arguments", "said"), [
-    (("-n", "some"), "'some' is neither a number of lines nor all"), (("-n", "-1"), ""),
-    (("--until-idle", "soon"), "'soon' is not a number of seconds"), (("--until-idle", "nan"), "is not a number"),
-    (("--until-idle=-1",), "is not a number"), (("--fail-on", "nonsense"), "unknown limit: 'nonsense'"),
-    (("--baseline", OUTCOMES), "--fail-on names them"), (("--fail-on", "error", "--baseline", "/nowhere/trace"), "/nowhere/trace"),
+    (("-n", "some"), "invalid number of lines: 'some'\n  use a number, such as 10 or all"), (("-n", "-1"), ""),
+    (("--until-idle", "soon"), "invalid number of seconds: 'soon'"), (("--until-idle", "nan"), "invalid number of seconds"),
+    (("--until-idle=-1",), "invalid number of seconds"), (("--fail-on", "nonsense"), "unknown limit: 'nonsense'"),
+    (("--baseline", OUTCOMES), "--baseline needs limits"),
+    (("--fail-on", "error", "--baseline", "/nowhere/trace"), "/nowhere/trace"),
 ])  # fmt: skip
 def test_bad_usage(arguments: tuple[str, ...], said: str, tail: Command) -> None:
     code, lines, err = tail(OUTCOMES, *arguments)
@@ -258,7 +259,7 @@ def test_bad_usage(arguments: tuple[str, ...], said: str, tail: Command) -> None
 
 def test_an_address_is_not_waited_for(tail: Command) -> None:
     """Nothing would be said of it beside a directory that is there, and all ranks be printed."""
-    said = "tltui: 0/1: No such file or directory; it is an address, and this command takes none\n"
+    said = "tltui: this command takes no address: '0/1'\n  write a file of that name as ./0/1\n"
     assert tail(OUTCOMES, "0/1") == (2, [], said)
 
 
@@ -331,3 +332,11 @@ def test_what_is_idle_is_measured_from_the_last_write(trace: Path) -> None:
             writer.join()
         code, lines = tail.end()
     assert (code, lines[-1]) == (0, "tltui: nothing was written for 1.5 s")
+
+
+def test_a_method_has_its_qualified_name_once_the_log_shows_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tail", "-n", "all", "--demo", "--json"]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    names = [(line["kind"], line["function"]) for line in lines if line["ref"] == "0:0/0"]
+    assert names[0] == ("begun", "forward"), "its guards are not written yet"
+    assert ("ended", "Model.forward") in names and ("ended", "forward") not in names

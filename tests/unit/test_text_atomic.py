@@ -52,7 +52,7 @@ def test_a_link_is_replaced_and_what_it_leads_to_stays(tmp_path: Path) -> None:
 
 def test_what_is_refused_is_named(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    for target, why in ((tmp_path, "is a directory"), (tmp_path / "pipe", "is no regular file"),
+    for target, why in ((tmp_path, "is a directory"), (tmp_path / "pipe", "is not a regular file"),
                         (tmp_path / "no" / "a", "No such file or directory")):  # fmt: skip
         with pytest.raises(OSError) as caught, replacing(target):
             pass

@@ -137,9 +137,8 @@ def test_pages_are_the_same(report: Path, log: Path, view: str) -> None:
 def test_what_is_lost_is_said() -> None:
     found = discover([str(OUT / "breaks_without_raw.tar.xz")])
     assert found.notes == (
-        "tl_out is what tlparse kept of a trace (there is no raw.log): to which attempt a phase belongs is not in it, nor are "
-        "records that tlparse did not take",
-        "tl_out: 11 JSON artifacts laid out again by tlparse: equal as JSON, other bytes than in the trace",
+        "tl_out is a tlparse report without raw.log. It lacks the attempts of phases and records that tlparse dropped",
+        "tl_out: 11 JSON artifacts reformatted by tlparse: equal as JSON, different bytes than in the trace",
     )
     assert (found.skipped, found.others) == ((), 0)
     [log] = found.logs

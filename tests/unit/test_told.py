@@ -28,23 +28,23 @@ def test_what_a_row_names_can_be_seen_in_text() -> None:
 
 
 def test_a_page_that_text_has_nothing_of_says_how_to_have_it() -> None:
-    assert untold([process()], needs_of("timing")) == "TORCH_LOGS text has no times: record a trace with TORCH_TRACE=DIR."
+    assert untold([process()], needs_of("timing")) == "TORCH_LOGS text has no times. To record it, set TORCH_TRACE=DIR."
 
 
 def test_a_page_names_the_log_that_it_is_made_of_until_it_is_seen() -> None:
-    said = "TORCH_LOGS text has guards only where TORCH_LOGS=guards was set, and nothing in it shows that."
+    said = "TORCH_LOGS text has guards only with TORCH_LOGS=guards; it has no record of these logs."
     assert untold([process("recompile_reasons")], needs_of("guards")) == said
     assert untold([process("dynamo_cpp_guards_str")], needs_of("guards")) == ""
 
 
 def test_a_debug_directory_has_words_of_its_own() -> None:
     alone = [process(origins=("debug_dir",))]
-    said = "A torch_compile_debug directory does not have guards: record a trace with TORCH_TRACE=DIR."
+    said = "A torch_compile_debug directory does not have guards. To record it, set TORCH_TRACE=DIR."
     assert untold(alone, needs_of("guards")) == said
     assert untold(alone, needs_of("passes")) == untold(alone, needs_of("provenance")) == ""
 
 
 def test_of_some_processes_the_page_says_of_how_many() -> None:
     some = [process(), process(origins=("trace",)), process(origins=("trace", TEXT))]
-    assert untold(some, needs_of("timing")).startswith("1 of 3 processes is known from TORCH_LOGS text alone, which has no times:")
+    assert untold(some, needs_of("timing")).startswith("1 of 3 processes is only in TORCH_LOGS text, which has no times.")
     assert untold(some[1:], needs_of("timing")) == ""

@@ -35,28 +35,28 @@ def test_verbose_says_what_it_runs_on(tmp_path: Path, arguments: tuple[str, str]
     assert sys.executable in said["python"]
     assert said["textual"].split()[1][0].isdigit()
     assert said["json"].split()[1] == "orjson"
-    assert said["config"].endswith(f"{tmp_path}/.config/tltui/config.toml  is not there: defaults")
-    assert said["cache"].endswith(f"{tmp_path}/.cache/tltui  is made when it is needed")
+    assert said["config"].endswith(f"{tmp_path}/.config/tltui/config.toml  does not exist: defaults apply")
+    assert said["cache"].endswith(f"{tmp_path}/.cache/tltui  created when needed")
     assert not list(tmp_path.iterdir()), "nothing is made to find out"
 
 
 def test_verbose_says_that_orjson_is_missing(tmp_path: Path) -> None:
     (tmp_path / "orjson.py").write_text("raise ImportError('not installed')")
     done = tltui("--version", "--verbose", home=tmp_path, first_on_path=tmp_path)
-    assert "json      the standard library of Python (orjson is not installed: slower, the same pages)" in done.stdout
+    assert "json      Python's standard library (orjson is not installed: slower, same pages)" in done.stdout
 
 
 def test_verbose_says_that_nothing_can_be_written(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.write_text("no directory")  # who may do anything cannot write below a file either
     said = tltui("--version", "--verbose", home=home).stdout.splitlines()
-    assert said[-2].endswith("cannot be written: nothing packed can be opened, and there is no crash.log")
-    assert said[-1].endswith("cannot be written: marks and widths of panes are not kept")
+    assert said[-2].endswith("not writable: no archive can be opened, and no crash.log is written")
+    assert said[-1].endswith("not writable: marks and widths of panes are not saved")
 
 
 def test_verbose_alone_is_refused(tmp_path: Path) -> None:
     done = tltui("--verbose", home=tmp_path)
-    assert (done.returncode, done.stderr) == (2, "tltui: --verbose goes with --version\n")
+    assert (done.returncode, done.stderr) == (2, "tltui: --verbose needs --version\n  tltui --version --verbose\n")
 
 
 @pytest.mark.parametrize("command", ["summary", "timing", "ls", "grep"])

@@ -75,10 +75,10 @@ def test_every_reason_has_a_state() -> None:
     reasons = re.findall(r'f?"((?:[a-z]|Inductor)[^"\n]{18,})"', source)
     nothing = {reason for reason in reasons if " " in reason and state_of(reason) == view.NOTHING}
     known = (
-        "compiled autograd hands its graph over", "there is no backward", "Inductor did not run here",
+        "compiled autograd passes its graph on", "no backward", "Inductor did not run",
         "the backend is not Inductor", "the backend stops after AOTAutograd", "no operations were captured",
-        "the frame was skipped", "the analysis was restarted", "no earlier compile of this frame",
-        "this attempt was discarded", "not compiled (yet)",
+        "Dynamo skipped the frame", "the analysis restarted", "no earlier compile of this frame",
+        "torch discarded this attempt", "not compiled yet",
     )  # fmt: skip
     assert not [reason for reason in nothing if not reason.startswith(known) and " in {" not in reason]
     for beginning, state in view._BEGINNINGS:

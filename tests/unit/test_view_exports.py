@@ -152,7 +152,7 @@ def test_the_same_failure_is_told_once(tmp_path: Path) -> None:
         log.add("missing_fake_kernel", {"op": "demo.f.default"}, **NO_ID)
     found = exports(log.open())
     assert found.failures == 5 and found.exports[0].failures[0].count == 5
-    assert "no fake kernel  5×  record" in text(page(log.open(), "@exports"))
+    assert "no fake kernel  5×  → record" in text(page(log.open(), "@exports"))
 
 
 def test_an_id_that_python_used_again_means_the_newest_expression(tmp_path: Path) -> None:

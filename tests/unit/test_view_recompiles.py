@@ -78,6 +78,8 @@ def first(frame: FrameRecompiles, recompile: int = 0) -> Reason:
     ("mask is not None", "other value", "mask", None, "something", "None"),
     ("___check_type_id(n, 9416328), type=<class 'int'>", "type", "n", None, "int", ""),
     ("___check_type_id(L['n'], 9416328)", "type", "n", None, "", ""),
+    ("___check_type_id(x, 9416), type=<class 'torch.Tensor'>", "type", "x", None, "Tensor", ""),
+    ("___check_type_id(x, 9416), type=<class 'torch.nn.parameter.Parameter'>", "type", "x", None, "Parameter", ""),
     ("___check_obj_id(fn.__code__, 1400), type=<class 'code'>", "object id", "fn.__code__", None, "a function", "another object"),
     ("___check_obj_id(L['self'], 1400)", "object id", "self", None, "an object", "another object"),
     ("GLOBAL_STATE changed: grad_mode num_threads ", "global state", "grad_mode, num_threads", None, "", ""),
@@ -235,6 +237,54 @@ def test_the_distance_to_the_limit() -> None:
     assert (found["kind"].compiles, found["kind"].limit, found["kind"].left, found["kind"].limit_hit) == (7, 8, 1, False)
     assert (found["stormy"].limit, found["stormy"].left, found["stormy"].limit_hit) == (4, 0, True)
     assert found["kind"].limit_ref == "3/6:compilation_metrics"
+
+
+def test_an_unknown_time_of_recompilations_in_a_row_is_blank(tmp_path: Path) -> None:
+    log = Log(tmp_path / "x.log").start().metrics(duration_us=None)
+    for number in range(1, 7):
+        reason = json.dumps([f"0/{number - 1}: n == {number - 1}"])
+        log.start(compile_=number).artifact("recompile_reasons", reason, compile_=number).metrics(compile_=number, duration_us=None)
+    found = text(page(log.open(), "@recompiles"))
+    assert "[0/1] … [0/6]  6 recompiles" in found and "0 ms" not in found
+
+
+def test_a_value_in_two_spellings_counts_once(tmp_path: Path) -> None:
+    log = Log(tmp_path / "x.log").start().metrics()
+    failed = (
+        "expected type of 'x' to be a tensor type, ' but found <class 'int'>",
+        "___check_type_id(x, 94), type=<class 'torch.Tensor'>",
+        "_dynamo_dynamic_indices not a subset: runtime {0} is not a subset of compiled {1}",
+        "_dynamo_dynamic_indices not a subset: runtime {1} is not a subset of compiled {0}",
+    )
+    for number, reason in enumerate(failed, 1):
+        log.start(compile_=number).artifact("recompile_reasons", json.dumps([f"0/0: {reason}"]), compile_=number)
+        log.metrics(compile_=number)
+    (frame,) = result(page(log.open(), "@recompiles")).frames
+    assert {v.cause: (v.values, v.distinct) for v in frame.variations} == {
+        "type": (("Tensor", "int"), 2), "dimension mark": (("mark_dynamic of {1}", "mark_dynamic of {0}"), 2),
+    }  # fmt: skip
+
+
+def test_the_context_that_a_hook_of_the_program_gave_is_next_to_the_recompilation() -> None:
+    run = trace("torch-2.13/user_contexts")
+    (frame,) = result(page(run, "@recompiles")).frames
+    assert [(r.ref, r.contexts) for r in frame.recompiles] == [("0/1", ("step 3 of warm-up",)), ("0/2", ("step 7 of warm-up",))]
+    lines = [line.strip() for line in text(page(run, "@recompiles", 120)).splitlines()]
+    contexts = [line for line in lines if line.startswith("your context")]
+    assert contexts == ["your context  step 3 of warm-up", "your context  step 7 of warm-up"]
+    assert "your context  step 7 of warm-up" in text(page(run, "0/2")) and "step 0" not in text(page(run, "0/0"))
+
+
+@pytest.mark.parametrize(("guarded", "left"), [(True, 5), (False, 6)])
+def test_a_compile_without_operations_counts_where_it_left_guarded_code(tmp_path: Path, guarded: bool, left: int) -> None:
+    """`has_guarded_code` decides: a function that breaks at its first operation leaves code without a graph operation."""
+    log = Log(tmp_path / "x.log")
+    for number in range(3):
+        has_code = guarded or number < 2
+        fields: dict[str, Any] = {"cache_size": number, "has_guarded_code": has_code, "dynamo_config": '{"recompile_limit": 8}'}
+        log.start(compile_=number).artifact("recompile_reasons", json.dumps(["0/0: t == 'a'"]), compile_=number)
+        log.metrics(compile_=number, graph_op_count=0 if has_code else None, **fields)
+    assert frames(log.open())["f"].left == left
 
 
 def test_a_limit_without_configuration_is_told_by_the_failure(tmp_path: Path) -> None:

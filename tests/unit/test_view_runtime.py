@@ -120,26 +120,26 @@ def test_json_of_several_profiles(capsys: pytest.CaptureFixture[str]) -> None:
 def test_mlp_page() -> None:
     said = text(page(profiled("mlp"), "@runtime", 80))
     lines = said.splitlines()
-    assert lines[0] == "Run time"
-    assert lines[1].startswith("one kernel takes 9 % of the time: extern_kernels.mm:5 in the backward of [0/0]")
+    assert lines[0] == "Runtime"
+    assert lines[1].startswith("one kernel takes 9% of the time: extern_kernels.mm:5 in the backward graph of")
     assert "4 steps of 21.3 ms" in said and "no steps" not in said
     assert "Where a step goes: 21.4 ms" in said
-    assert "guards 143 µs a call (torch estimated 5.81 ms)" in said
+    assert "guards 143 µs per call (torch estimated 5.81 ms)" in said
     assert "27 kernels by time" in said and "39 kernels by time" in said
     (row,) = [line for line in lines if "extern_kernels.mm:12" in line]
-    assert row.split()[:9] == ["1.22", "ms", "6", "%", "1.22", "ms", "216", "µs", "extern_kernels.mm:12"]
-    assert "8 lines, each with all of its kernels: not to be added" in said
+    assert row.split()[:8] == ["1.22", "ms", "6%", "1.22", "ms", "216", "µs", "extern_kernels.mm:12"]
+    assert "8 lines, each with the full time of its kernels (do not add them up)" in said
     assert "Fell back" not in said and "breaks at" not in said
 
 
 def test_broken_page() -> None:
     said = text(page(profiled("broken"), "@runtime", 80))
     assert said.splitlines()[1].startswith("4 calls of limited [2/2] fell back to eager mode")
-    assert "[0/0] breaks at models/broken.py:20: 1.00 ms eager a step, 5 % of the time" in said
-    assert "goes on in [1/0], whose guards take 43.8 µs a step" in said
+    assert "[0/0] breaks at models/broken.py:20: 1.00 ms eager per step, 5% of the time" in said
+    assert "continues in [1/0], guards take 43.8 µs per step" in said
     assert "Fell back to eager mode: 4 calls" in said
-    assert "then ran aten::sin, aten::cos, aten::add, aten::softmax" in said
-    assert "no cache key: told apart by its compile and its kernels" in said
+    assert "ran aten::sin, aten::cos, aten::add, aten::softmax" in said
+    assert "no cache key: matched by compile and kernels" in said
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -184,12 +184,12 @@ def test_without_cpp_kernels_it_is_said() -> None:
     assert "1 of 3 kernels of its code is not in the profile" in said
     assert "enable_kernel_profile = True" in said
     assert "launch-bound" not in said, "the time of kernels that are not seen is not between kernels"
-    assert "no steps are marked" in said
+    assert "no steps marked" in said
 
 
 def test_another_backend_is_no_graph_break() -> None:
     said = " ".join(text(page(profiled("other_backend"), "@runtime", 120)).split())
-    assert "no graph of Inductor ran for it: its backend runs operators one by one, as eager and aot_eager do" in said
+    assert "no Inductor graph ran for it: its backend runs operators one by one, like eager and aot_eager" in said
     assert "why these are not in its graph" not in said
 
 
@@ -233,7 +233,7 @@ def test_perfetto_has_both(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     target = tmp_path / "both.json"
     trace, profile = PROFILED / "mlp", PROFILED / "mlp" / "profile.json"
     said = told("timing", str(trace), "--profile", str(profile), "--perfetto", str(target), capsys=capsys)[0]
-    assert "of what ran" in said
+    assert "run-time events" in said
     events = json.loads(target.read_text())["traceEvents"]
     ran = [event for event in events if event["ph"] == "X"]
     kernels = [event for event in ran if event["cat"] == "kernel"]
@@ -263,7 +263,7 @@ def costs(name: str) -> Costs:
 
 def test_costs() -> None:
     found = costs("mlp")
-    assert found.per_step and found.of == "a step" and found.refs == ("0/0",)
+    assert found.per_step and found.of == "per step" and found.refs == ("0/0",)
     kernels = found.of_kernels("0/0", "forward")
     assert len(kernels) == 27 and kernels["extern_kernels.mm:12"].time.us == pytest.approx(4_891.3, abs=0.1)
     lines = found.of_lines("0/0", "forward")
@@ -286,7 +286,7 @@ def test_costs_of_nested_compiles_are_not_counted_twice() -> None:
 
 def test_without_steps_costs_are_of_the_window() -> None:
     found = costs("plain")
-    assert not found.per_step and found.of == "in all"
+    assert not found.per_step and found.of == "in total"
 
 
 def test_a_line_has_all_of_its_kernels() -> None:
@@ -304,7 +304,7 @@ def test_a_line_has_all_of_its_kernels() -> None:
 
 def test_problems_say_what_a_break_costs() -> None:
     said = text(page(profiled("broken"), "@problems", 100))
-    assert "this break costs 5 % of a step: 1.00 ms eager, 43.8 µs for the guards behind it" in said
+    assert "this break costs 5% of a step: 1.00 ms eager, 43.8 µs for the guards after it" in said
     assert "4 calls ran in eager mode while the profiler ran" in said
 
 
@@ -315,18 +315,18 @@ def test_recompiles_say_how_often_they_ran() -> None:
 
 def test_a_compile_says_what_it_takes() -> None:
     said = text(page(profiled("broken"), "1/0", 100))
-    assert "5.58 ms a step, 28 % of a step, 4 calls; guards 43.8 µs a call" in said
+    assert "5.58 ms per step, 28% of a step, 4 calls; guards 43.8 µs per call" in said
 
 
 def test_start_here_has_what_costs_most() -> None:
     said = text(page(profiled("broken"), "", 120))
-    assert "[0/0]  breaks at models/broken.py:20: 1.00 ms eager a step, 5 % of the time" in said
+    assert "[0/0]  breaks at models/broken.py:20: 1.00 ms eager per step, 5% of the time" in said
 
 
 def test_ls_has_a_column(capsys: pytest.CaptureFixture[str]) -> None:
     trace = PROFILED / "broken"
     said = told("ls", str(trace), "--profile", str(trace / "profile.json"), capsys=capsys)[0].splitlines()
-    assert "time a step" in said[0]
+    assert "time per step" in said[0]
     (row,) = [line for line in said if "[1/0]" in line]
     assert row.split()[-4:] == ["5.58", "ms", "10.9", "s"]
 
@@ -334,7 +334,7 @@ def test_ls_has_a_column(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize("ref", ["", "@problems", "@recompiles", "0/0"])
 def test_without_a_profile_nothing_is_said_of_run_time(ref: str) -> None:
     said = text(page(real.opened(PROFILED / "broken"), ref, 100))
-    assert " a step" not in said and "the profiler" not in said and "Run time" not in said
+    assert " per step" not in said and "the profiler" not in said and "Run time" not in said
 
 
 # no profile, one of another run
@@ -343,7 +343,7 @@ def test_without_a_profile_nothing_is_said_of_run_time(ref: str) -> None:
 def test_without_a_profile(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.copy(next((PROFILED / "mlp").glob("*.log")), tmp_path)
     said = told("runtime", str(tmp_path), capsys=capsys)[0]
-    assert "There is no profile" in said
+    assert "No profile, so run times are unknown" in said
     empty = json.loads(told("runtime", str(tmp_path), "--json", capsys=capsys)[0])
     assert empty == {"schema": 1, "runtimes": [], "refused": []}
 
@@ -352,9 +352,9 @@ def test_a_profile_of_another_run(tmp_path: Path, capsys: pytest.CaptureFixture[
     shutil.copy(next((PROFILED / "mlp").glob("*.log")), tmp_path)
     other = str(PROFILED / "broken" / "profile.json")
     _, why = told("runtime", str(tmp_path), "--profile", other, capsys=capsys, code=2)
-    assert "not joined: it is of another run" in why
+    assert "not joined: it is from a different run" in why
     both = told("runtime", str(PROFILED / "mlp"), "--profile", other, capsys=capsys)[0]
-    assert "was not joined to this trace" in both and "27 kernels by time" in both, "the other one is told"
+    assert "does not match this trace" in both and "27 kernels by time" in both, "the other one is told"
     found = of("mlp", "--profile", other, capsys=capsys)
     assert len(found["runtimes"]) == len(found["refused"]) == 1
 
@@ -369,7 +369,7 @@ def check(name: str, bars: str, capsys: pytest.CaptureFixture[str], code: int) -
 def test_bars(capsys: pytest.CaptureFixture[str]) -> None:
     said, _ = check("broken", "guard_overhead=5%,eager_share=20%,fallback_calls,never_called", capsys, 1)
     assert "FAILED: 2 of 4 limits exceeded" in said
-    assert "guard_overhead: 9.5 %, at most 5 %" in said
+    assert "guard_overhead: 9.5%, at most 5%" in said
     assert "1.06 ms per call, before each of the 4 calls that fell back" in said
     assert "[2/2]  4 × limited: ran aten::sin, aten::cos, aten::add, aten::softmax" in said
     said, _ = check("broken", "guard_overhead=10%,eager_share=20%,wrapper_share=5%,fallback_calls=4", capsys, 0)
@@ -401,20 +401,20 @@ def test_bars_without_a_profile(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "eager_share: needs a profile; none was found. Add --profile FILE" in why
     other = str(PROFILED / "broken" / "profile.json")
     _, why = told("check", str(tmp_path), "--profile", other, "--fail-on", "eager_share=20%", capsys=capsys, code=2)
-    assert "was not joined: it is of another run" in why
+    assert "does not match this trace: it is from a different run" in why
 
 
 def test_bars_with_a_baseline(capsys: pytest.CaptureFixture[str]) -> None:
     trace = str(PROFILED / "broken")
     said = told("check", trace, "--baseline", trace, "--fail-on", "guard_overhead=+2%,eager_share", capsys=capsys)[0]
-    assert "at most 11.5 %, before 9.5 %" in said, "of a share percent are points"
+    assert "at most 11.5%, before 9.5%" in said, "of a share percent are points"
     told("check", trace, "--baseline", str(PROFILED / "mlp"), "--fail-on", "guard_overhead=+2%", capsys=capsys, code=1)
 
 
 def test_compiling_in_the_window_is_said_first() -> None:
     said = text(page(profiled("recompiles"), "@runtime", 100)).splitlines()
-    assert "compiled while the profiler ran: 10.5 s, 100 % of the time" in said[1]
-    assert not any("nothing of torch ran" in line for line in said)
+    assert "compiled while the profiler ran: 10.5 s, 100% of the time" in said[1]
+    assert not any("no torch code ran" in line for line in said)
 
 
 def without(profile: Path, region: str) -> str:
@@ -447,10 +447,10 @@ def test_a_compile_that_never_ran(tmp_path: Path, capsys: pytest.CaptureFixture[
 def test_problems_name_a_profile_of_another_run(capsys: pytest.CaptureFixture[str]) -> None:
     other = str(PROFILED / "broken" / "profile.json")
     said = told("problems", str(PROFILED / "mlp"), "--profile", other, capsys=capsys)[0]
-    assert "profile.json was not joined: it is of another run" in said
+    assert "profile.json does not match this trace: it is from a different run" in said
     for command in (("ls",), ("show", "0/0"), ("provenance", "0/0")):
         why = told(command[0], str(PROFILED / "mlp"), *command[1:], "--profile", other, capsys=capsys)[1]
-        assert why.startswith("tltui: --profile ") and why.count("was not joined: it is of another run") == 1
+        assert why.startswith("tltui: --profile ") and why.count("does not match this trace: it is from a different run") == 1
     why = told("ls", str(PROFILED / "mlp"), "--profile", str(PROFILED / "mlp" / "profile.json"), capsys=capsys)[1]
     assert why == ""
 

@@ -10,7 +10,7 @@ from golden import assert_golden
 from made_logs import Log
 from pages import page
 from real import TRACES, trace
-from viewed import lead_somewhere, opened, text
+from viewed import initial_text, lead_somewhere, opened, text
 
 from tltui.export import to_json
 from tltui.model.follow import open_run
@@ -137,7 +137,7 @@ def test_equal_compiles_of_other_ranks_are_named_once(tmp_path: Path) -> None:
         (tmp_path / f"dedicated_log_torch_trace_rank_{rank}_abcdefgh.log").write_text(source, encoding="utf-8")
     run = open_run(discover([str(tmp_path)]))
     document = page(run, "@shapes")
-    assert text(document).count("\n    fixed by Eq(s77, 5)") == 1
+    assert text(document).count("\n    specialized by Eq(s77, 5)") == 1
     assert "6 more compiles of the same code" in text(document)
     assert len(report(run).compiles) == 9
 
@@ -190,3 +190,14 @@ def test_words() -> None:
     assert python_name("weird()") == "weird()"
     assert plain_name("L['x']") == plain_name("L_x_") == plain_name("l_x_")
     assert names_in("Eq(Mod(s77, 2), u0)") == ("Eq", "Mod", "s77", "u0")
+
+
+def test_symbols_without_a_finding_fold() -> None:
+    run = opened("tests/traces/torch-2.13/recompiles")
+    document = page(run, "@shapes:0/")
+    folded = [section.title for section in document.sections() if section.folded]
+    assert [title for title in folded if "finding" in title] == ["2 symbols without a finding"] * 2
+    seen = initial_text(document)
+    assert "dim 0 of L['x'] varied: 3, then 5" in seen and "dim 1 of L['x'] · dynamic" not in seen
+    assert "dim 1 of L['x'] · dynamic" in text(document)
+    assert "symbols without a finding" not in text(page(run, "@shapes:0/3")), "the page of one compile has nothing else"

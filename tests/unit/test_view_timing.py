@@ -410,7 +410,7 @@ def test_perfetto_of_a_killed_run_and_of_a_cut_one(tmp_path: Path) -> None:
     log.add("chromium_event", {}, "{").event("big", "B", 1, number=1 << 70, odd="\ud800").event("gc", "B", 2)
     log.open()
     events = [event for event in perfetto(tmp_path, str(log.path)) if event["ph"] != "M"]
-    assert [(e["ph"], e["name"]) for e in events] == [("i", "end of lost (it has no begin)"), ("B", "big"), ("B", "gc")]
+    assert [(e["ph"], e["name"]) for e in events] == [("i", "end of lost (without a start)"), ("B", "big"), ("B", "gc")]
     assert events[1]["args"]["number"] == 1 << 70
 
 

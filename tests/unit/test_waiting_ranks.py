@@ -89,12 +89,12 @@ def first_page(run: Run) -> str:
 
 def test_the_first_page_names_the_rank_the_work_and_since_when(tmp_path: Path) -> None:
     run = going_on(job(tmp_path, *others(0, 2), stuck(1, ["block0"], "block1", CPP)))
-    assert f"[@where] rank 1 is compiling C++ for block1 [1/0] since {OPEN_SINCE}; ranks 0, 2 have finished it" in first_page(run)
+    assert f"rank 1 is compiling C++ for block1 [1/0] since {OPEN_SINCE}; ranks 0, 2 have finished it" in first_page(run)
 
 
 def test_the_first_page_names_who_has_not_come(tmp_path: Path) -> None:
     run = going_on(job(tmp_path, waiting(0), Rank(1).compiled("block0"), waiting(2)))
-    assert "[@where] rank 1 has not reached block1 [1/0] yet (nothing open since" in first_page(run)
+    assert "rank 1 has not reached block1 [1/0] yet (nothing open since" in first_page(run)
 
 
 def test_the_first_page_names_a_backward_that_runs(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_the_first_page_names_a_backward_that_runs(tmp_path: Path) -> None:
     for phase in ("entire_backward_compile", "inductor_compile"):
         rank.event("B", phase)
     run = going_on(job(tmp_path, *others(0, names=["block0"]), rank))
-    assert "[@where] rank 1 is in the backward of block0 [0/0]: inductor_compile since" in first_page(run)
+    assert "rank 1 is in the backward of block0 [0/0]: inductor_compile since" in first_page(run)
 
 
 def test_a_collective_that_was_left_is_over(tmp_path: Path) -> None:

@@ -357,7 +357,7 @@ def test_the_summary_leads_there_while_compiles_run(tmp_path: Path) -> None:
     run = going_on(job(tmp_path, *others(0), stuck(1, ["block0"], "block1")))
     shown = " ".join(text(page(run, "", 100)).split())
     since = clock((DAY + 2) * 1e6)
-    assert f"[@where] rank 1 is in block1 [1/0]: inductor_compile ▸ fx_codegen_and_compile since {since}; rank 0 has" in shown
+    assert f"rank 1 is in block1 [1/0]: inductor_compile ▸ fx_codegen_and_compile since {since}; rank 0 has" in shown
     assert "rank 0 has finished it" in shown
     assert "@where" not in text(page(ended(tmp_path), ""))
 

@@ -104,14 +104,14 @@ def test_both_reasons_of_a_nested_break_are_shown(ref: str, gb: str, says: str) 
     (later,) = found.while_handling
     assert later.gb == gb and later.headline.startswith(says) and found.skips_frame
     text = "\n".join(page(trace(TEXTS), f"@problems:{ref}").text())
-    assert f"What made it fall back to eager mode: {says}" in text
+    assert f"Cause of the fallback to eager mode: {says}" in text
     assert "Failed to handle graph break gracefully" not in text
     assert "Graph break under" not in text
 
 
 def test_a_chain_of_exceptions_is_shown_as_one() -> None:
     lines = list(page(trace(TEXTS), "@problems:1/0").text())
-    at = next(n for n, line in enumerate(lines) if line.strip() == "while that was handled, another exception came:")
+    at = next(n for n, line in enumerate(lines) if line.strip() == "while handling it, another exception was raised:")
     assert lines[at - 1].strip() == "Unsupported: Call to `torch._dynamo.graph_break()`"
     assert any(line.strip() == "Unsupported: graph break in loop" for line in lines[at:])
 
@@ -185,14 +185,14 @@ def test_a_line_is_told_to_have_fixed_a_size() -> None:
     found = source_line(list(trace(TEXTS).compiles()), "texts.py", line_with("# FIXES s"))
     first, second = found.compiles
     assert [(t.text, t.detail) for t in first.trails if t.kind == "fixed"] == [
-        ("s77 = L['x'].size()[0] was fixed to 8", "by Eq(s77, 8)")
+        ("s77 = L['x'].size()[0] was specialized to 8", "by Eq(s77, 8)")
     ]
     assert [t.text for t in second.trails if t.kind == "condition"] == ["Ne(s77, 8)"]
     assert [(t.text, t.detail) for t in second.trails if t.kind == "recompile"] == [
-        ("tensor 'x' size mismatch at index 0. expected 8, actual 9", "the guard of [3/0] that failed comes from this line")
+        ("tensor 'x' size mismatch at index 0. expected 8, actual 9", "the failed guard of [3/0] comes from this line")
     ]
     text = "\n".join(page(trace(TEXTS), f"@source::texts.py:{found.line}").text())
-    assert "sizes fixed here\n    s77 = L['x'].size()[0] was fixed to 8\n" in text
+    assert "sizes specialized here\n    s77 = L['x'].size()[0] was specialized to 8\n" in text
 
 
 def test_a_line_is_told_to_have_failed() -> None:
@@ -211,7 +211,7 @@ def test_on_a_terminal_torchs_own_frames_are_a_line() -> None:
     document = page(trace(TEXTS), "@problems:2/0")
     whole, brief = list(lines_of(document)), list(brief_lines(document))
     assert sum("_dynamo/" in line for line in whole) == 30 and not any("_dynamo/" in line for line in brief)
-    assert "      40 frames of torch" in brief and "--all prints them" in brief[-1]
+    assert "      40 frames of torch" in brief and "Print them with --all" in brief[-1]
     assert [line for line in whole if "texts.py" in line] == [line for line in brief if "texts.py" in line]
 
 

@@ -1,4 +1,4 @@
-"""The Python API: what `import tltui` gives (docs/api.md).
+"""The Python API: the contents of `import tltui` (docs/api.md).
 
 A thin layer over the model, the analyses and the documents. It knows neither the terminal UI nor the command line.
 `tltui/__init__.py` loads it when something of it is used for the first time.

@@ -59,7 +59,7 @@ from tltui.writers.check_reports import check_document
 
 
 def ls(run: Run, *, width: int = WIDTH) -> Result[CompileRow, Listing]:
-    """Ranks, frames and compiles with status and time: a row a compile. `data` has each artifact too.
+    """List ranks, frames and compiles with status and time: one row per compile. `data` also has each artifact.
 
     >>> import tltui
     >>> tltui.ls(tltui.demo())
@@ -76,7 +76,7 @@ def ls(run: Run, *, width: int = WIDTH) -> Result[CompileRow, Listing]:
 def check(
     run: Run, limits: str | Iterable[str] = DEFAULT, *, baseline: Run | None = None, width: int = WIDTH
 ) -> CheckResult[LimitRow, Gates]:
-    """Whether a run has no more errors, breaks, recompiles … than allowed: a row a limit. True when none is exceeded.
+    """Check a run against limits on errors, breaks, recompiles …: one row per limit. True if none is exceeded.
 
     `limits`: as `tltui check --fail-on` takes them: `"error,break"`, `["recompiles=2", "compile_time=60"]`. `baseline`: a run to
     compare with: a name without a number allows what that has, `+N` or `+N%` that much more. Raises `BadArgument`,
@@ -113,9 +113,9 @@ def _check_profiles(run: Run | None, measured: tuple[str, ...]) -> None:
 def diff(
     run: Run, left: str | Node = "", right: str | Node = "", *, other: Run | None = None, width: int = WIDTH
 ) -> Result[DiffRow, DiffResult | CompareResult]:
-    """Compare two artifacts, compiles, ranks or runs: a row for each change of lines, or for each pair and fact.
+    """Compare two artifacts, compiles, ranks or runs: one row per changed lines, or per pair and fact.
 
-    `diff(run, "0/0", "0/1")`; `diff(before, other=after)`, with one address for the same place of both.
+    Examples: `diff(run, "0/0", "0/1")`, `diff(before, other=after)`. With `other`, one address means the same place in both runs.
 
     >>> import tltui
     >>> run = tltui.open("tests/traces/torch-2.13/recompiles")
@@ -125,7 +125,7 @@ def diff(
     """
     first, second = (str(part_of(run, ref).ref) for ref in (left, right))
     if other is None and not (first and second):
-        raise BadArgument('diff takes two addresses, diff(run, "0/0", "0/1"), or another run and one address or none')
+        raise BadArgument('diff needs two addresses, diff(run, "0/0", "0/1"), or another run and at most one address')
     if other is not None and not second:
         second = first
     second_run = other or run
@@ -141,11 +141,11 @@ def grep(
     run: Run, pattern: str, *, artifact: str = "*", status: str = "", rank: int | None = None, frame: int | None = None,
     context: int = 0, width: int = WIDTH,
 ) -> Result[HitRow, GrepResult]:  # fmt: skip
-    """Search every payload, envelope and page: a row a line.
+    """Search every payload, envelope and page: one row per line.
 
-    `pattern`: a regular expression; small letters match capitals too. `artifact`: only artifacts of this name, a glob. `status`,
-    `rank`,
-    `frame`: only such compiles. `context`: lines around each hit, on the page and in `data`. Raises `BadArgument`.
+    `pattern`: a regular expression; lowercase letters also match uppercase. `artifact`: only artifacts whose
+    name matches this glob. `status`, `rank`, `frame`: only such compiles. `context`: lines around each match, on the page and in
+    `data`. Raises `BadArgument`.
 
     >>> import tltui
     >>> tltui.grep(tltui.demo(), "addmm", artifact="inductor_output_code", rank=0)[0].ref
@@ -157,35 +157,35 @@ def grep(
 
 
 def source(run: Run | Node, place: str, ref: str | Node = "", *, width: int = WIDTH) -> Result[SourceRow, SourceLine]:
-    """Trace a line of source, `"train.py:42"`, to nodes, kernels, guards, graph breaks and recompiles: a row each."""
+    """Trace a line of source, `"train.py:42"`, to nodes, kernels, guards, graph breaks and recompiles: one row each."""
     part = part_of(run, ref)
     address = replace(place_of(part.ref), artifact=place, view="source")
     return answer("source", part, lambda model, options: build(model, address, options), source_rows, width)
 
 
 def records(run: Run | Node, ref: str | Node = "", *, width: int = WIDTH) -> Result[RecordRow, Records]:
-    """List every record in file order, with time, site and size: a row each. Payloads are `run[…].bytes`."""
+    """List every record in file order, with time, site and size: one row each. Payloads are `run[…].bytes`."""
     part = part_of(run, ref)
     return answer("records", part, lambda model, options: build(model, part.ref.at("records"), options), record_rows, width)
 
 
 def log(run: Run | Node, ref: str | Node = "", *, width: int = WIDTH) -> Result[FailureRow, OutputReport]:
-    """Show the job's output, if it was opened (`tltui.open("trace", "job.err")`): every line on the page, a row per failure."""
+    """Show the job's output, if it was opened (`tltui.open("trace", "job.err")`): every line on the page, one row per failure."""
     part = part_of(run, ref)
     return answer("log", part, lambda model, options: log_document(model, part.ref, options), failure_rows, width)
 
 
 def damage(run: Run, *, width: int = WIDTH) -> Result[DamageRow, DamageReport]:
-    """Read every payload, and list what is damaged: a row a place."""
+    """Read every payload and list damaged places: one row each."""
     part = part_of(run, "")
     return answer("damage", part, lambda model, options: damage_document(model, options, check=True), damage_rows, width)
 
 
 def extract(run: Run, directory: str, *refs: str | Node, force: bool = False) -> tuple[str, ...]:
-    """Write artifacts to files below a directory; what was written. `refs`: what is written, all of it without one.
+    """Write artifacts to files below a directory; return the paths. `refs`: the addresses to write (default: all).
 
-    Names of the trace are labels, never paths: nothing is written outside of `directory`. Files that exist are replaced only with
-    `force`. Raises `BadAddress`, `Unavailable`, and FileExistsError or another OSError for what is written.
+    Names of the trace are labels, never paths: no file is written outside of `directory`. Existing files are replaced only with
+    `force`. Raises `BadAddress`, `Unavailable`, and FileExistsError or another OSError for the written files.
     """
     part = part_of(run, "")
     addresses = [ref.ref if isinstance(ref, Node) else ref for ref in refs]

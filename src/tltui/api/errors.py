@@ -4,7 +4,7 @@
     ├── NothingFound      a path is not there, or nothing below it can be opened
     ├── BadAddress        no address, or one that leads nowhere or to several places; it names the near ones    (a LookupError)
     ├── BadArgument       a pattern, a limit, an order, a kind of argument that there is not                     (a ValueError)
-    ├── ProfileError      a profile cannot be read, or none fits the trace
+    ├── ProfileError      a profile cannot be read, or none matches the trace
     ├── Unavailable       bytes are not in their file any more, are on another host, or cannot be read
     └── Closed            the run was closed
 
@@ -40,7 +40,7 @@ class BadArgument(TltuiError, ValueError):
 
 
 class ProfileError(TltuiError):
-    """A profile of `torch.profiler` that cannot be read, or profiles of which none fits the trace."""
+    """A profile of `torch.profiler` that cannot be read, or profiles of which none matches the trace."""
 
 
 class Unavailable(TltuiError):
@@ -48,7 +48,7 @@ class Unavailable(TltuiError):
 
 
 class Closed(TltuiError):
-    """The run was closed: `tltui.open` opens it again."""
+    """The run was closed: reopen it with `tltui.open`."""
 
 
 class TltuiWarning(UserWarning):

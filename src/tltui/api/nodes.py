@@ -1,6 +1,6 @@
 """Places of a run: ranks, processes, frames, compiles and artifacts.
 
-What they say is read when it is asked for: after `Run.refresh` they say what is known by then.
+Their properties are read on access, so that they are current after `Run.refresh`.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from tltui.model.run import Run as ModelRun
 from tltui.model.status import Facts
 from tltui.questions.artifacts.show_output import raw_bytes, shown_data
 from tltui.questions.build import build
+from tltui.questions.stacks.tracebacks import display_name
 from tltui.text.document import Document, Options
 from tltui.trace.grammar import parse_json
 from tltui.trace.log import Check
@@ -34,7 +35,7 @@ WIDTH = 100
 
 
 class Node(ABC):
-    """A place of a run. `print(node)` prints what `tltui show PATH ADDRESS` does."""
+    """A place of a run. `print(node)` prints the output of `tltui show PATH ADDRESS`."""
 
     __slots__ = ("_node", "_session")
     _kind = "node"
@@ -44,7 +45,7 @@ class Node(ABC):
         self._node = node
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError(f"{self!r} belongs to a run that is open, and cannot be pickled: pickle results, or what to_dict() gives")
+        raise TypeError(f"{self!r} belongs to an open run and cannot be pickled. Pickle results, or the output of to_dict()")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Node) and self._session is other._session and self._node == other._node
@@ -54,12 +55,12 @@ class Node(ABC):
 
     @property
     def ref(self) -> str:
-        """Its address, as every function takes it, and every command."""
+        """The address, as accepted by every function and command."""
         return str(self._node.ref)
 
     @property
     def title(self) -> str:
-        """The title of its page."""
+        """The title of the page."""
         with self._document() as (_, document):
             return document.title
 
@@ -71,12 +72,12 @@ class Node(ABC):
     @property
     @abstractmethod
     def compiles(self) -> Nodes[Compile]:
-        """The compiles in it, in the order of the tree; of an artifact the one that it belongs to."""
+        """The compiles of this place, in the order of the tree; for an artifact its own compile."""
 
     @property
     @abstractmethod
     def artifacts(self) -> Nodes[Artifact]:
-        """The artifacts in it, those of records without a compile id too."""
+        """The artifacts of this place, including those of records without a compile id."""
 
     @abstractmethod
     def row(self) -> object:
@@ -146,8 +147,8 @@ class Nodes(Sequence[N], Generic[N]):
         if len(matches) == 1:
             return matches[0]
         if matches:
-            raise BadAddress(f"{name} is not clear. It could be: {_listed(node.ref for node in matches)}")
-        raise BadAddress(f"there is no {name} here. There are: {_listed(dict.fromkeys(map(_name_of, self._nodes)))}")
+            raise BadAddress(f"{name} is ambiguous. Use one of: {_listed(node.ref for node in matches)}")
+        raise BadAddress(f"unknown name: {name}. Available: {_listed(dict.fromkeys(map(_name_of, self._nodes)))}")
 
     def __len__(self) -> int:
         return len(self._nodes)
@@ -157,7 +158,7 @@ class Nodes(Sequence[N], Generic[N]):
         return [record(node.row()) for node in self._nodes]
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError(f"{self!r} are places of a run that is open, and cannot be pickled: pickle what to_records() gives")
+        raise TypeError(f"{self!r} are places of an open run and cannot be pickled. Pickle the output of to_records()")
 
     def __repr__(self) -> str:
         return f"<tltui {self._kind}: {len(self._nodes):,}>"
@@ -232,7 +233,7 @@ class Process(Node):
 
     @property
     def pid(self) -> int:
-        """Its number on the machine of the job."""
+        """Its process id on the machine of the job."""
         return self._node.pid
 
     @property
@@ -272,8 +273,8 @@ class Frame(Node):
 
     @property
     def function(self) -> str | None:
-        """The name of the function."""
-        return self._node.code[0]
+        """The qualified name of the function, `Model.forward`."""
+        return display_name(self._node)
 
     @property
     def file(self) -> str | None:
@@ -324,7 +325,7 @@ class Compile(Node):
 
     @property
     def status(self) -> str | None:
-        """`ok`, `error`, `eager`, `break`, `empty`, `running`, `missing`, `seen` (docs/design.md).
+        """`ok`, `error`, `eager`, `break`, `empty`, `running`, `unfinished`, `seen` (docs/glossary.md).
 
         None for records without an id.
         """
@@ -332,8 +333,8 @@ class Compile(Node):
 
     @property
     def function(self) -> str | None:
-        """The function that it compiles."""
-        return self._node.frame.code[0]
+        """The qualified name of the function that it compiles, `Model.forward`."""
+        return display_name(self._node.frame)
 
     @property
     def file(self) -> str | None:
@@ -521,7 +522,7 @@ def node_at(session: Session, address: str) -> Node:
         ref = parse_ref(address)
         node = run.resolve(ref)
         if ref.view or node is None:
-            raise BadModelAddress(f"{address!r} is not a place of a run: tltui.{ref.view or 'summary'}(run) gives its page")
+            raise BadModelAddress(f"{address!r} is not a place of a run. Its page: tltui.{ref.view or 'summary'}(run)")
         return KINDS[type(node)](session, node)
 
 

@@ -1,6 +1,6 @@
 """Results of the API: rows, the complete answer, and the page as the command prints it or a notebook shows it.
 
-They are immutable, whatever becomes of the run.
+They are immutable and independent of later changes of the run.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ ROW = "<tr style='background:none;color:inherit;text-align:left'>"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Result(Sequence[Row], Generic[Row, Data]):
-    """The answer to a question: a sequence of its rows, frozen, and good to be pickled.
+    """The answer to a question: a sequence of its rows, frozen, and can be pickled.
 
     A row is a frozen dataclass (its fields are the columns of docs/api-columns.md). `print(result)` prints what
-    the command prints, a notebook shows it with its colours.
+    the command prints, a notebook shows it in color.
     """
 
     name: str

@@ -15,6 +15,7 @@ from tltui.questions.records.grep_page import GrepResult
 from tltui.questions.records.log_page import OutputReport
 from tltui.questions.records.records_page import Records
 from tltui.questions.source_lines.page import SourceLine
+from tltui.questions.stacks.tracebacks import display_code
 from tltui.text.frozen import frozen
 
 Row = TypeVar("Row")
@@ -32,13 +33,13 @@ class RankRow:
     ref: str
     """Its address."""
     rank: int | None
-    """Its number; none: no record and no name tells one."""
+    """Its number; None if no record or file name has one."""
     processes: int
     """Its processes."""
     compiles: int
-    """Compiles of all its processes."""
+    """The number of compiles of all its processes."""
     seconds: float
-    """What they took together, in seconds."""
+    """Their total time in seconds."""
 
     @classmethod
     def of(cls, rank: model.Rank) -> RankRow:
@@ -54,17 +55,17 @@ class ProcessRow:
     ref: str
     """Its address."""
     rank: int | None
-    """Its rank; none where none is known."""
+    """Its rank; None if unknown."""
     pid: int
-    """Its number on the machine of the job."""
+    """Its process id on the machine of the job."""
     path: str
     """Its log."""
     torch_version: str | None
-    """Which torch it was, as far as the log states it."""
+    """The version of torch; None if the log does not state it."""
     compiles: int
     """Its compiles."""
     seconds: float
-    """What they took together, in seconds."""
+    """Their total time in seconds."""
 
     @classmethod
     def of(cls, process: model.Process) -> ProcessRow:
@@ -83,23 +84,23 @@ class FrameRow:
     rank: int | None
     """The rank that compiled it."""
     function: str | None
-    """The function."""
+    """The qualified name of the function, `Model.forward`."""
     file: str | None
-    """The file that it stands in."""
+    """The file of the function."""
     line: int | None
     """Its first line, from 1."""
     compiles: int
     """Its compiles."""
     recompiles: int
-    """How many of them are recompiles."""
+    """The number of recompiles among them."""
     seconds: float
-    """What they took together, in seconds."""
+    """Their total time in seconds."""
 
     @classmethod
     def of(cls, frame: model.Frame) -> FrameRow:
         """Return the row of a frame."""
         tally = frame.tally
-        return cls(str(frame.ref), frame.process.rank, *frame.code, tally.compiles, tally.recompiles, tally.seconds)
+        return cls(str(frame.ref), frame.process.rank, *display_code(frame), tally.compiles, tally.recompiles, tally.seconds)
 
 
 @frozen
@@ -111,38 +112,39 @@ class CompileRow:
     rank: int | None
     """The rank that compiled it."""
     status: str | None
-    """`ok`, `error`, `eager`, `break`, `empty`, `running`, `missing`, `seen` (docs/design.md)."""
+    """`ok`, `error`, `eager`, `break`, `empty`, `running`, `unfinished`, `seen` (docs/glossary.md)."""
     function: str | None
-    """The function."""
+    """The qualified name of the function, `Model.forward`."""
     file: str | None
     """The file of the function."""
     line: int | None
     """The first line of the function, from 1."""
     seconds: float | None
-    """Forward and backward compile, in seconds; none where the log does not tell."""
+    """Time of the forward and backward compile in seconds; None if unknown."""
     start_s: float | None
-    """When it began, in seconds since 1970 (UTC)."""
+    """Start, in seconds since 1970 (UTC)."""
     is_recompile: bool
     """Whether guards of earlier compiled code of the frame failed."""
     breaks: int
     """Graph breaks."""
     attempts: int
-    """Attempts: each restart of the analysis is one more."""
+    """Attempts; each restart of the analysis adds one."""
     graph_ops: int | None
     """Operations of the graph that Dynamo captured."""
     guards: int | None
-    """Guards, as the metrics count them."""
+    """Guards, as counted in the metrics."""
     fail_type: str | None
-    """The exception that it failed with."""
+    """The type of the exception."""
     fail_reason: str | None
-    """What the exception said."""
+    """The message of the exception."""
 
     @classmethod
     def of(cls, compile_: model.Compile) -> CompileRow:
         """Return the row of a compile."""
         facts, start = compile_.all_facts, compile_.start_us
         return cls(
-            str(compile_.ref), compile_.process.rank, str(compile_.status) if compile_.status else None, *compile_.frame.code,
+            str(compile_.ref), compile_.process.rank, str(compile_.status) if compile_.status else None,
+            *display_code(compile_.frame),
             compile_.duration_s, None if start is None else start / 1e6, compile_.is_recompile, facts.breaks, facts.attempts,
             facts.graph_op_count, facts.guard_count, facts.fail_type, facts.fail_reason,
         )  # fmt: skip
@@ -157,21 +159,21 @@ class ArtifactRow:
     compile: str
     """The address of its compile."""
     name: str
-    """As torch calls it."""
+    """Torch's name for it."""
     title: str
-    """What its kind is called."""
+    """The title of its kind."""
     phase: str
     """The step of the compiler that wrote it."""
     unit: str | None
-    """The lowering that it belongs to; none: it belongs to the compile."""
+    """Its lowering; None if it belongs to the compile."""
     attempt: int
     """The attempt that wrote it, from 0."""
     language: str
-    """What it is written in; empty for plain text."""
+    """Its language; empty for plain text."""
     stored_bytes: int
     """Bytes in the log; 0 for metrics."""
     md5: str | None
-    """As torch declared it."""
+    """The md5 that torch logged."""
 
     @classmethod
     def of(cls, artifact: Artifact) -> ArtifactRow:
@@ -191,13 +193,13 @@ class RecordRow:
     """One record of a log."""
 
     record: int
-    """Its number in its log, from 0."""
+    """Its number in its log, from 1."""
     file: str
     """The log."""
     offset: int
-    """Where it begins, in bytes."""
+    """Its offset in bytes."""
     time: str | None
-    """When it was written, as the log has it."""
+    """The time in the log."""
     pid: int
     """The process that wrote it."""
     id: str
@@ -207,7 +209,7 @@ class RecordRow:
     event: str
     """The kind of record."""
     name: str
-    """Its name, of artifacts."""
+    """The name of an artifact."""
     site: str | None
     """The line of torch that wrote it."""
     envelope_bytes: int
@@ -227,15 +229,15 @@ class HitRow:
     """One line that matches."""
 
     ref: str
-    """Where it is: an artifact, a record or a page."""
+    """The address of the artifact, record or page."""
     name: str
-    """What that is called."""
+    """The name of the artifact, record or page."""
     line: int
-    """The line there, from 1."""
+    """The line, from 1."""
     column: int
-    """Where the match begins, in characters."""
+    """The first character of the match."""
     length: int
-    """Characters of the match."""
+    """The length of the match in characters."""
     text: str
     """The line."""
 
@@ -248,22 +250,22 @@ def hit_rows(data: GrepResult) -> Iterator[HitRow]:
 
 @frozen
 class SourceRow:
-    """One thing that was born of a line of source."""
+    """One result of a line of source."""
 
     compile: str
     """The address of the compile."""
     function: str
     """The function that it compiles."""
     unit: str
-    """The lowering; empty where it is of the compile."""
+    """The lowering; empty if it belongs to the compile."""
     kind: str
-    """What it is: a node, a kernel, a guard, a graph break …"""
+    """Its kind: a node, a kernel, a guard, a graph break …"""
     text: str
-    """What it says."""
+    """Its text."""
     detail: str
-    """More of it."""
+    """Further text."""
     ref: str
-    """Where it stands."""
+    """Its address."""
 
 
 def source_rows(data: SourceLine) -> Iterator[SourceRow]:
@@ -275,32 +277,32 @@ def source_rows(data: SourceLine) -> Iterator[SourceRow]:
 
 @frozen
 class FailureRow:
-    """One failure that the output of the job tells of."""
+    """One failure in the output of the job."""
 
     sentence: str
-    """What happened, in a sentence."""
+    """The failure in one sentence."""
     rank: int | None
     """The rank."""
     pid: int | None
     """The process."""
     exit: str
-    """How it ended."""
+    """Its exit code or signal."""
     is_first: bool
-    """Whether it was the first one."""
+    """Whether it was the first failure."""
     is_consequence: bool
-    """Whether the process was ended since another one had failed."""
+    """Whether the process ended because another one had failed."""
     compile: str
-    """The address of the compile that it is probably about; empty for none."""
+    """The address of the compile that probably failed; empty if none."""
     function: str | None
-    """The function in which it happened."""
+    """The function in which it failed."""
     file: str | None
     """The file."""
     line: int | None
     """The line, from 1."""
     log: str
-    """The file that says it."""
+    """The file with the message."""
     offset: int
-    """Where in it, in bytes."""
+    """The offset of the message in bytes."""
 
 
 def failure_rows(data: OutputReport) -> Iterator[FailureRow]:
@@ -316,15 +318,15 @@ class DamageRow:
     file: str
     """The log."""
     offset: int
-    """Where it begins, in bytes."""
+    """Its offset in bytes."""
     record: int | None
-    """The number of the record, from 0; none where it is no record."""
+    """Its number in its log, from 1; None outside of records."""
     name: str
-    """What the record is."""
+    """The name of the record."""
     reason: str
-    """What is wrong."""
+    """The kind of damage."""
     ref: str
-    """The address of the record, or of what it belongs to."""
+    """The address of the record, or of its compile or process."""
 
 
 def damage_rows(data: DamageReport) -> Iterator[DamageRow]:
@@ -340,17 +342,17 @@ class DiffRow:
     what: str
     """`lines`, `pair`, `fact`, `timing`, `guard`, `input`, `symbol`."""
     name: str
-    """What the pair or fact is called; empty for lines."""
+    """The name of the pair or fact; empty for lines."""
     left: str | None
-    """The lines, the address or the value on the left; none where it has none."""
+    """The lines, address or value on the left; None if absent."""
     right: str | None
     """The same on the right."""
     outcome: str
     """`same`, `changed`, `only left`, `only right`."""
     left_line: int | None
-    """The first of the lines on the left, from 1; none where the row is no lines."""
+    """The first line on the left, from 1; None in rows without lines."""
     right_line: int | None
-    """The first of the lines on the right."""
+    """The first line on the right, from 1; None in rows without lines."""
     added: int
     """Lines that only the right has."""
     removed: int
@@ -383,21 +385,21 @@ class LimitRow:
     """One limit of `check`."""
 
     name: str
-    """What is limited: `error`, `break` …"""
+    """The name of the limit: `error`, `break` …"""
     title: str
-    """The same in words."""
+    """A description of the limit."""
     value: float
-    """What the run has: a count, seconds (`compile_time`), or percent (where `share`)."""
+    """The value of the run: a count, seconds (`compile_time`), or percent (if `share`)."""
     at_most: float
-    """The most that is allowed."""
+    """The highest allowed value."""
     baseline: float | None
-    """What the run has that it is compared with."""
+    """The value of the baseline run."""
     exceeded: bool
-    """Whether it is more than is allowed."""
+    """Whether the value exceeds the limit."""
     share: bool
-    """Whether it is a share, in percent."""
+    """Whether the value is a percentage."""
     first: str
-    """The address of the first thing that counts; empty for none."""
+    """The address of the first occurrence; empty if none."""
 
 
 def limit_rows(data: Gates) -> Iterator[LimitRow]:

@@ -31,11 +31,11 @@ KEYS = 2_000
 
 
 class Run:
-    """One job's files, as `tltui.open` has read them.
+    """The files of one job, read by `tltui.open`.
 
     `run["0/1"]` is the place at an address: `3:` a rank, `0/` a frame, `0/1` a compile, `0/1:inductor_output_code` an artifact.
-    The functions of `tltui` (`tltui.problems(run)` …) answer questions about it. It can be used by several threads: they take
-    turns. A run is closed by `close()`, or at the end of a `with` block; results stay good.
+    The functions of `tltui` (`tltui.problems(run)` …) answer questions about it. Several threads can use a run; they take
+    turns. `close()` or the end of a `with` block closes it; results remain valid.
     """
 
     __slots__ = ("_session",)
@@ -45,7 +45,7 @@ class Run:
 
     @property
     def title(self) -> str:
-        """The name of what was opened."""
+        """The name of the opened input."""
         with self._session.reading() as run:
             return run.title
 
@@ -57,7 +57,7 @@ class Run:
 
     @property
     def skipped(self) -> tuple[tuple[str, str], ...]:
-        """Files that were not opened, and why; logs that could not be read to their end."""
+        """Files that were not opened, with reasons; logs that could not be read to the end."""
         with self._session.reading() as run:
             return (*((item.path, item.reason) for item in run.discovered.skipped), *run.failures.items())
 
@@ -69,7 +69,7 @@ class Run:
 
     @property
     def ranks(self) -> Nodes[Rank]:
-        """The ranks in the order of their numbers; the processes without one last."""
+        """The ranks by number; processes without a rank last."""
         with self._session.reading() as run:
             return Nodes("ranks", [Rank(self._session, rank) for rank in run.ranks])
 
@@ -96,12 +96,12 @@ class Run:
         return artifacts_of(self._session, ModelRun.processes)
 
     def __getitem__(self, address: str) -> Node:
-        """Return the place at an address. Raises `BadAddress`, which names near ones.
+        """Return the place at an address. Raises `BadAddress`, which lists near addresses.
 
         `run.compile(…)`, `run.artifact(…)` and `run.rank(…)` have precise types for a type checker.
         """
         if not isinstance(address, str):
-            raise TypeError(f'an address is a string, "0/1" or "3:", not {address!r}')
+            raise TypeError(f'an address must be a string such as "0/1" or "3:", not {address!r}')
         node = node_at(self._session, address)
         with self._session.reading() as run:
             if note := run.other_epochs(parse_ref(address)):
@@ -131,7 +131,7 @@ class Run:
             return False
 
     def __iter__(self) -> NoReturn:
-        raise TypeError("a run has several things to go through: run.ranks, run.frames, run.compiles, run.artifacts")
+        raise TypeError("a run is not iterable. Use run.ranks, run.frames, run.compiles or run.artifacts")
 
     def refresh(self) -> bool:
         """Read new records of the job; return whether there were any.
@@ -141,7 +141,7 @@ class Run:
         return self._session.refresh()
 
     def close(self) -> None:
-        """Let go of what was read. Results stay good; the run and its places raise `Closed`."""
+        """Release the data. Results remain valid; the run and its places raise `Closed`."""
         self._session.close()
 
     def __enter__(self) -> Run:
@@ -156,7 +156,7 @@ class Run:
             yield run
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a run is open, and cannot be pickled: pickle results, and open the path again elsewhere")
+        raise TypeError("an open run cannot be pickled. Pickle results, or open the path again in the other process")
 
     def __str__(self) -> str:
         if self._session.is_closed:
@@ -209,10 +209,10 @@ def _other_kind(address: str, node: Node, expected: str) -> NoReturn:
 def open(*paths: PathLike, profiles: PathLike | Iterable[PathLike] = (), latest: bool = False) -> Run:  # noqa: A001
     """Open traces, TORCH_LOGS text, `torch_compile_debug`, archives, saved indexes, or directories of them, as one run.
 
-    `paths`: as the command line takes them; without one that of the variable TORCH_TRACE. `profiles`: what `torch.profiler`
-    exported of the run, files or directories. `latest`: only the newest run in a directory.
+    `paths`: as on the command line (default: the variable TORCH_TRACE). `profiles`: exports of `torch.profiler` for the
+    run, files or directories. `latest`: only the newest run in a directory.
 
-    All that is written by now is read; nothing is written anywhere. Raises `NothingFound`, `ProfileError`.
+    Reads all records written until now, and writes no file. Raises `NothingFound`, `ProfileError`.
 
     >>> import tltui
     >>> run = tltui.open("tests/traces/torch-2.13/recompiles")
@@ -220,10 +220,10 @@ def open(*paths: PathLike, profiles: PathLike | Iterable[PathLike] = (), latest:
     <tltui run recompiles: 1 process, 5 compiles>
     """
     if strange := [path for path in paths if not isinstance(path, (str, os.PathLike))]:
-        raise TypeError(f"a path is a text or a Path, not {strange[0]!r}; several are tltui.open(*paths)")
+        raise TypeError(f"a path must be a str or a Path, not {strange[0]!r}. For several paths: tltui.open(*paths)")
     texts = [os.fspath(path) for path in paths] or [path for path in (os.environ.get("TORCH_TRACE", ""),) if path]
     if not texts:
-        raise NothingFound("no path given, and TORCH_TRACE is not set. tltui.demo() opens a trace that comes with tltui")
+        raise NothingFound("no path given, and TORCH_TRACE is not set. To open the bundled example trace: tltui.demo()")
     _check_exists(texts)
     SETTINGS.limits = _limits
     named_profiles = [profiles] if isinstance(profiles, (str, os.PathLike)) else profiles
@@ -237,7 +237,7 @@ def open(*paths: PathLike, profiles: PathLike | Iterable[PathLike] = (), latest:
 
 
 def demo() -> Run:
-    """Open the trace that comes with tltui: two ranks, with recompiles, graph breaks and an error.
+    """Open the bundled example trace: two ranks, with recompiles, graph breaks and an error.
 
     >>> import tltui
     >>> len(tltui.demo().ranks)
@@ -260,7 +260,7 @@ def read_profiles(session: Session) -> None:
 def _check_exists(paths: Iterable[str]) -> None:
     for path in paths:
         if path == STANDARD_INPUT:
-            raise BadArgument("- is standard input, which only the command line reads: keep it in a file, and open that")
+            raise BadArgument("'-' (standard input) works only on the command line. Save the input to a file and open the file")
         try:
             os.stat(os.path.expanduser(path))
         except PermissionError:

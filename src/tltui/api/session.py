@@ -26,7 +26,7 @@ class Session:
         """Lock the model for the block. Raises `Closed`, and exceptions of the block as errors of the API."""
         with self._lock:
             if self._run is None:
-                raise Closed("this run was closed: tltui.open(path) opens it again")
+                raise Closed("this run is closed. To open it again: tltui.open(path)")
             with translated():
                 yield self._run
 

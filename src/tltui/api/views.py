@@ -40,10 +40,10 @@ def part_of(run: Run | Node, ref: str | Node) -> Part:
     """Return the part of a run that the first two arguments of a function name. Raises `BadAddress`."""
     if isinstance(run, Node):
         if ref:
-            raise BadArgument(f"{run!r} is a part of a run already: give the run, and the address of the part")
+            raise BadArgument(f"{run!r} is a part of a run. Give the run and the address of the part")
         return Part(Run(run._session), place(run))
     if not isinstance(run, Run):
-        raise TypeError(f"{run!r} is not a run: tltui.open(path) opens one")
+        raise TypeError(f"{run!r} is not a run. To open one: tltui.open(path)")
     with run._reading():
         return Part(run, place(ref))
 
@@ -83,7 +83,7 @@ def one_of(noun: str, name: str, names: Iterable[str]) -> str:
     """Check that a name is one of `names`. Raises `BadArgument`."""
     choices = tuple(names)
     if name and name not in choices:
-        raise BadArgument(f"there is no {noun} {name!r}. There are: {', '.join(choices)}")
+        raise BadArgument(f"unknown {noun} {name!r}. Choices: {', '.join(choices)}")
     return name
 
 

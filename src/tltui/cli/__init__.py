@@ -10,9 +10,13 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from tltui.cli.exits import Ended, Failure, code_of, handled_signals, kill_children, print_error, reraised_signals
 from tltui.cli.registry import COMMANDS, command, parser_of
+
+if TYPE_CHECKING:
+    from tltui.model.ref import BadAddress
 
 GARBAGE = (20_000, 20, 20)
 """Arguments of gc.set_threshold(): with the million objects of 20,000 compiles a default collection costs 20 % of a page."""
@@ -61,6 +65,7 @@ def _run_guarded(arguments: list[str]) -> int:
 
 
 def _run(arguments: list[str]) -> int:
+    arguments = _without_help_command(arguments)
     if arguments and arguments[0] in COMMANDS:
         name, *words = arguments
         parser = parser_of(name)
@@ -95,8 +100,26 @@ def _run(arguments: list[str]) -> int:
     try:
         deliver(command(name).run(options), options)
     except BadAddress as bad:
-        raise Failure(f"{bad}{options.hint}") from None
+        raise Failure(bad.problem, f"{bad.advice}{_option_for(bad, options)}{options.hint}".lstrip()) from None
     return int(getattr(options, "exit_code", 0))
+
+
+def _option_for(bad: BadAddress, options: argparse.Namespace) -> str:
+    """Return the option that selects a meaning of an ambiguous address, if the command has it."""
+    from tltui.model.ref import AmbiguousAddress
+
+    return f", or add --{bad.option}" if isinstance(bad, AmbiguousAddress) and bad.option in vars(options) else ""
+
+
+def _without_help_command(arguments: list[str]) -> list[str]:
+    """Replace `help [COMMAND]` by `[COMMAND] --help`, unless a file has that name."""
+    if arguments[:1] != ["help"] or os.path.lexists("help"):
+        return arguments
+    words = [word for word in arguments[1:] if word not in ("-h", "--help")]
+    if words and words[0] not in COMMANDS:
+        _check_command_name(words)
+        raise Failure(f"unknown command: '{words[0]}'", "tltui help lists the commands")
+    return [*words[:1], "--help"]
 
 
 def _check_command_name(arguments: list[str]) -> None:
@@ -106,7 +129,7 @@ def _check_command_name(arguments: list[str]) -> None:
         from difflib import get_close_matches
 
         if near := get_close_matches(word, COMMANDS, 2, 0.7):
-            raise Failure(f"unknown command '{word}' (and no such file). Did you mean tltui {' or tltui '.join(near)}?")
+            raise Failure(f"unknown command (and no such file): '{word}'", f"did you mean tltui {' or tltui '.join(near)}?")
 
 
 def _apply_settings(options: argparse.Namespace) -> None:

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from functools import partial
 
-from tltui.cli.parser import Command, argument, defaults
+from tltui.cli.exits import Failure
+from tltui.cli.options import add_output, add_text
+from tltui.cli.parser import Command, argument
 from tltui.cli.printing import as_text, layout
 
-MANUAL_EXAMPLES = """\
-examples:
-  tltui guide
-  tltui guide recompiles
-  tltui guide hangs | less
-  tltui glossary
-  tltui glossary guard
-"""
 SHELLS = ("bash", "zsh", "fish")
-FILES = ("FILE", "DIR", "OLD", "OTHER")
+FILES = ("FILE", "DIR", "OLD", "NEW")
 """Metavars of options whose value is a path. Any positional argument may be one."""
 BASH = """\
 # the first word is a command or a path
@@ -55,6 +50,8 @@ def glossary(options: argparse.Namespace) -> Iterator[bytes]:
 
 def completions(options: argparse.Namespace) -> Iterator[bytes]:
     """Yield the completion script of a shell, made by shtab (Apache-2.0)."""
+    if options.shell is None:
+        raise Failure("missing SHELL", f"use one of {', '.join(SHELLS)}")
     import shtab
 
     parser = _parser_with_commands(shtab.FILE)
@@ -88,23 +85,26 @@ def _marked(parser: argparse.ArgumentParser, file: object) -> argparse.ArgumentP
     return parser
 
 
-MANUAL = (
-    argument("--ascii", action="store_true", default=None, help="print ASCII characters only"),
-    argument("--color", action="store_true", help="colours even when the output is not a terminal"),
-    defaults(paths=[], profile=[], demo=False, all=False),
-)
+MANUAL = (partial(add_text, folds=False), add_output)
 COMMANDS = {
     "guide": Command(guide, (
-        argument("wanted", nargs="?", default="", metavar="CHAPTER", help="its name (default: the list of all)"), *MANUAL,
-    ), MANUAL_EXAMPLES),
+        argument("wanted", nargs="?", default="", metavar="CHAPTER", help="its name (default: list all)"), *MANUAL,
+    ), """\
+examples:
+  tltui guide recompiles
+  tltui guide hangs -o hangs.md
+"""),
     "glossary": Command(glossary, (
         argument("wanted", nargs="*", default=[], metavar="WORD", help="a word, or several as one (default: all)"), *MANUAL,
-    ), MANUAL_EXAMPLES),
-    "completions": Command(completions, (
-        argument("shell", choices=SHELLS, metavar="SHELL", help=f"{', '.join(SHELLS[:-1])} or {SHELLS[-1]}"),
-        defaults(paths=[], demo=False),
     ), """\
-examples (new shells have it then):
+examples:
+  tltui glossary guard
+  tltui glossary graph break
+"""),
+    "completions": Command(completions, (
+        argument("shell", nargs="?", choices=SHELLS, metavar="SHELL", help=f"{', '.join(SHELLS[:-1])} or {SHELLS[-1]}"),
+    ), """\
+examples (new shells then complete tltui):
   tltui completions bash > ~/.local/share/bash-completion/completions/tltui     with the package bash-completion
   tltui completions bash >> ~/.bashrc                                           without it
   tltui completions zsh > ~/.zfunc/_tltui       with fpath=(~/.zfunc $fpath) before compinit in ~/.zshrc

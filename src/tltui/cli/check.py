@@ -1,4 +1,4 @@
-"""`tltui check`: gates for CI."""
+"""`tltui check`: limits for CI."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 from tltui.cli.exits import Failure
 from tltui.cli.loading import limits_of, load, load_other, read_profiles
-from tltui.cli.parser import Command, add_json, add_paths, argument
+from tltui.cli.options import add_json, add_output, add_paths, add_text, baseline, fail_on
+from tltui.cli.parser import Command, argument
 from tltui.cli.printing import as_json, as_text, layout
 from tltui.questions.question import question_of
 
@@ -18,19 +19,19 @@ SUMMARY = "GITHUB_STEP_SUMMARY"
 """Variables with the file that GitHub shows on a job's page, and the directory of the checkout."""
 WORKSPACE = "GITHUB_WORKSPACE"
 EXAMPLES = """\
-limits on: error eager break distinct_break recompiles frame_recompiles recompile_limit cache_miss compile_time empty unfinished
-           damage unknown no_compile_id diverge
-with a profile (--profile FILE, or beside the log): guard_overhead eager_share wrapper_share, in percent; fallback_calls
+limits on: error eager break distinct_break recompiles frame_recompiles recompile_limit cache_miss compile_time no_graph empty
+           unfinished damage unknown no_compile_id diverge
+with a profile (--profile FILE, or next to the log): guard_overhead eager_share wrapper_share, in percent; fallback_calls
            never_called
-A name without a number allows none; with --baseline what OLD has, and +N or +N% that much more.
-error: an exception reached the caller, or the output says that a process of the job failed. break: every graph break.
-eager: torch gave a function up, it runs in eager mode.
+A name without a number allows none. With --baseline it allows as many as OLD has; +N or +N% allows that many more.
+error: an exception reached the caller, or the output shows that a process of the job failed. break: every graph break.
+eager: a function fell back to eager mode. no_graph: no compile of a rank handed a graph with operations to a backend.
 diverge: functions that differ between ranks.
-guard_overhead: guards, of the time of compiled code; eager_share: eager operators, of a step; wrapper_share: between kernels, of
-the time of graphs. Of several profiles the one that has most of it counts.
-Exit code: 0 when no limit is exceeded, 1 when one is, 2 for anything that could not be checked; the same in all formats.
---format junit: XML with a test case a limit, for Jenkins, GitLab and others. --format github: in a job of GitHub Actions, remarks
-at your lines, and where $GITHUB_STEP_SUMMARY is set a summary of the job. Files to copy: docs/ci.md.
+guard_overhead: share of guards in the time of compiled code. eager_share: share of eager operators in a step. wrapper_share: share
+of the time between kernels in the time of graphs. With several profiles, the highest value counts.
+Exit code: 0 if no limit is exceeded, 1 if one is, 2 if something could not be checked; the same in all formats.
+--format junit: XML with one test case per limit, for Jenkins, GitLab and others. --format github: annotations at your lines in a
+job of GitHub Actions, and a job summary if $GITHUB_STEP_SUMMARY is set. Files to copy: docs/ci.md.
 
 examples:
   tltui check /tmp/tracedir --fail-on error,eager,break,recompiles=2,cache_miss,compile_time=60
@@ -63,7 +64,7 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
         if why := why_a_profile(part, measured):
             raise Failure(why if part is current else f"{part.title}: {why}")
     result = gates(current, limits, baseline)
-    options.exit_code = 0 if result.passed else 1
+    options.exit_code = result.exit_code
     if format_ == "json":
         yield from as_json(result)
         return
@@ -87,7 +88,7 @@ def _format(options: argparse.Namespace) -> str:
     """Return the output format. Raises `Failure` for conflicting options."""
     style = options.format or ("json" if options.json else "text")
     if options.json and style != "json":
-        raise Failure(f"--json is --format json: leave it out, or --format {style}")
+        raise Failure(f"--json conflicts with --format {style}", "leave one of them out")
     return str(style)
 
 
@@ -104,11 +105,10 @@ def _write_summary(text: str) -> str:
 
 COMMANDS = {
     "check": Command(run, (
-        add_paths, add_json,
-        argument("--format", choices=FORMATS, help="how it is printed (default: text)"),
-        argument("--fail-on", metavar="LIMITS", action="append",
-                 help="what to limit, and the most that is allowed, by commas (default: error,eager)"),
-        argument("--baseline", metavar="OLD", action="append",
-                 help="a trace to compare with (again for another log of it): a name without a number allows what it has"),
+        add_paths,
+        fail_on("limits separated by commas, such as error,recompiles=2 (default: error,eager)"),
+        baseline("compare with this trace: a limit without a number allows as many as OLD has"),
+        argument("--format", choices=FORMATS, help="the output format (default: text)"),
+        add_text, add_json, add_output,
     ), EXAMPLES),
 }  # fmt: skip

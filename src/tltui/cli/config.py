@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from tltui.cli.exits import Failure
-from tltui.cli.parser import Command, add_json, argument, defaults
+from tltui.cli.options import add_json, add_output, add_text
+from tltui.cli.parser import Command, argument
 from tltui.cli.printing import as_json, as_text, layout
 from tltui.settings import BY_VARIABLE, OF_FILE, PREFIX, SETTINGS, Setting, checked, said_by
 from tltui.text import tokens
@@ -20,8 +22,8 @@ if TYPE_CHECKING:
     from tltui.text.document import Document, Options
 
 EXAMPLES = """\
-An option goes before a variable, a variable before the config file, the file before the default. KEY is a setting (theme), a
-variable (TLTUI_WORKERS) or a command of the key map (app.leave). --theme, --no-mouse and --ascii show what holds with them.
+Precedence: option, environment variable, config file, default. KEY is a setting (theme), a variable (TLTUI_WORKERS) or a command
+of the key map (app.leave). With --theme, --no-mouse and --ascii the output shows their effect.
 
 examples:
   tltui config
@@ -34,22 +36,22 @@ Source = Literal["default", "file", "variable", "option"]
 
 @frozen
 class SettingRow:
-    """A setting, and what it is now."""
+    """A setting, and its effective value."""
 
     name: str
-    """In the config file; `""` for what only a variable says."""
+    """In the config file; `""` if only a variable sets it."""
     variable: str
     option: str
     """`""` where there is none."""
     value: str | bool | int | dict[str, tuple[str, ...]] | None
-    """null: it is found out when it is needed. Of `keys`: command → keys, of those that are not the defaults."""
+    """null: determined when needed. Of `keys`: command → keys that differ from the defaults."""
     default: str | bool | int | None
     source: Source
     place: str
     """FILE:LINE, `$VARIABLE` or the option; `""` for a default."""
     help: str
     internal: bool
-    """Whether tltui sets it itself, for what it starts."""
+    """Whether tltui sets it itself, for processes that it starts."""
 
 
 @frozen
@@ -68,7 +70,7 @@ class KeyRow:
 
 @frozen
 class Paths:
-    """Where tltui looks for its files, and keeps them. They need not be there."""
+    """The paths of tltui's files, which may not exist."""
 
     config: str
     has_config: bool
@@ -78,14 +80,14 @@ class Paths:
 
 @frozen
 class ConfigReport:
-    """What holds now."""
+    """The effective settings and keys."""
 
     schema: int
     paths: Paths
     settings: tuple[SettingRow, ...]
     keys: tuple[KeyRow, ...]
     problems: tuple[str, ...]
-    """What is wrong in the file, in variables and in the key map, a sentence each."""
+    """Errors in the file, in variables and in the key map, one sentence each."""
 
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
@@ -157,7 +159,7 @@ def _unknown(environment: Mapping[str, str]) -> Iterator[str]:
     for name in sorted(environment):
         if name.startswith(PREFIX) and name not in BY_VARIABLE:
             near = get_close_matches(name, BY_VARIABLE, 1)
-            yield f"{name}: no such variable{f'; perhaps {near[0]}' if near else ''}"
+            yield f"{name}: unknown variable{f'; did you mean {near[0]}?' if near else ''}"
 
 
 def _only(current: ConfigReport, key: str) -> ConfigReport:
@@ -170,7 +172,8 @@ def _only(current: ConfigReport, key: str) -> ConfigReport:
     if not (settings or keys):
         names = [*OF_FILE, *BY_VARIABLE, *(row.command for row in current.keys)]
         near = get_close_matches(key, names, 1)
-        raise Failure(f"{key}: no such setting, variable or command of the key map{f'; perhaps {near[0]}' if near else ''}")
+        lists = "tltui config lists the settings, tltui config --keys the commands"
+        raise Failure(f"unknown setting, variable or command: '{key}'", f"did you mean {near[0]}?" if near else lists)
     called = {key, *(name for row in settings for name in (row.name, row.variable) if name)}
     of_file = f"{current.paths.config}: "  # none of its settings holds then
     problems = tuple(line for line in current.problems if line.startswith(of_file) or any(f"{name}:" in line for name in called))
@@ -183,14 +186,14 @@ def _document(current: ConfigReport, options: Options, all_keys: bool, key: str)
     page = Page("@config", "settings", options)
     if not key and not all_keys:
         page.heading("Files")
-        page.labelled("config", current.paths.config + ("" if current.paths.has_config else "  (not there: defaults hold)"))
+        page.labelled("config", current.paths.config + ("" if current.paths.has_config else "  (does not exist: defaults apply)"))
         page.labelled("cache", current.paths.cache)
         page.labelled("state", current.paths.state)
     if current.settings and not all_keys:
         _add_settings(page, "Settings", [row for row in current.settings if row.name])
         _add_settings(page, "Variables alone", [row for row in current.settings if not row.name and (key or not row.internal)])
         if os.environ.get("NO_COLOR") and any(row.name == "theme" and row.source != "option" for row in current.settings):
-            page.say("NO_COLOR is set: the theme is mono, unless --theme is given.", "  ", tokens.WARN)
+            page.say("NO_COLOR is set, so the theme is mono unless --theme is given.", "  ", tokens.WARN)
     keys = [row for row in current.keys if key or all_keys or row.source != "default"]
     if keys:
         page.heading("Keys" if key or all_keys else "Keys that you set")
@@ -237,12 +240,9 @@ def _add_keys(page: Page, rows: list[KeyRow]) -> None:
 COMMANDS = {
     "config": Command(run, (
         argument("key", nargs="?", metavar="KEY", help="only this setting, variable or command of the key map"),
-        argument("--keys", action="store_true", help="the whole key map as it is now"),
-        argument("--theme", metavar="NAME", help="as if tltui were started with it"),
-        argument("--no-mouse", action="store_true", default=None, help="the same"),
-        argument("--ascii", action="store_true", default=None, help="the same; this page is in ASCII then, too"),
-        argument("--color", action="store_true", help="colours even when the output is not a terminal"),
-        add_json,
-        defaults(paths=[], profile=[], demo=False, all=False),
+        argument("--keys", action="store_true", help="print the whole key map"),
+        argument("--theme", metavar="NAME", help="show the settings of tltui --theme NAME"),
+        argument("--no-mouse", action="store_true", default=None, help="show the settings of tltui --no-mouse"),
+        partial(add_text, folds=False), add_json, add_output,
     ), EXAMPLES),
 }  # fmt: skip

@@ -18,6 +18,9 @@ from tltui.work.signals import Raising
 class Failure(Exception):
     """An error that the user can correct. Printed on stderr; exit code 2."""
 
+    def __init__(self, problem: str, advice: str = "") -> None:
+        super().__init__(f"{problem}\n  {advice}" if advice else problem)
+
 
 def printable(text: str) -> str:
     """Escape terminal control characters in a message, which may contain names from files and the trace."""

@@ -10,12 +10,14 @@ import socket
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tltui.cli.exits import Failure, print_error, printable
 from tltui.cli.loading import ProgressLine, discover_logs, no_path
-from tltui.cli.parser import Command, add_paths, argument, defaults
+from tltui.cli.options import REDACT, add_force, add_paths, no_text
+from tltui.cli.parser import Command, argument
 from tltui.cli.printing import message
 
 if TYPE_CHECKING:
@@ -32,15 +34,15 @@ MAX_NAMES = 10
 """Maximum logs named in an error about many."""
 EXAMPLES = """\
 Write one file on each node, and open their directory: docs/clusters.md has this for Slurm, Kubernetes, torchrun, MPI and dask.
-FILE is made anew or brought up to date: what logs have grown by is read. %h in it is the name of the host ($TLTUI_HOST, where that
-is set), %% a percent sign. Nothing else is written anywhere.
-Exit code: 0, 1 when some logs could not be read (FILE has the others), 2 when there is nothing to write, or it cannot be written.
+An existing index is updated: only new records are read. In FILE, %h is the name of the host (or $TLTUI_HOST), and %% is a percent
+sign. No other file is written.
+Exit code: 0, 1 if some logs could not be read (FILE has the others), 2 if nothing could be written.
 
 examples:
   tltui index /tmp/tracedir -o run.tlx
   tltui index /tmp/trace -o /shared/%h.tlx                                     on each node; then: tltui /shared
-  tltui index /shared/traces -o run.tlx --engine dask://scheduler:8786         the workers of a dask cluster read
-  mpirun -n 64 tltui index /shared/traces -o run.tlx --engine mpi              the ranks of an MPI job read
+  tltui index /shared/traces -o run.tlx --engine dask://scheduler:8786         read by the workers of a dask cluster
+  mpirun -n 64 tltui index /shared/traces -o run.tlx --engine mpi              read by the ranks of an MPI job
   mpirun -n 64 tltui index /tmp/trace -o /shared/%h.tlx --engine mpi --node-local
 """
 
@@ -55,7 +57,7 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
     host = os.environ.get(HOST) or socket.gethostname()
     target = _target(options.output, host)
     if options.node_local and (options.engine != MPI or target == _target(options.output, f"{host}-other")):
-        raise Failure("--node-local goes with --engine mpi and %h in the name of FILE; without MPI run tltui index on each node")
+        raise Failure("--node-local needs --engine mpi and %h in FILE", "without MPI run tltui index on each node")
     try:
         check_engine(options.engine)
         with opened_engine(options.engine, options.workers, host if options.node_local else "") as opened:
@@ -68,7 +70,7 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
 def _count(text: str) -> int:
     """Parse a number of workers."""
     if not (text.isascii() and text.isdecimal() and 0 < int(text) <= 4096):
-        raise argparse.ArgumentTypeError(f"{text}: a number from 1 to 4096")
+        raise Failure(f"invalid number of workers: {text!r}", "use a number from 1 to 4096")
     return int(text)
 
 
@@ -77,20 +79,20 @@ def _target(output: str | None, host: str) -> Path:
     from tltui.text.safe_files import quoted, safe_name
 
     if not output:
-        raise Failure("missing -o FILE.tlx")
+        raise Failure("missing -o FILE.tlx", "for example: tltui index PATH -o run.tlx")
 
     def meant(match: re.Match[str]) -> str:
         if match[1] not in ("h", "%"):
-            raise Failure(f"-o {output}: {match[0]} is not known there; %h is the name of the host, %% a percent sign")
+            raise Failure(f"unknown {match[0]} in -o: '{output}'", "use %h for the name of the host, %% for a percent sign")
         return safe_name(host) if match[1] == "h" else "%"
 
     target = Path(os.path.expanduser(re.sub(r"%(.?)", meant, output, flags=re.DOTALL)))
     if target.is_dir():
-        raise Failure(f"{target}: is a directory; name a file in it, such as {target / f'{safe_name(host)}.tlx'}")
+        raise Failure(f"{target}: is a directory", f"use -o {quoted(str(target / f'{safe_name(host)}.tlx'))}")
     if not target.parent.is_dir():
-        raise Failure(f"{target.parent}: there is no such directory; to make it: mkdir -p {quoted(str(target.parent))}")
+        raise Failure(f"{target.parent}: No such file or directory", f"mkdir -p {quoted(str(target.parent))}")
     if not os.access(target.parent, os.W_OK | os.X_OK):
-        raise Failure(f"{target.parent}: nothing can be written there")
+        raise Failure(f"{target.parent}: Permission denied")
     return target
 
 
@@ -147,15 +149,16 @@ class _Indexing:
         saved = () if discovered.crowd is None else discovered.crowd.saved
         hosts = {entry.host for entry in saved if entry.log.index == str(self._target) and not entry.log.is_here} - {self._host}
         if hosts:
-            whose = _names_text(sorted(hosts))
-            raise Failure(f"{self._target}: has logs of {whose} that are not here; %h in FILE gives each host its own")
+            hosts_text = _names_text(sorted(hosts))
+            raise Failure(f"{self._target}: has logs of {hosts_text} that are not on this host",
+                          "use %h in FILE for one index per host, or --force to replace it")  # fmt: skip
         logs = to_index(discovered, str(self._target))
         for log in logs:
             if log.form != TRACE and (not log.is_output or log.path in self._options.paths):
                 print_error(f"tltui: {log.name}: {NO_TRACE}")
         traces = settled([log for log in logs if log.form == TRACE])
         if not traces:
-            raise Failure("there is no trace to index")
+            raise Failure("no trace to index")
         return traces
 
     def _checked(self) -> bool:
@@ -166,10 +169,12 @@ class _Indexing:
             return False
         for path in self._options.paths:
             if os.path.exists(self._target) and os.path.samefile(os.path.expanduser(path), self._target):
-                raise Failure(f"{self._target}: is one of the inputs; name another FILE")
+                raise Failure(f"-o names one of the inputs: '{self._target}'", "use another FILE")
+        if self._options.force:
+            return False
         head = _head(self._target)
         if head and not is_index(head):
-            raise Failure(f"{self._target}: exists and is not an index; name another FILE")
+            raise Failure(f"not an index: '{self._target}'", "use another FILE, or --force to replace it")
         return bool(head)
 
     def _gather(self, logs: Sequence[FoundLog], store: PieceStore) -> None:
@@ -191,7 +196,7 @@ class _Indexing:
         if not self._opened.is_remote:
             return part
         if log.label and log.is_here:
-            self._faults.append((log.name, "it was unpacked here, where workers do not see it: index it without --engine"))
+            self._faults.append((log.name, "workers cannot read unpacked files: index it without --engine"))
             return None
         try:
             return remote_part(part)
@@ -215,13 +220,13 @@ class _Indexing:
         """Report the errors. Raises Failure if no log remains."""
         if self._local:
             names = _names_text(sorted(self._local))
-            print_error(f"tltui: workers died again and again ({self._death}); read here, one after the other: {names}")
+            print_error(f"tltui: workers died repeatedly ({self._death}); read in this process instead: {names}")
         for name, text in sorted(self._faults)[:MAX_NAMES]:
             print_error(f"tltui: {name}: {text}")
         if len(self._faults) > MAX_NAMES:
             print_error(f"tltui: … and {len(self._faults) - MAX_NAMES:,} more logs could not be read")
         if not store:
-            raise Failure(f"{self._target} is not written: none of the logs could be read")
+            raise Failure(f"no log could be read; not written: '{self._target}'")
 
 
 def _head(path: Path) -> bytes:
@@ -242,22 +247,22 @@ class _IndexingProgress(ProgressLine):
 
     def __call__(self, progress: Progress) -> None:
         if self.is_due():
-            lost = f", {progress.lost} begun again" if progress.lost else ""
+            lost = f", {progress.lost} restarted" if progress.lost else ""
             read = f"{progress.bytes >> 20:,} of {progress.all_bytes >> 20:,} MiB"
             self.update(f"tltui: {progress.done:,} of {progress.all:,} logs, {read}{lost} (ctrl+c stops)")
 
 
 COMMANDS = {
     "index": Command(run, (
-        add_paths,
+        partial(add_paths, profile=False),
         argument("-o", "--output", metavar="FILE", help="the index to write; %%h in it is the name of the host"),
-        argument("--lean", action="store_true", help="leave out the texts that pages show: they are read from the logs"),
-        argument("--redact", action="store_true",
-                 help="replace all that is not torch's own: names, paths, source lines, strings, hosts"),
+        argument("--lean", action="store_true", help="leave out the texts of pages, which are then read from the logs"),
+        argument("--redact", action="store_true", help=REDACT),
         argument("--engine", metavar="ENGINE", default="process",
-                 help="who reads: process (default), serial, dask://HOST:PORT, or mpi"),
-        argument("--workers", metavar="N", type=_count, default=0, help="so many processes (default: one a processor)"),
+                 help="reading processes: process (default), serial, dask://HOST:PORT or mpi"),
+        argument("--workers", metavar="N", type=_count, default=0, help="number of processes (default: one per processor)"),
         argument("--node-local", action="store_true", help="with mpi: each host reads its own PATHs and writes its own FILE"),
-        defaults(refs=[]),
+        partial(add_force, help_="replace FILE, whatever it is, instead of updating it"),
+        no_text,
     ), EXAMPLES),
 }  # fmt: skip

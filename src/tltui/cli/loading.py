@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from tltui.cli.exits import Failure, printable
-from tltui.cli.parser import RECORD_HELP
+from tltui.cli.options import path_words
 from tltui.inputs.archives import SETTINGS, STANDARD_INPUT, Limits
-from tltui.model.ref import BadAddress, named_in, parse_ref
+from tltui.model.ref import BadAddress, CompileId, Ref, named_in, parse_ref
 from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 
@@ -29,7 +29,22 @@ if TYPE_CHECKING:
     from tltui.sources.discovery_results import FoundProfile
 
 
-LIKE = "0/1, 3:0/1_1, none, 0/1:inductor_output_code or 2/0:aot_joint_graph#2"
+RECORD_HELP = """\
+tltui reads the logs that torch.compile writes into a directory. Record one with
+
+    tltui run -- python train.py
+
+or, on a machine without tltui, with
+
+    TORCH_TRACE=/tmp/tracedir python train.py
+
+(with torch 2.9 and later add INDUCTOR_PROVENANCE=1 to see which line became which kernel), then
+
+    tltui /tmp/tracedir          open the terminal UI, also while the job runs
+    tltui summary /tmp/tracedir  print the summary
+    tltui --demo                 open the built-in demo trace
+"""
+LIKE = "0/1, 3:0/1_1, none, 0/1:inductor_output_code, 2/0:aot_joint_graph#2"
 
 
 @frozen
@@ -45,7 +60,7 @@ class Arguments:
     def hint(self) -> str:
         """Return advice on addresses that were meant as paths, '' if no file has such a name."""
         existing = [ref for ref in self.refs if os.path.lexists(ref)]
-        return "".join(f"\n{ref} is read as an address; the file of that name is ./{ref}" for ref in existing)
+        return "".join(f"\n  {ref} is an address; write the file of that name as ./{ref}" for ref in existing)
 
 
 def split_arguments(
@@ -59,14 +74,20 @@ def split_arguments(
     refs_in_order = tuple(text for text in words if refs and is_address(text))
     texts = [text for text in words if not (refs and is_address(text))]
     if texts.count(STANDARD_INPUT) > 1:
-        raise Failure("- is standard input: it can be read once only")
+        raise Failure("standard input is given twice: '-'", "give - once")
     line = _line_in(texts) if place else ""
     if line:
         texts.remove(line)
     absent = os.strerror(errno.ENOENT) if waits else ""
     lacking = {text: why for text in texts if ((why := _missing_reason(text)) and (why != absent or is_address(text))) or not text}
     for text, why in lacking.items():
-        raise Failure(f"{text}: {why}" + _suggestions(text, refs, another or len(lacking) < len(texts)))
+        if refs and text.endswith(":") and is_address(text[:-1]):
+            raise Failure(f"missing artifact name after the colon: '{text}'", f"use {text}inductor_output_code, or {text[:-1]}")
+        if not text:
+            raise Failure("empty PATH: ''")
+        if not refs and is_address(text):
+            raise Failure(f"this command takes no address: '{text}'", f"write a file of that name as ./{text}")
+        raise Failure(f"{text}: {why}", _advice(text, refs, another or len(lacking) < len(texts)))
     return Arguments(tuple(texts), refs_in_order, line)
 
 
@@ -98,11 +119,11 @@ def _missing_reason(path: str) -> str:
     return ""
 
 
-def _suggestions(text: str, refs: bool, has_path: bool) -> str:
-    """Return other possible meanings of an argument that is no path."""
-    if not refs:
-        return "; it is an address, and this command takes none" if text and is_address(text) else ""
-    return f", and it is not an address: those look like {LIKE}" if has_path and not text.startswith(("/", ".", "~")) else ""
+def _advice(text: str, refs: bool, has_path: bool) -> str:
+    """Return other possible meanings of an argument that is not a path."""
+    if not refs or not has_path or text.startswith(("/", ".", "~")):
+        return ""
+    return f"not an address either; examples: {LIKE}"
 
 
 GLANCE = 0.06
@@ -119,7 +140,7 @@ def resolve_arguments(options: argparse.Namespace) -> None:
     refs_too, waits = getattr(options, "takes_refs", False), getattr(options, "waits_for_paths", False)
     arguments = split_arguments(words, refs_too, hasattr(options, "place"), bool(default), waits)
     if options.demo and arguments.paths:
-        raise Failure(f"--demo stands in place of PATH, and {arguments.paths[0]} is one")
+        raise Failure(f"--demo replaces PATH: '{arguments.paths[0]}'", "leave one of them out")
     if STANDARD_INPUT in arguments.paths:
         _check_standard_input()
     options.paths = list(arguments.paths) or ([default] if default else [])
@@ -129,16 +150,16 @@ def resolve_arguments(options: argparse.Namespace) -> None:
 
 def _check_standard_input() -> None:
     if sys.stdin is None:
-        raise Failure("- is standard input, and that is closed")
+        raise Failure("standard input is closed: '-'")
     if sys.stdin.isatty():
-        raise Failure("- is standard input, and that is the terminal: pipe something into it, as in torchrun … 2>&1 | tltui -")
+        raise Failure("standard input is the terminal: '-'", "pipe a log into it: torchrun … 2>&1 | tltui -")
 
 
 def no_path(command: str = "", hint: str = "") -> NoReturn:
     """Raise `Failure`: nothing to open, with advice on recording a trace and on similar command names."""
     if command and os.path.lexists(command):
-        hint = f"\n{command} is a command; the file of that name is opened by tltui ./{command}" + hint
-    raise Failure(f"no PATH given, and TORCH_TRACE is not set.{hint}\n\n{RECORD_HELP}")
+        hint = f"\n  {command} is a command; to open the file of that name: tltui ./{command}" + hint
+    raise Failure(f"no PATH given, and TORCH_TRACE is not set{hint}\n\n{RECORD_HELP}")
 
 
 def discover_logs(
@@ -252,8 +273,34 @@ def limits_of(texts: Sequence[str], has_baseline: bool, prefix: str = "") -> tup
 def one_ref(options: argparse.Namespace) -> str:
     """Return the only address, '' for none."""
     if len(options.refs) > 1:
-        raise Failure(f"one address at a time, not {' '.join(options.refs)}")
+        raise Failure(f"too many addresses: {' '.join(options.refs)}", "give one address")
     return options.refs[0] if options.refs else ""
+
+
+def selected(options: argparse.Namespace) -> Ref:
+    """Return the address that REF, --rank and --frame name together. Raises `Failure` if they conflict."""
+    ref = parse_ref(one_ref(options))
+    if options.rank is not None:
+        if ref.rank not in (None, options.rank):
+            raise Failure(f"--rank conflicts with the address: '{ref}'", "leave one of them out")
+        ref = replace(ref, rank=options.rank)
+    if options.frame is not None:
+        if ref.id is not None and ref.id.frame != options.frame:
+            raise Failure(f"--frame {options.frame} conflicts with the address: '{ref}'", "leave one of them out")
+        ref = replace(ref, id=ref.id or CompileId(None, options.frame, None))
+    return ref
+
+
+def part_of(options: argparse.Namespace) -> Ref:
+    """Return the part of the run that a page is about. Raises `Failure` for an address that is more than a part."""
+    ref, command = selected(options), options.command
+    if ref.view not in ("", command) or ref.artifact is not None or ref.attempt is not None:
+        kind = "a page" if ref.view else "an attempt" if ref.artifact is None else "an artifact"
+        from tltui.text.safe_files import quoted
+
+        raise Failure(f"{command} takes a rank, process, frame or compile, not {kind}: '{ref}'",
+                      f"tltui show {path_words(options)} {quoted(str(ref))}")  # fmt: skip
+    return ref
 
 
 def _print_refused(run: Run) -> None:
@@ -264,14 +311,14 @@ def _print_refused(run: Run) -> None:
     requested = {file.export.name for file in run.profiles.files if file.export.is_named}
     for item in runtimes_of(run):
         if isinstance(item, Refused) and item.profile in requested:
-            print(printable(f"tltui: --profile {item.profile} was not joined: {item.why}"), file=sys.stderr)
+            print(printable(f"tltui: --profile {item.profile} does not match this trace: {item.why}"), file=sys.stderr)
 
 
 def no_terminal() -> str:
     """Return why the UI cannot run here; '' if it can."""
     for stream, name in ((sys.stdin, "input"), (sys.stdout, "output"), (sys.stderr, "error")):
         if stream is None or not stream.isatty():
-            return f"standard {name} is not a terminal" + (", and the UI is drawn there" if name == "error" else "")
+            return f"standard {name} is not a terminal" + (", where the UI is drawn" if name == "error" else "")
     if os.environ.get("TERM", "dumb") in ("dumb", ""):
         return "TERM=dumb: this terminal cannot draw"
     return ""
@@ -343,7 +390,7 @@ class _UnpackingProgress(ProgressLine):
         if name == STANDARD_INPUT:
             self.update(f"tltui: reading standard input to its end: {read >> 20:,} MiB")
         else:
-            part = f"{100 * read // size} %, " if size else ""
+            part = f"{100 * read // size}%, " if size else ""
             self.update(f"tltui: unpacking {sanitize(os.path.basename(name))}: {part}{written >> 20:,} MiB (ctrl+c stops)")
 
 

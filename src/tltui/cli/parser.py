@@ -1,4 +1,4 @@
-"""The declaration of a command, and shared parts of the parsers.
+"""The declaration of a command, and the parser made from it.
 
 Paths and addresses are accepted in any order, and there may be several of each: `loading.py` separates them. argparse collects all
 of them in `paths`; the others are declared for the help only.
@@ -8,67 +8,111 @@ from __future__ import annotations
 
 import argparse
 import re
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from difflib import get_close_matches
 from typing import Any, NoReturn
 
-from tltui.cli.exits import print_error
+from tltui.cli.exits import Failure, print_error
 from tltui.text.frozen import frozen
 
-_SIZE = re.compile(r"(\d{1,9}(?:\.\d{1,3})?) ?([kKmMgG]?)(?:i?[bB])?")
-_UNITS = {"": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000}
-RECORD_HELP = """\
-tltui reads what torch.compile wrote into a directory. To record one, run your job by
-
-    tltui run -- python train.py
-
-or, where there is no tltui, with
-
-    TORCH_TRACE=/tmp/tracedir python train.py
-
-(with torch 2.9 and later add INDUCTOR_PROVENANCE=1 to see which line became which kernel), then
-
-    tltui /tmp/tracedir          look at it, also while the job runs
-    tltui ls /tmp/tracedir       print what is in it
-    tltui --demo                 look at a trace that comes with tltui
-"""
+_VALUE = re.compile(r"""invalid .*?: (?P<value>'.*?'|".*?")(?: \(choose from .*\))?""", re.DOTALL)
+"""An error of argparse with the value that it rejects."""
+DEFAULTS: dict[str, object] = {
+    "paths": (), "profile": (), "demo": False, "latest": False, "refs": (), "ascii": None, "color": False, "all": False,
+}  # fmt: skip
+"""Values of the shared options for commands without them."""
 
 
 class Parser(argparse.ArgumentParser):
     """A parser whose errors are two lines, whatever the arguments."""
 
     def __init__(self, command: str, description: str, epilog: str) -> None:
-        super().__init__(prog=f"tltui {command}".rstrip(), description=description, epilog=epilog,
+        super().__init__(prog=f"tltui {command}".rstrip(), description=description, epilog=epilog, exit_on_error=False,
                          formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
         self.command = command
         """Its name, '' for the terminal UI."""
         self.starts_another = False
         """Whether it starts another command (`add_command`)."""
+        self._common: argparse._ArgumentGroup | None = None
         self.set_defaults(command=command)
 
+    @property
+    def common(self) -> argparse._ArgumentGroup:
+        """The group of the options that many commands share, listed after the command's own."""
+        if self._common is None:
+            self._common = self.add_argument_group("common options")
+        return self._common
+
     def read(self, arguments: list[str]) -> argparse.Namespace:
-        """Parse options, paths and addresses, in any order.
+        """Parse options, paths and addresses, in any order. Raises `Failure`.
 
         For a command that starts another one all words after `--`, or from the first word that is no option, belong to the other.
         """
-        if not self.starts_another:
-            return self.parse_intermixed_args(arguments)
-        at = arguments.index("--") if "--" in arguments else len(arguments)
-        options = self.parse_args(arguments[:at])
-        options.words = [*options.words, *arguments[at + (not options.words) :]]
-        return options
+        try:
+            if not self.starts_another:
+                options, unknown = self.parse_known_intermixed_args(arguments)
+            else:
+                at = arguments.index("--") if "--" in arguments else len(arguments)
+                options, unknown = self.parse_known_args(arguments[:at])
+                options.words = [*options.words, *arguments[at + (not options.words) :]]
+        except argparse.ArgumentError as error:
+            raise self._failure(error) from None
+        if unknown:
+            raise self._unknown(unknown[0])
+        return argparse.Namespace(**{**DEFAULTS, **vars(options)})
 
     def has_option(self, option: str) -> bool:
         """Return whether it has an option of this name."""
         return any(option in action.option_strings for action in self._actions)
 
+    def options(self) -> list[str]:
+        """Return the names of the options that the help lists."""
+        return [name for action in self._actions if action.help != argparse.SUPPRESS for name in action.option_strings]
+
+    def usage_line(self) -> str:
+        """Return the usage in one line."""
+        if self.usage:
+            return self.usage % {"prog": self.prog}
+        places = [action for action in self._actions if not action.option_strings]
+        words = [f"[{action.metavar}{' ...' if action.nargs == '*' else ''}]" for action in places]
+        return " ".join([self.prog, "[options]", *words])
+
+    def format_usage(self) -> str:
+        """Return the usage as `--help` begins with it."""
+        return f"usage: {self.usage_line()}\n"
+
+    def format_help(self) -> str:
+        """Return the help, with the usage in one line."""
+        self.usage = self.usage_line().replace("%", "%%")
+        return super().format_help()
+
     def error(self, message: str) -> NoReturn:
-        """Exit with the error and the usage."""
-        with suppress(OSError):  # nobody listens: Python 3.10 raises it
-            self.print_usage(sys.stderr)
-        print_error(f"{self.prog}: {message}")
-        self.exit(2)
+        """Raise `Failure` for an error that argparse does not raise as `ArgumentError`."""
+        raise Failure(message, self._help())
+
+    def _unknown(self, word: str) -> Failure:
+        """Return the error for an argument that the command does not take, with the nearest option."""
+        if not word.startswith("-"):
+            return Failure(f"unexpected argument: {word!r}", f"usage: {self.usage_line()}")
+        name = word.partition("=")[0]
+        near = get_close_matches(name, [option for option in self.options() if option not in ("-h", "--help")], 1, 0.7)
+        return Failure(f"unknown option of {self.prog}: {name!r}", f"did you mean {near[0]}?" if near else self._help())
+
+    def _failure(self, error: argparse.ArgumentError) -> Failure:
+        """Return the error for a bad value of an option."""
+        name = (error.argument_name or "").rpartition("/")[2]
+        if rejected := _VALUE.fullmatch(error.message):
+            action = next((action for action in self._actions if name in (*action.option_strings, action.metavar)), None)
+            choices = [] if action is None or action.choices is None else list(map(str, action.choices))
+            near = get_close_matches(rejected["value"][1:-1], choices, 1)
+            more = f"did you mean {near[0]}?" if near else f"use one of {', '.join(choices)}" if choices else self._help()
+            return Failure(f"invalid value of {name}: {rejected['value']}", more)
+        if error.message.startswith("expected"):
+            return Failure(f"missing value of {name}", self._help())
+        return Failure(f"{name}: {error.message}" if name else error.message, self._help())
+
+    def _help(self) -> str:
+        return f"see {self.prog} --help"
 
 
 Argument = Callable[[Parser], object]
@@ -82,8 +126,36 @@ class Command:
     run: Callable[[argparse.Namespace], Iterator[bytes]]
     """Yield the output piece by piece: `| head` ends it early. A nonzero exit code is stored in `options.exit_code`."""
     arguments: tuple[Argument, ...]
-    examples: str = ""
-    """The text below the options in the help; '' for the examples of any page."""
+    examples: str
+    """The text below the options in the help."""
+
+
+class RenamedOption(argparse.Action):
+    """An option under its old name: accepted with a warning during 0.2, and not in the help."""
+
+    def __init__(self, option_strings: list[str], dest: str, new: str, **settings: Any) -> None:
+        super().__init__(option_strings, dest, help=argparse.SUPPRESS, **settings)
+        self.new = new
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        """Print the warning, and set the option of the new name."""
+        print_error(f"tltui: {option} was renamed and will be removed in 0.3: use {self.new}")
+        parser._option_string_actions[self.new](parser, namespace, values, option)
+
+
+class UnusedOption(argparse.Action):
+    """An option without effect on this command: accepted with a warning during 0.2, and not in the help."""
+
+    def __init__(self, option_strings: list[str], dest: str, nargs: int | None = 0, **settings: Any) -> None:
+        super().__init__(option_strings, dest, nargs=nargs, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        """Print the warning."""
+        print_error(f"tltui: {option} has no effect on {parser.prog} and will be an error in 0.3: leave it out")
 
 
 def argument(*names: str, **settings: Any) -> Argument:
@@ -94,69 +166,3 @@ def argument(*names: str, **settings: Any) -> Argument:
 def defaults(**values: object) -> Argument:
     """Return options with fixed values, as those that a command lacks."""
     return lambda parser: parser.set_defaults(**values)
-
-
-def refs(help_: str, several: bool = False) -> Argument:
-    """Return the addresses of a command as an argument."""
-
-    def add(parser: Parser) -> None:
-        parser.add_argument("refs", nargs="*" if several else "?", metavar="REF",
-                            help=f"{help_}; a path that looks like an address is written ./0/1")  # fmt: skip
-        parser.set_defaults(takes_refs=True)
-
-    return add
-
-
-def add_paths(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments for opening and printing that all commands share."""
-    opens = "traces, TORCH_LOGS text, torch_compile_debug, archives, directories of them, as one run; - for standard input"
-    parser.add_argument("paths", nargs="*", metavar="PATH", help=f"{opens} (default: $TORCH_TRACE)")
-    parser.add_argument("--demo", action="store_true", help="use the built-in demo trace instead of PATH")
-    parser.add_argument("--profile", action="append", metavar="FILE", default=[],
-                        help="what torch.profiler exported of the run, .json or .json.gz; may be repeated, one a rank")  # fmt: skip
-    parser.add_argument("--latest", action="store_true", help="only the newest run in the directory")
-    parser.add_argument("--ascii", action="store_true", default=None, help="draw with ASCII characters only")
-    parser.add_argument("--color", action="store_true", help="colours even when the output is not a terminal")
-    parser.add_argument("--all", action="store_true", help="on a terminal too: every frame of torch's own in a traceback")
-
-
-def add_command(parser: Parser) -> None:
-    """Add the command that a command of ours starts; no PATH is opened."""
-    parser.starts_another = True
-    parser.usage = "%(prog)s [options] -- COMMAND [ARGUMENT ...]"
-    parser.add_argument("words", nargs=argparse.REMAINDER, metavar="COMMAND", default=[], help="what to run, with its arguments")
-    parser.set_defaults(paths=[], profile=[], demo=False, ascii=None, color=False, all=False)
-
-
-def add_json(parser: argparse.ArgumentParser) -> None:
-    """Add `--json`."""
-    parser.add_argument("--json", action="store_true", help="print JSON (documented in docs/json.md)")
-
-
-def add_markdown(parser: argparse.ArgumentParser) -> None:
-    """Add `--markdown`."""
-    parser.add_argument("--markdown", action="store_true",
-                        help="print markdown to paste into an issue: folded, as much as it takes")  # fmt: skip
-
-
-def add_output(parser: Parser) -> None:
-    """Add the output file of a command that prints, unless its `-o` means something else."""
-    formats = ".txt .ansi .md .html .json"
-    parser.add_argument("-o", dest="to", metavar="FILE", help=f"write into FILE, in the format of its suffix: {formats}; - prints")
-    if not parser.has_option("--markdown"):
-        add_markdown(parser)
-    if not parser.has_option("--force"):
-        add_force(parser, "replace FILE if it exists")
-
-
-def add_force(parser: argparse.ArgumentParser, help_: str = "replace files that exist") -> None:
-    """Add `--force`, without which existing files are never replaced."""
-    parser.add_argument("--force", action="store_true", help=help_)
-
-
-def size(text: str) -> int:
-    """Parse a number of bytes: `5M`, `800k`. Raises ValueError."""
-    match = _SIZE.fullmatch(text.strip())
-    if match is None:
-        raise argparse.ArgumentTypeError(f"{text} is not a size: use 800k, 5M or 1G")
-    return int(float(match[1]) * _UNITS[match[2].lower()])

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tltui.cli.exits import Failure, print_error
+from tltui.cli.options import path_words
 
 if TYPE_CHECKING:
     from tltui.text.document import Document, Options
@@ -27,26 +28,27 @@ def layout(options: argparse.Namespace) -> Options:
 
     sort, filtered = str(getattr(options, "sort", "")), str(getattr(options, "filter", ""))
     part, raw = str(getattr(options, "part", "")), bool(getattr(options, "raw", False))
-    return Options(width=_width(_is_file(options)), sort=sort, filter=filtered, part=part, raw=raw, ascii=_ascii(options))
+    width, path = _width(_is_file(options)), path_words(options)
+    return Options(width=width, sort=sort, filter=filtered, part=part, raw=raw, ascii=_ascii(options), path=path)
 
 
 def resolve_output(options: argparse.Namespace) -> None:
     """Determine output and format from `-o`, --json, --markdown, --raw. Raises `Failure`."""
     has_json, has_markdown = getattr(options, "json", False), getattr(options, "markdown", False)
     if has_json and has_markdown:
-        raise Failure("--json and --markdown cannot be combined")
+        raise Failure("--json and --markdown cannot be combined", "leave one of them out")
     path = getattr(options, "to", None)
     if path in (None, "-"):
         options.to = None
         return
     if getattr(options, "perfetto", None):
-        raise Failure("--perfetto FILE is where to already: leave -o out")
+        raise Failure("--perfetto and -o cannot be combined", "leave one of them out")
     options.style = _style_of_file(options, path)
     if options.style == "json":
         options.json = True
     for flag, style, is_set in (("json", "json", has_json), ("markdown", "markdown", has_markdown)):
         if is_set and options.style not in (style, BYTES):
-            raise Failure(f"--{flag} conflicts with the suffix of {path} ({options.style}): change one of them")
+            raise Failure(f"--{flag} conflicts with the suffix of the file: '{path}'", "change one of them")
 
 
 def _style_of_file(options: argparse.Namespace, path: str) -> str:
@@ -60,21 +62,20 @@ def _style_of_file(options: argparse.Namespace, path: str) -> str:
         return BYTES
     if options.command in RAW and options.raw and not (options.json and style == "json"):
         if style in ("markdown", "html"):
-            raise Failure(f"{path}: --raw writes the bytes as they are, which is no {style}. Call it otherwise, or leave --raw out")
+            raise Failure(f"--raw conflicts with the suffix of the file: '{path}'", "change one of them")
         return BYTES
     if not style:
         suffixes = ", ".join(SUFFIXES)
-        xml = "; XML is --format junit" if hasattr(options, "format") and suffix == ".xml" else ""
+        xml = "; for XML use --format junit" if hasattr(options, "format") and suffix == ".xml" else ""
         if os.path.isdir(os.path.expanduser(path)) or path.endswith("/"):
-            raise Failure(f"{path}: is a directory: name the file too, one that ends in {suffixes}")
-        has = f"{suffix} is none of {suffixes}{xml}" if suffix else f"this name has none: one of {suffixes}"
-        raise Failure(f"{path}: the suffix says in which format it is written, and {has}")
+            raise Failure(f"{path}: Is a directory", f"add the name of a file that ends in {suffixes}")
+        raise Failure(f"unknown format of the output file: '{path}'", f"use a name that ends in {suffixes}{xml}")
     if style == "json" and not hasattr(options, "json"):
-        raise Failure(f"{path}: this command has no JSON")
+        raise Failure(f"this command has no JSON: '{path}'", "use another suffix")
     if output_format and output_format != style:
-        raise Failure(f"--format {output_format} conflicts with the suffix of {path} ({style}): change one of them")
+        raise Failure(f"--format {output_format} conflicts with the suffix of the file: '{path}'", "change one of them")
     if getattr(options, "check", False) and style != "json":
-        raise Failure(f"--check prints JSON: call the file NAME.json, not {path}")
+        raise Failure(f"--check prints JSON, not the format of '{path}'", "use a name that ends in .json")
     return style
 
 
@@ -136,17 +137,17 @@ def deliver(chunks: Iterable[bytes], options: argparse.Namespace) -> None:
     print_error(f"wrote {options.to}  {size:,} bytes")
 
 
-def as_text(document: Document, options: argparse.Namespace, all_frames: bool = False, folded: bool = False) -> Iterator[bytes]:
+def as_text(document: Document, options: argparse.Namespace, complete: bool = False) -> Iterator[bytes]:
     """Yield a document in the requested format.
 
-    On a terminal without `all_frames` torch's own frames are a line with their number. `folded`: of a folded section only the head.
+    Text has only the first line of folded sections, unless it goes to a file or with --all. `complete`: nothing is cut.
     """
     from tltui.export import pieces_of
 
     to_file, style = _is_file(options), _style(options)
     encoding = "utf-8" if to_file else sys.stdout.encoding or "utf-8"
     if style in ("text", "ansi"):
-        pieces: Iterable[str] = _lines(document, options, style, all_frames, folded)
+        pieces: Iterable[str] = _lines(document, style, complete or options.all or to_file)
     elif getattr(options, "markdown", False):
         from tltui.export.files import LIMIT, markdown
 
@@ -157,15 +158,12 @@ def as_text(document: Document, options: argparse.Namespace, all_frames: bool = 
         yield piece.encode(encoding, "backslashreplace")
 
 
-def _lines(document: Document, options: argparse.Namespace, style: str, all_frames: bool, folded: bool) -> Iterator[str]:
+def _lines(document: Document, style: str, complete: bool) -> Iterator[str]:
     """Yield the lines of a document as text."""
-    from tltui.export import brief_lines, lines_of
+    from tltui.export import folded_lines, lines_of
 
-    brief = sys.stdout.isatty() and not _is_file(options) and not (all_frames or options.all)
-    hidden = {n for fold in document.sections() if fold.folded for n in range(fold.first + 1, fold.last + 1)} if folded else ()
-    for n, line in enumerate(brief_lines(document, style) if brief else lines_of(document, style)):
-        if n not in hidden:
-            yield line + "\n"
+    for line in lines_of(document, style) if complete else folded_lines(document, style):
+        yield line + "\n"
 
 
 def as_json(value: object, indent: bool = True) -> Iterator[bytes]:
@@ -182,9 +180,9 @@ def result_of(document: Document) -> object:
     return document.data()
 
 
-def printed(document: Document, options: argparse.Namespace) -> Iterator[bytes]:
+def printed(document: Document, options: argparse.Namespace, complete: bool = False) -> Iterator[bytes]:
     """Yield a document, or with --json its result."""
-    yield from as_json(result_of(document)) if options.json else as_text(document, options)
+    yield from as_json(result_of(document)) if options.json else as_text(document, options, complete)
 
 
 def message(text: str) -> bytes:

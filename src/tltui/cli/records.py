@@ -1,17 +1,23 @@
-"""Commands that print or write what is in the logs: ls, show, source, records, log, grep, diff, damage and extract."""
+"""Commands that print or write the contents of the logs: ls, show, source, records, log, grep, diff, damage and extract."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from tltui.cli.exits import Failure
-from tltui.cli.loading import load, load_other, one_ref
-from tltui.cli.parser import Command, add_force, add_json, add_markdown, add_paths, argument, refs
+from tltui.cli.loading import load, load_other, part_of, selected
+from tltui.cli.options import add_force, add_json, add_output, add_part, add_paths, add_text, count, no_text, path_words, refs
+from tltui.cli.parser import Command, argument
 from tltui.cli.printing import as_json, as_text, layout, message, printed, result_of
-from tltui.model.ref import parse_ref
 from tltui.model.status import Status
+from tltui.text.safe_files import quoted
+
+if TYPE_CHECKING:
+    from tltui.text.document import Document
 
 
 def ls(options: argparse.Namespace) -> Iterator[bytes]:
@@ -19,10 +25,14 @@ def ls(options: argparse.Namespace) -> Iterator[bytes]:
     from tltui.tree.listing import listing_data, listing_document
 
     loaded = load(options)
+    part = part_of(options)
+    if part.id is not None and not any(compile_.id.frame == options.frame for compile_ in loaded.compiles()):
+        raise Failure(f"unknown frame: '{options.frame}'", "tltui ls without --frame lists all compiles")
+    loaded.resolve(replace(part, id=None))
     if options.json or options.check:
-        yield from as_json(listing_data(loaded, options.check))
+        yield from as_json(listing_data(loaded, options.check, part))
     else:
-        yield from as_text(listing_document(loaded, layout(options)), options)
+        yield from as_text(listing_document(loaded, layout(options), part), options)
 
 
 def show(options: argparse.Namespace) -> Iterator[bytes]:
@@ -31,7 +41,7 @@ def show(options: argparse.Namespace) -> Iterator[bytes]:
     from tltui.questions.build import build
 
     loaded = load(options)
-    ref = parse_ref(one_ref(options))
+    ref = selected(options)
     if options.unit:
         ref = in_unit(loaded, ref, options.unit)
     if options.raw:
@@ -47,11 +57,10 @@ def source(options: argparse.Namespace) -> Iterator[bytes]:
     from tltui.questions.build import build
 
     if not options.place:
-        raise Failure("missing FILE:LINE, for example train.py:42")
+        raise Failure("missing FILE:LINE", "for example: tltui source PATH train.py:42")
     loaded = load(options)
-    part = parse_ref(one_ref(options))
-    ref = replace(place_of(part), artifact=options.place, view="source")
-    yield from printed(build(loaded, ref, layout(options)), options)
+    ref = replace(place_of(part_of(options)), artifact=options.place, view="source")
+    yield from _looked_up(build(loaded, ref, layout(options)), options, lambda line: line.compiles)
 
 
 def records(options: argparse.Namespace) -> Iterator[bytes]:
@@ -59,28 +68,39 @@ def records(options: argparse.Namespace) -> Iterator[bytes]:
     from tltui.questions.build import build
 
     loaded = load(options)
-    yield from printed(build(loaded, parse_ref(one_ref(options)).at("records"), layout(options)), options)
+    yield from printed(build(loaded, part_of(options).at("records"), layout(options)), options)
 
 
 def log(options: argparse.Namespace) -> Iterator[bytes]:
     """Yield the lines."""
     from tltui.questions.records.log_page import log_document
 
-    document = log_document(load(options), parse_ref(one_ref(options)), layout(options))
-    yield from as_json(result_of(document)) if options.json else as_text(document, options, all_frames=True)
+    document = log_document(load(options), selected(options), layout(options))
+    yield from _looked_up(document, options, lambda report: report.outputs, complete=True)
 
 
 def grep(options: argparse.Namespace) -> Iterator[bytes]:
     """Yield the hits."""
     from tltui.questions.records.grep_page import BadPattern, Query, grep_document
 
+    if options.pattern is None:
+        raise Failure("missing PATTERN", "for example: tltui grep addmm PATH")
     loaded = load(options)
     query = Query(options.pattern, options.artifact, options.status or "", options.rank, options.frame, max(options.context, 0))
     try:
         document = grep_document(loaded, query, layout(options))
     except BadPattern as bad:
         raise Failure(str(bad)) from None
-    yield from printed(document, options)
+    yield from _looked_up(document, options, lambda result: result.hits)
+
+
+def _looked_up(
+    document: Document, options: argparse.Namespace, hits: Callable[[Any], object], complete: bool = False
+) -> Iterator[bytes]:
+    """Yield a document, or with --json its result; exit code 1 if it has no `hits`, as of grep."""
+    yield from printed(document, options, complete)
+    if not hits(result_of(document)):
+        options.exit_code = 1
 
 
 def diff(options: argparse.Namespace) -> Iterator[bytes]:
@@ -89,28 +109,32 @@ def diff(options: argparse.Namespace) -> Iterator[bytes]:
 
     sides = _sides(options)
     first = load(options)
-    other = load_other(options.other, options.latest) if options.other else first
+    other_paths = options.baseline or options.other
+    other = load_other(other_paths, options.latest) if other_paths else first
+    if options.baseline:
+        first, other = other, first
     if options.raw and not options.json:  # as stored, for `patch` and `git apply`
         yield from (line + b"\n" for line in patch_of(first, sides[0], other, sides[1]))
         return
     document = compare_nodes(first, sides[0], other, sides[1], layout(options))
-    result = result_of(document)  # what is folded is known of a whole page
-    if options.json:
-        yield from as_json(result)
-    else:
-        yield from as_text(document, options, all_frames=True, folded=True)
+    yield from printed(document, options)
 
 
 def _sides(options: argparse.Namespace) -> list[str]:
     """Return the addresses of both sides."""
     refs: list[str] = options.refs
-    if options.other:
+    if options.baseline and options.other:
+        raise Failure("--baseline and --with cannot be combined", "--baseline OLD is the left side, --with NEW the right side")
+    if options.baseline or options.other:
         if len(refs) > 1:
-            raise Failure("with --with there is one address for both runs, or none")
+            raise Failure(f"too many addresses: {' '.join(refs)}", "with another run give one address for both, or none")
         return refs * 2 or ["", ""]
     if len(refs) != 2:
-        two = f": tltui diff {options.paths[0]} --with {options.paths[1]}" if len(options.paths) == 2 and not refs else ""
-        raise Failure(f"diff takes two addresses, or --with OTHER and one or none{two}")
+        if len(options.paths) == 2 and not refs:
+            old, new = map(quoted, options.paths)
+            raise Failure("diff takes two addresses, or two runs", f"tltui diff {new} --baseline {old}")
+        path = path_words(options)
+        raise Failure(f"diff takes two addresses, not {len(refs)}", f"tltui diff {path} 0/0 0/1, or … --baseline OLD")
     return refs
 
 
@@ -127,95 +151,107 @@ def extract_payloads(options: argparse.Namespace) -> Iterator[bytes]:
     from tltui.questions.artifacts.show_output import extract
 
     missing: list[Elsewhere] = []
-    for path, size in extract(load(options), options.refs, options.output, options.force, missing):
+    loaded = load(options)
+    for ref in options.refs:
+        loaded.resolve(ref)
+    if options.output is None:
+        raise Failure("missing -o DIR", "for example: tltui extract PATH -o out")
+    for path, size in extract(loaded, options.refs, options.output, options.force, missing):
         yield message(f"{path}  {size:,} bytes")
     if missing:
-        more = f"{len(missing):,} payloads are neither in the index nor here, the first: " if len(missing) > 1 else ""
+        more = f"{len(missing):,} payloads are neither in the index nor on this machine. The first: " if len(missing) > 1 else ""
         raise Failure(f"{more}{missing[0]}")
 
 
+paths_only = partial(add_paths, profile=False)
+text_only = partial(add_text, folds=False)
+PART = "a compile, frame, process or rank (default: the run)"
+NO_MATCH = "\nExit code: 0 with a match, 1 without.\n"
 COMMANDS = {
     "ls": Command(ls, (
-        add_paths, add_json, argument("--check", action="store_true", help="read every payload: size, lines, md5"),
+        add_paths, argument("--check", action="store_true", help="read every payload and print its size, lines and md5 as JSON"),
+        add_part, text_only, add_json, add_output,
     ), """\
 examples:
-  tltui ls /tmp/tracedir
-  tltui ls rank_0.log rank_1.log
+  tltui ls /tmp/tracedir --rank 0
+  tltui ls rank_0.log rank_1.log                 several logs as one run
   tltui ls /tmp/tracedir --json | jq '.ranks[].processes[].compiles[] | select(.status=="error").ref'
 """),
     "show": Command(show, (
-        add_paths, add_json, refs("an address, e.g. 0/1 or 0/1:inductor_output_code"),
-        argument("--unit", metavar="U", help="unit: forward, backward, inference …"),
-        argument("--raw", action="store_true", help="the bytes as torch wrote them"),
+        add_paths, refs("an address, for example 0/1 or 0/1:inductor_output_code (default: the run)"),
+        argument("--unit", metavar="U", help="the unit of the artifact: forward, backward, inference …"),
+        argument("--raw", action="store_true", help="print the bytes as torch wrote them"),
+        add_part, add_text, add_json, add_output,
     ), """\
 examples:
-  tltui show /tmp/tracedir                    the whole run
-  tltui show /tmp/tracedir 0/1                one compile
+  tltui show /tmp/tracedir 0/1                   one compile: why it recompiled, broke or failed
   tltui show /tmp/tracedir 0/0:inductor_output_code --unit backward
   tltui show --demo 0:0/0:dynamo_output_graph --raw > graph.py
 """),
     "source": Command(source, (
-        add_paths, add_json,
-        argument("place", nargs="?", metavar="FILE:LINE", help="the line; the end of a path is enough: train.py:42"),
-        refs("the part of the run (default: all)"),
-        add_markdown,
+        add_paths, argument("place", nargs="?", metavar="FILE:LINE", help="the line; the end of a path is enough: train.py:42"),
+        refs("a part of the run (default: all of it)"),
+        add_part, add_text, add_json, add_output,
     ), """\
 examples:
   tltui source /tmp/tracedir train.py:42
   tltui source /tmp/tracedir models/block.py:7 0/1 --json
-"""),
-    "records": Command(records, (add_paths, add_json, refs("a compile, frame, process or rank")), """\
+""" + NO_MATCH),
+    "records": Command(records, (paths_only, refs(PART), add_part, text_only, add_json, add_output), """\
 examples:
   tltui records /tmp/tracedir 0/1
-  tltui records /tmp/tracedir 3: --json
+  tltui records /tmp/tracedir 3: --json          every record of rank 3
 """),
     "log": Command(log, (
-        add_paths, add_json, refs("a compile, frame, process or rank"),
-        argument("--raw", action="store_true", help="as it was written, not as a terminal shows it"),
+        paths_only, refs(PART), argument("--raw", action="store_true", help="print it as written, not as a terminal shows it"),
+        add_part, text_only, add_json, add_output,
     ), """\
 examples:
   tltui log job.err               every line
   tltui log job.err 0/1           the lines of one compile
-  tltui log job.err 3:            the lines of rank 3, of a stream that all ranks print into
-  tltui log job.err --json        what it tells of the end of the job
-  tltui log job.err --raw         with what a terminal would not show: colours, the states of progress bars
+  tltui log job.err 3:            the lines of rank 3 in the output of all ranks
+  tltui log job.err --json        the failures that end the job
+  tltui log job.err --raw         with colors and all states of progress bars
+
+Exit code: 0, or 1 without any output of the job.
 """),
     "grep": Command(grep, (
-        argument("pattern", metavar="PATTERN", help="a regular expression; small letters match capitals too"),
-        add_paths, add_json,
-        argument("-C", "--context", metavar="N", type=int, default=0, help="show N lines around each hit"),
+        argument("pattern", nargs="?", metavar="PATTERN", help="a regular expression; without capitals it ignores case"),
+        add_paths,
+        argument("-C", "--context", metavar="N", type=count, default=0, help="print N lines around each hit"),
         argument("--artifact", metavar="GLOB", default="*", help="only artifacts of this name"),
-        argument("--status", choices=list(map(str, Status)), help="only such compiles"),
-        argument("--rank", metavar="N", type=int, help="only this rank"),
-        argument("--frame", metavar="F", type=int, help="only this frame"),
+        argument("--status", choices=list(map(str, Status)), help="only compiles of this status"),
+        add_part, text_only, add_json, add_output,
     ), """\
 examples:
-  tltui grep addmm /tmp/tracedir
+  tltui grep addmm /tmp/tracedir --rank 0
   tltui grep 'extern_kernels\\.\\w+' /tmp/tracedir --artifact inductor_output_code
-"""),
+""" + NO_MATCH),
     "diff": Command(diff, (
-        add_paths, add_json, refs("two addresses; with --with one or none", several=True),
-        argument("--with", dest="other", metavar="OTHER", action="append",
-                 help="compare with another run (again for another log of it)"),
-        argument("--raw", action="store_true", help="two artifacts as a patch, nothing left out"),
+        add_paths, refs("two addresses; with --baseline or --with one for both runs, or none", several=True),
+        argument("--baseline", metavar="OLD", action="append", help="the run on the left side (repeat it for another log)"),
+        argument("--with", dest="other", metavar="NEW", action="append", help="the run on the right side"),
+        argument("--raw", action="store_true", help="print two artifacts as a complete patch"),
+        add_text, add_json, add_output,
     ), """\
 examples:
-  tltui diff /tmp/tracedir 0/0 0/1
-  tltui diff /tmp/tracedir 0: 3:
+  tltui diff /tmp/tracedir 0/0 0/1               two compiles
+  tltui diff /tmp/tracedir 0: 3:                 two ranks
   tltui diff /tmp/tracedir 0/0:dynamo_cpp_guards_str 0/1:dynamo_cpp_guards_str
-  tltui diff /tmp/before --with /tmp/after
+  tltui diff /tmp/after --baseline /tmp/before   two runs
 """),
-    "damage": Command(damage, (add_paths, add_json), """\
-example:
+    "damage": Command(damage, (paths_only, text_only, add_json, add_output), """\
+examples:
   tltui damage /tmp/tracedir
+  tltui damage rank_0.log rank_1.log --json
 """),
     "extract": Command(extract_payloads, (
-        add_paths, refs("what to extract (default: everything)", several=True),
-        argument("-o", "--output", metavar="DIR", required=True, help="directory to write into"),
-        add_force,
+        paths_only, refs("compiles, frames, ranks or artifacts (default: the run)", several=True),
+        argument("-o", "--output", metavar="DIR", help="the directory to write into"),
+        add_force, no_text,
     ), """\
 examples:
-  tltui extract /tmp/tracedir -o out
+  tltui extract /tmp/tracedir -o out             every payload
   tltui extract /tmp/tracedir -o out 0/1 0/2:inductor_output_code
 """),
 }  # fmt: skip

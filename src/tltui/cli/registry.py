@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import cast
 
-from tltui.cli.parser import Command, Parser, add_output
+from tltui.cli.parser import Command, Parser
 from tltui.questions.index import QUESTIONS
 from tltui.text.frozen import frozen
 
@@ -19,34 +19,35 @@ class Entry:
 
     help: str
     module: str
+    key: str = ""
+    """The key of the terminal UI for the same."""
 
 
-ENDLESS = ("tail",)
-"""Commands that print as long as the job runs, so that an atomic output file would never appear."""
 COMMANDS: dict[str, Entry] = {
-    "run": Entry("run a job so that it leaves a trace, then print its summary", "run"),
-    **{question.name: Entry(question.help, "view") for question in QUESTIONS},
+    "run": Entry("run a job with a trace, then print its summary", "run"),
+    "try": Entry("run a job again with each remedy that needs no edit, and show the effect of each", "try_job"),
+    **{question.name: Entry(question.help, "view", question.key) for question in QUESTIONS},
     "ls": Entry("list ranks, frames and compiles with status and time", "records"),
-    "show": Entry("print what an address shows: an overview, or an artifact", "records"),
-    "source": Entry("what became of a line of source: nodes, kernels, guards, graph breaks, recompiles", "records"),
+    "show": Entry("print a compile, frame, rank or artifact", "records"),
+    "source": Entry("follow a line of source: its nodes, kernels, guards, graph breaks and recompilations", "records"),
     "records": Entry("list every record in file order, with time, site and size", "records"),
-    "log": Entry("print what the job printed: TORCH_LOGS text, tracebacks and all else, of all or of a part", "records"),
-    "grep": Entry("search every payload, envelope and page", "records"),
-    "diff": Entry("compare two artifacts, compiles, ranks or runs", "records"),
-    "damage": Entry("check every payload and list what is damaged", "records"),
-    "check": Entry("fail when a run has more errors, breaks, recompiles … than allowed (for CI)", "check"),
-    "tail": Entry("print what happens while the job runs, a line each", "tail"),
+    "log": Entry("print the output of the job: TORCH_LOGS text, tracebacks and everything else", "records", "O"),
+    "grep": Entry("search every payload, envelope and page", "records", "s"),
+    "diff": Entry("compare two artifacts, compiles, ranks or runs", "records", "d"),
+    "damage": Entry("check every payload and list all damage", "records"),
+    "check": Entry("fail if a run exceeds limits on errors, graph breaks, recompilations … (for CI)", "check"),
+    "tail": Entry("print events while the job runs, one line each", "tail"),
     "extract": Entry("write payloads to files", "records"),
-    "case": Entry("pack traces, logs and debug directories of a job into one file, on request redacted", "share"),
-    "index": Entry("write what logs tell into one file that opens without them, and at once", "index"),
-    "repro": Entry("write the graph of a compile as a script that runs", "share"),
-    "report": Entry("write the whole run into one HTML file, for somebody without tltui", "share"),
-    "bundle": Entry("write a small log of some compiles to share, on request redacted", "share"),
-    "guide": Entry("print the guide: what to look at when it is slow, recompiles, breaks, differs or hangs", "about"),
-    "glossary": Entry("print what a word on a page means, or all words", "about"),
-    "config": Entry("list settings, variables and keys: what holds, and where that is said", "config"),
-    "schema": Entry("print the JSON schema of what a command prints with --json", "schema"),
-    "completions": Entry("print what bash, zsh or fish needs to complete commands, options and paths", "about"),
+    "case": Entry("pack traces, logs and debug directories of a job into one file; can be redacted", "share"),
+    "index": Entry("build a saved index: one small file that opens instantly, without the logs", "index"),
+    "repro": Entry("write a compiled graph as a standalone, runnable script", "share"),
+    "report": Entry("write the whole run into one HTML file, for readers without tltui", "share"),
+    "bundle": Entry("write a small log of some compiles to share; can be redacted", "share"),
+    "guide": Entry("print the guide: slow, recompiling, breaking, diverging and hanging jobs", "about"),
+    "glossary": Entry("explain a word of the pages, or all words", "about"),
+    "config": Entry("list settings, environment variables and keys: the effective value and where it was set", "config"),
+    "schema": Entry("print the JSON schema of the --json output of a command", "schema"),
+    "completions": Entry("print a completion script for bash, zsh or fish", "about"),
 }
 GROUPS: dict[str, tuple[str, ...]] = {
     "look at a run": ("ls", "show", "records", "log", "damage"),
@@ -54,7 +55,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "many ranks, and hangs": (),
     "find and compare": ("grep", "source", "diff"),
     "share, keep": ("report", "bundle", "case", "index", "extract", "repro"),
-    "record, follow": ("run", "tail"),
+    "record, follow": ("run", "try", "tail"),
     "hold a limit (CI)": ("check",),
 }
 """Heading of the help → its commands without a page; a page has its heading in its `QUESTION`. Other commands come last."""
@@ -82,10 +83,8 @@ def command(name: str) -> Command:
 def parser_of(name: str) -> Parser:
     """Return the parser of a command."""
     declared, help_ = command(name), COMMANDS[name].help
-    examples = declared.examples or f"examples:\n  tltui {name} /tmp/tracedir\n  tltui {name} /tmp/tracedir 0/1 --json\n"
-    parser = Parser(name, help_[0].upper() + help_[1:] + ".", examples)
+    in_ui = f"\nIn the terminal UI: key {key}\n" if (key := COMMANDS[name].key) else ""
+    parser = Parser(name, help_[0].upper() + help_[1:] + ".", declared.examples + in_ui)
     for add_argument in declared.arguments:
         add_argument(parser)
-    if parser.has_option("--color") and not parser.has_option("-o") and name not in ENDLESS:
-        add_output(parser)
     return parser

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 
 from tltui.cli.exits import Ended, Failure, code_of, print_error
 from tltui.cli.loading import discover_logs, limits_of, load_other, no_terminal
-from tltui.cli.parser import Command, add_command, argument
+from tltui.cli.options import add_command, add_text, baseline, fail_on
+from tltui.cli.parser import Command, RenamedOption, argument
 from tltui.cli.printing import as_text, layout, write
 from tltui.text.frozen import frozen
 
@@ -29,16 +30,16 @@ if TYPE_CHECKING:
     from tltui.trace.files import Identity
 
 EXAMPLES = """\
-The job gets the terminal as if tltui were not there: output, input, ctrl+c, ctrl+z. With --view tltui has it: what the job
-prints is a page, it gets no input, and it goes on when the connection is lost; leaving asks whether it is to end.
-Put tltui run in front of the launcher, not behind it: one directory is one run, with all its ranks. TORCH_TRACE, TORCH_DTRACE and
-INDUCTOR_PROVENANCE that you have set stay. Behind -- stands the command; a script (train.py) or -m MODULE is run by the python on
-PATH.
---record-steps records steps with torch.profiler, without a change to the program, by a start-up hook (a sitecustomize.py first on
-PYTHONPATH; one of yours is read too). A step ends with Optimizer.step; without an optimizer it begins when a compiled function is
-called again. They are counted from 1 in each process, and each that gets there writes DIR/profile_[rank_R_]PID.json, which tltui
-runtime DIR reads. Where no hook works (python -I, -E, -S, containers) the lines to paste are printed instead.
-Exit code: that of the job where it is not 0 (128 and its number for a signal, 127 not found), else 1 when --check fails.
+The job keeps its terminal: output, input, ctrl+c, ctrl+z. With --view tltui has the terminal: the output of the job is a page, the
+job gets no input, and it continues if the connection is lost. Quitting asks whether to end the job.
+Write tltui run before the launcher (torchrun, srun …), so that all ranks are one run in one directory. TORCH_TRACE, TORCH_DTRACE
+and INDUCTOR_PROVENANCE keep the values that you set. After -- comes the command; a script (train.py) or -m MODULE is run by the
+python on PATH.
+--record-steps records steps with torch.profiler, without a change to the program. It uses a start-up hook: a sitecustomize.py first
+on PYTHONPATH, which also imports your own. A step ends with Optimizer.step; without an optimizer it begins with the next call of a
+compiled function. Each process counts its steps from 1. If it reaches FIRST, it writes DIR/profile_[rank_R_]PID.json for tltui
+runtime DIR. If the hook cannot work (python -I, -E, -S, containers), tltui prints the lines to paste into the program.
+Exit code: that of the job if it is not 0 (128 + N for signal N, 127 if it was not found); otherwise 1 if a limit is exceeded.
 
 examples:
   tltui run -- python train.py --lr 3e-4
@@ -47,7 +48,7 @@ examples:
   tltui run --logs recompiles,graph_breaks -- python train.py
   tltui run --view -- python train.py
   tltui run --record-steps 5:10 -- python train.py
-  tltui run --check error,break,recompiles=2 -- python -m pytest tests
+  tltui run --fail-on error,break,recompiles=2 -- python -m pytest tests
 """
 SHARE, LEAST, WIDEST = 0.36, 36, 64
 """Width of the tree on a wide screen (styles.tcss): its part, the fewest and the most cells, unless the user moved its border."""
@@ -56,7 +57,7 @@ MARGIN = 10
 """Columns beside the text of the document: the gutter, the scroll bar."""
 STILL_SHOWN = 8
 PROFILES_SHOWN = 4
-KILLED = ": the kernel does that when memory runs out (dmesg tells), a scheduler when time is up"
+KILLED = ": by the kernel if memory ran out (see dmesg), or by a scheduler at its time limit"
 
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
@@ -65,7 +66,7 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
     from tltui.running.job_trace import Refused, TraceOptions, files_in, parse_steps, prepare, program_of
 
     if not options.words:
-        raise Failure("no COMMAND is given: tltui run -- python train.py")
+        raise Failure("missing COMMAND", "for example: tltui run -- python train.py")
     limits, words = _limits(options), program_of(options.words)
     try:
         steps = parse_steps(options.record_steps) if options.record_steps is not None else None
@@ -76,6 +77,8 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
         for line in (*prepared.messages, *_record(steps, words, prepared)):
             print_error(f"tltui: {line}")
         before = frozenset() if prepared.is_new else files_in(prepared.directory)
+        if prepared.is_new:
+            _write_job(prepared, words)
         output, began = None if options.view else output_file(), time.time()
         ending = _view(words, prepared, options) if options.view else run_child(words, prepared.environment)
     except Refused as refused:
@@ -87,6 +90,7 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
         if ending is not None:
             if output is not None and ending.status:
                 _save_output_tail(output, prepared.directory, words, began, ending)
+            options.paths = [prepared.directory]
             options.exit_code = _report_end(_Job(options, words, prepared, ending, limits), before)
     yield from ()
 
@@ -95,7 +99,7 @@ def _check_terminal() -> None:
     """Check that the UI can be drawn, before anything is made for the job."""
     why = no_terminal()
     if why:
-        raise Failure(f"--view needs a terminal: {why}. Without --view the job runs just so, and tltui DIR looks at it meanwhile")
+        raise Failure(f"--view needs a terminal: {why}", "run without --view, and open DIR in another terminal: tltui DIR")
 
 
 def _view(words: Sequence[str], prepared: Prepared, options: argparse.Namespace) -> Ending | None:
@@ -118,7 +122,8 @@ def _view(words: Sequence[str], prepared: Prepared, options: argparse.Namespace)
         raise
     state = job.state
     if state is not None and state.ended is not None:
-        print_error(f"tltui: the job ended with {how_it_ended(state)}{'; processes that it started go on' * state.held}")
+        held = "; processes that it started are still running" * state.held
+        print_error(f"tltui: the job ended with {how_it_ended(state)}{held}")
         return Ending(state.code or 0)
     _print_farewell(job, prepared.directory)
     return None
@@ -141,11 +146,11 @@ def _print_farewell(job: Job, directory: str) -> None:
 
     if job.is_lost:
         print_error(
-            f"tltui: how the job ended is not known: the process that kept its output was ended (the job was pid {job.pid})"
+            f"tltui: exit code of the job unknown: the process that kept its output was killed (the job was pid {job.pid})"
         )
     else:
-        print_error(f"tltui: the job runs on, pid {job.pid}. Its output goes to {job.output}")
-        print_error(f"tltui: tltui {quoted(directory)} shows it again; kill -INT -- -{job.pid} is what ctrl+c would be")
+        print_error(f"tltui: the job is still running, pid {job.pid}; its output: {job.output}")
+        print_error(f"tltui: open it again: tltui {quoted(directory)}; interrupt it: kill -INT -- -{job.pid}")
     print_error(directory)
 
 
@@ -157,6 +162,14 @@ def _save_output_tail(output: OutputFile, directory: str, words: Sequence[str], 
         save_output_tail(output, directory, words, began, ending.status)
 
 
+def _write_job(prepared: Prepared, words: Sequence[str]) -> None:
+    """Record the command for `tltui try DIR`, if there is space."""
+    from tltui.running.recorded_job import write_job
+
+    with suppress(OSError):
+        write_job(prepared.directory, words, prepared.environment)
+
+
 def _record(steps: Steps | None, words: Sequence[str], prepared: Prepared) -> tuple[str, ...]:
     """Set up the recording of steps, if requested and possible; return messages."""
     if steps is None:
@@ -164,19 +177,19 @@ def _record(steps: Steps | None, words: Sequence[str], prepared: Prepared) -> tu
     from tltui.running.job_trace import enable_recording, recording_obstacle
 
     if why := recording_obstacle(words):
-        return (f"no steps are recorded: {why}. What to put into the program is said at the end",)
+        return (f"no steps are recorded: {why}. The lines to paste into the program are printed at the end",)
     return enable_recording(steps, prepared.environment, prepared.directory)
 
 
 def _limits(options: argparse.Namespace) -> tuple[Limit, ...]:
-    """Return the limits of --check, validated before the job starts."""
-    if options.check is None:
+    """Return the limits of --fail-on, validated before the job starts."""
+    if options.fail_on is None:
         if options.baseline is not None:
-            raise Failure("--baseline is for --check, which is not given")
+            raise Failure("--baseline needs limits", "add --fail-on LIMITS, for example --fail-on error,break")
         return ()
     if options.baseline is not None:
         discover_logs(options.baseline, False)
-    return limits_of(options.check, options.baseline is not None, "--check: ")
+    return limits_of(options.fail_on, options.baseline is not None)
 
 
 @frozen
@@ -250,7 +263,7 @@ def _read_traces(job: _Job, before: frozenset[Identity]) -> _Traces:
 
     other = load_other(job.options.baseline, False) if job.options.baseline is not None else None
     checked = gates(run, job.limits, other)
-    return _Traces(run, earlier, checked, 0 if checked.passed else 1)
+    return _Traces(run, earlier, checked, checked.exit_code)
 
 
 def _print_outcome(job: _Job, traces: _Traces) -> None:
@@ -264,7 +277,7 @@ def _print_outcome(job: _Job, traces: _Traces) -> None:
         print_error(f"tltui: the job failed (exit code {job.ending.status}){before}")
     if is_full(job.prepared.directory):
         print_error(
-            f"tltui: no space is left where {job.prepared.directory} lies: logs may be cut off, and compiles look unfinished"
+            f"tltui: no space left for {job.prepared.directory}: logs may be truncated, and compiles appear unfinished"
         )
     if traces.run is None:
         print_error(f"tltui: no log was written into {job.prepared.directory}")
@@ -274,16 +287,16 @@ def _print_outcome(job: _Job, traces: _Traces) -> None:
             for line in why_no_log(job.words, job.prepared):
                 print_error(_wrapped(line))
         if job.limits:
-            print_error("tltui: --check FAILED: there is no log to check")
+            print_error("tltui: check FAILED: no log to check")
         _print_recorded(job, None)
         return
     print_error("")
     _print_summary(traces.run, job.options)
     for process in still_written(traces.run.discovered)[:STILL_SHOWN]:
-        print_error(f"tltui: left behind by the job, and still writing: pid {process.pid}  {process.command}")
+        print_error(f"tltui: started by the job and still writing: pid {process.pid}  {process.command}")
     if traces.earlier:
         logs = f"{traces.earlier} log{'s' * (traces.earlier != 1)} of earlier runs"
-        print_error(f"tltui: {logs} in that directory: --latest opens the newest run alone")
+        print_error(f"tltui: {logs} in that directory; --latest opens only the newest run")
     _print_recorded(job, traces.run)
     if traces.gates is not None:
         _print_checked(traces.run, traces.gates, job.options)
@@ -304,8 +317,8 @@ def _print_recorded(job: _Job, run: Run | None) -> None:
     for profile in profiles[:PROFILES_SHOWN]:
         print_error(f"tltui: recorded: {profile.path}")
     if len(profiles) > PROFILES_SHOWN:
-        print_error(f"tltui: … and {len(profiles) - PROFILES_SHOWN} more profiles beside them")
-    print_error(f"tltui: tltui runtime {quoted(job.prepared.directory)} says where the time goes")
+        print_error(f"tltui: … and {len(profiles) - PROFILES_SHOWN} more profiles in the same directory")
+    print_error(f"tltui: see where the time goes: tltui runtime {quoted(job.prepared.directory)}")
 
 
 def _wrapped(line: str) -> str:
@@ -320,7 +333,7 @@ def _signal_text(job: _Job) -> str:
         name = signal.Signals(number).name
     except ValueError:  # a real-time signal
         name = f"signal {number}"
-    return f"{job.words[0]} was ended by {name}" + (KILLED if number == signal.SIGKILL else "")
+    return f"{job.words[0]} was killed by {name}" + (KILLED if number == signal.SIGKILL else "")
 
 
 def _print_summary(run: Run, options: argparse.Namespace) -> None:
@@ -341,22 +354,22 @@ def _print_checked(run: Run, checked: Gates, options: argparse.Namespace) -> Non
 
 COMMANDS = {
     "run": Command(run, (
-        argument("-o", dest="directory", metavar="DIR", default="",
-                 help="where the trace goes: a new or an empty directory (default: ./tltui-DATE-TIME)"),
+        argument("-o", "--output", dest="directory", metavar="DIR", default="",
+                 help="the directory of the trace, new or empty (default: ./tltui-DATE-TIME)"),
         argument("--fresh", action="store_true",
                  help="bypass all caches and compile everything again (cache hits are logged with fewer graphs)"),
         argument("--debug", action="store_true", help="also write torch's debug directory, torch_compile_debug, into DIR"),
         argument("--logs", metavar="NAMES", action="append", default=[],
                  help="also write TORCH_LOGS text of these names to DIR/torch_logs.txt (and, as torch does, to stderr)"),
         argument("--record-steps", metavar="FIRST:LAST",
-                 help="record these steps with torch.profiler; C++ kernels too, by a setting that is part of the key of "
-                      "Inductor's caches"),
-        argument("--check", metavar="BARS", action="append",
-                 help="exit code 1 when the run exceeds them; the same as --fail-on of tltui check"),
-        argument("--baseline", metavar="OLD", action="append", help="for --check: a trace to compare with"),
+                 help="record these steps with torch.profiler (C++ kernels need a setting that changes the keys of "
+                      "Inductor's caches)"),
+        fail_on("exit code 1 if the run exceeds these limits, as of tltui check"),
+        argument("--check", dest="fail_on", metavar="LIMITS", action=RenamedOption, new="--fail-on"),
+        baseline("compare with this trace: a limit without a number allows as many as OLD has"),
         argument("--view", action="store_true",
-                 help="the terminal UI from the start: what the job prints is a page of it, kept in DIR/output.txt, and the "
-                      "job may outlive it"),
-        add_command,
+                 help="open the terminal UI at once: the output of the job is a page, saved in DIR/output.txt, and the job "
+                      "may continue after you quit"),
+        add_text, add_command,
     ), EXAMPLES),
 }  # fmt: skip

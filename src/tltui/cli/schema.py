@@ -22,14 +22,14 @@ from importlib import import_module
 from typing import Any
 
 from tltui.cli.exits import Failure
-from tltui.cli.parser import Command, argument, defaults
+from tltui.cli.parser import Command, argument
 from tltui.cli.printing import message
 from tltui.questions.index import BY_NAME
 from tltui.questions.question import Question, question_of
 
 EXAMPLES = """\
-A schema (draft 2020-12) has all fields of the JSON, their types, and what they mean; docs/json.md says the rest.
-"$ref": "NAME.json" is what tltui schema NAME prints.
+A schema (draft 2020-12) lists all fields of the JSON with type and meaning; docs/json.md explains the rest.
+"$ref": "NAME.json" refers to the output of tltui schema NAME.
 
 examples:
   tltui schema                        the commands that print JSON
@@ -54,6 +54,7 @@ RESULTS = {
     "tail": "tltui.questions.news.news_sections:TailLine",
     "log": "tltui.questions.records.log_page:OutputReport",
     "config": "tltui.cli.config:ConfigReport",
+    "try": "tltui.questions.trials.outcomes:TrialReport",
 }
 """Command → the module and the types of what it prints, of those that are no pages."""
 NAMES = (*BY_NAME, *RESULTS)
@@ -66,7 +67,8 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
         return
     if options.name not in NAMES:
         near = get_close_matches(options.name, NAMES, 1)
-        raise Failure(f"{options.name}: no command of this name prints JSON{f'; perhaps {near[0]}' if near else ''}")
+        advice = f"did you mean {near[0]}?" if near else "tltui schema lists the commands"
+        raise Failure(f"no command with JSON: '{options.name}'", advice)
     yield schema_text(options.name).encode()
 
 
@@ -215,6 +217,5 @@ def _one_line(text: str) -> str:
 COMMANDS = {
     "schema": Command(run, (
         argument("name", nargs="?", default="", metavar="COMMAND", help="a command with --json (default: list all)"),
-        defaults(paths=[], demo=False),
     ), EXAMPLES),
 }  # fmt: skip

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING
 
 from tltui.cli.exits import Failure, print_error, printable
 from tltui.cli.loading import discover_logs, load, one_ref
-from tltui.cli.parser import Command, add_force, add_json, add_paths, argument, defaults, refs, size
+from tltui.cli.options import REDACT, add_force, add_json, add_paths, add_text, no_text, path_words, refs, size
+from tltui.cli.parser import Command, argument, defaults
 from tltui.cli.printing import as_json, as_text, layout, message
+from tltui.text.safe_files import quoted
 
 if TYPE_CHECKING:
     from tltui.model.run import Run
@@ -30,9 +32,8 @@ def bundle(options: argparse.Namespace) -> Iterator[bytes]:
     """Write the bundle; yield its contents."""
     from tltui.writers.bundle import Bundle, bundle_document, local_names
 
-    if not options.preview and not options.output:
-        raise Failure("missing -o FILE (--preview lists what the bundle would contain)")
     writer = Bundle(load(options), options.refs, options.redact, local_names() if options.redact else ())
+    _check_target(options)
     result = writer.result(spool=not options.preview)
     yield from as_json(result) if options.json else as_text(bundle_document(result, layout(options)), options)
     if not options.preview:
@@ -51,13 +52,18 @@ def case(options: argparse.Namespace) -> Iterator[bytes]:
     from tltui.writers.bundle import local_names
     from tltui.writers.case import Case, case_document
 
-    if not options.preview and not options.output:
-        raise Failure("missing -o FILE (--preview lists what the case would contain)")
     writer = Case(load(options), options.redact, tuple(local_names()) if options.redact else ())
+    _check_target(options)
     result = writer.result() if options.preview else writer.write(options.output, options.force)
     yield from as_json(result) if options.json else as_text(case_document(result, layout(options)), options)
     if not options.preview:
         print_error(f"wrote {options.output}")
+
+
+def _check_target(options: argparse.Namespace) -> None:
+    """Raise `Failure` without a file to write."""
+    if not options.preview and not options.output:
+        raise Failure("missing -o FILE", "--preview lists the contents without writing them")
 
 
 def report(options: argparse.Namespace) -> Iterator[bytes]:
@@ -66,17 +72,19 @@ def report(options: argparse.Namespace) -> Iterator[bytes]:
     from tltui.export.report_book import Book, TooSmall
     from tltui.text.safe_files import replacing
 
+    if options.output is None:
+        raise Failure("missing -o FILE.html", "for example: tltui report PATH -o report.html")
     target = Path(options.output).expanduser()
     if target.suffix.lower() not in (".html", ".htm"):
-        raise Failure(f"{options.output}: a report is an HTML file, FILE.html")
+        raise Failure(f"a report is an HTML file, not '{options.output}'", f"use -o {quoted(str(target.with_suffix('.html')))}")
     if os.path.lexists(target) and not options.force:
-        raise Failure(f"{options.output} exists; --force replaces it")
+        raise Failure(f"{options.output}: exists; --force replaces it")
     source_run, path = load(options), " ".join(options.paths)
     try:
         with ExitStack() as stack:
             if options.redact:
                 source_run, path = stack.enter_context(_redacted(source_run)), ""
-            book = Book(source_run, options.max_size, path, replace(layout(options), width=REPORT_WIDTH))
+            book = Book(source_run, options.max_size, path, replace(layout(options), width=REPORT_WIDTH, path="PATH"))
             file = stack.enter_context(replacing(target, force=options.force, private=True))
             counts = book.write(file)
     except TooSmall as small:
@@ -111,12 +119,12 @@ def repro(options: argparse.Namespace) -> Iterator[bytes]:
     ref = one_ref(options)
     if not ref:
         if options.output:
-            raise Failure("missing REF, for example 0/1; without -o tltui lists all compiles")
-        yield from _listed(loaded, _limit(options))
+            raise Failure("missing REF", "for example 0/1; tltui repro PATH without -o lists all compiles")
+        yield from _listed(loaded, _limit(options), path_words(options))
         return
-    if not options.output:
-        raise Failure("missing -o FILE (-o - prints the script)")
     reproduction = _repro(loaded, ref, options)
+    if not options.output:
+        raise Failure("missing -o FILE", "-o repro.py writes the script, -o - prints it")
     if not reproduction.script:
         raise Failure(reproduction.refused)
     if options.output == "-":
@@ -124,8 +132,9 @@ def repro(options: argparse.Namespace) -> Iterator[bytes]:
         return
     _write(Path(options.output).expanduser(), reproduction.script, options.force)
     for each in reproduction.tried:
-        print_error(f"not of {each.ref}: {each.why}")
-    yield message(printable(f"{options.output}: a script of {reproduction.graph}. It comes from a trace: read before running."))
+        print_error(f"not used: {each.ref}: {each.why}")
+    origin = "Its code comes from a trace: read it before you run it."
+    yield message(printable(f"{options.output}: a script of {reproduction.graph}. {origin}"))
 
 
 def _repro(run: Run, ref: str, options: argparse.Namespace) -> Repro:
@@ -138,10 +147,10 @@ def _repro(run: Run, ref: str, options: argparse.Namespace) -> Repro:
         node = node.compiles[0]
     if isinstance(node, Artifact):
         if source is not None and source != node.name:
-            raise Failure(f"{ref} is a graph by itself; --from {source} needs the address of a compile")
+            raise Failure(f"--from needs the address of a compile, not of a graph: '{ref}'", f"use {node.owner.ref}")
         return repro_of(node.owner, artifact=node, max_bytes=limit)
     if not isinstance(node, Compile):
-        raise Failure(f"{ref} is no compile; tltui repro without REF lists those that a script can be made of")
+        raise Failure(f"not a compile: '{ref}'", "tltui repro PATH without REF lists all compiles")
     return repro_of(node, source, max_bytes=limit)
 
 
@@ -151,7 +160,7 @@ def _limit(options: argparse.Namespace) -> int:
     return MAX_BYTES if options.max_bytes is None else int(options.max_bytes)
 
 
-def _listed(run: Run, limit: int) -> Iterator[bytes]:
+def _listed(run: Run, limit: int, path: str) -> Iterator[bytes]:
     """Yield a line per compile: the source graph of its script, or why there is none."""
     from tltui.model.run import in_order
     from tltui.writers.repro.script import repro_of
@@ -163,7 +172,7 @@ def _listed(run: Run, limit: int) -> Iterator[bytes]:
         scripts += bool(reproduction.script)
         graph = reproduction.graph.rpartition(":")[2]
         yield message(printable(f"{reproduction.ref}  a script of {graph}" if reproduction.script else reproduction.refused))
-    yield message(f"{scripts} of {count} compiles can be made a script: tltui repro PATH REF -o repro.py")
+    yield message(f"{scripts} of {count} compiles can be written as a script: tltui repro {path} REF -o repro.py")
 
 
 def _write(target: Path, script: str, force: bool) -> None:
@@ -180,29 +189,26 @@ def _write(target: Path, script: str, force: bool) -> None:
 
 COMMANDS = {
     "bundle": Command(bundle, (
-        add_paths, add_json, refs("compiles, frames or ranks (default: the whole run)", several=True),
-        argument("-o", "--output", metavar="FILE", help="the log to write; of several processes a directory"),
-        argument("--redact", action="store_true",
-                 help="replace all that is not torch's own: names, paths, source lines, strings, hosts"),
-        argument("-n", "--preview", action="store_true", help="only say what would leave, write nothing"),
-        add_force,
+        partial(add_paths, profile=False), refs("compiles, frames or ranks (default: the whole run)", several=True),
+        argument("-o", "--output", metavar="FILE", help="the log to write; a directory for several processes"),
+        argument("--redact", action="store_true", help=REDACT),
+        argument("-n", "--preview", action="store_true", help="list the contents and their sizes, write nothing"),
+        partial(add_text, folds=False), add_json, add_force,
     ), """\
-The preview says what leaves and how large it is; nothing is written beside the trace.
+The preview lists the records that would leave your machine, and their sizes.
 
 examples:
   tltui bundle /tmp/tracedir 0/1 --redact --preview
   tltui bundle /tmp/tracedir 0/1 0/2 --redact -o bundle.log
 """),
     "case": Command(case, (
-        add_paths, add_json,
+        add_paths,
         argument("-o", "--output", metavar="FILE", help="the zip archive to write"),
-        argument("--redact", action="store_true",
-                 help="replace or leave out all that is not torch's own, and list what was left out"),
-        argument("-n", "--preview", action="store_true", help="only say what would be in it, write nothing"),
-        add_force,
-        defaults(refs=[]),
+        argument("--redact", action="store_true", help=f"{REDACT}; list everything that was left out"),
+        argument("-n", "--preview", action="store_true", help="list the contents, write nothing"),
+        partial(add_text, folds=False), add_json, add_force,
     ), """\
-The file opens to the same pages: tltui case.zip. The preview says what would be in it.
+tltui case.zip opens the file and shows the same pages.
 
 examples:
   tltui case trace/ torch_compile_debug/ job.err -o case.zip
@@ -210,16 +216,15 @@ examples:
 """),
     "report": Command(report, (
         add_paths,
-        argument("-o", "--output", metavar="FILE", required=True, help="the file to write: .html"),
+        argument("-o", "--output", metavar="FILE", help="the file to write: .html"),
         argument("--max-size", metavar="SIZE", type=size, default=size(REPORT_SIZE),
-                 help=f"the largest it may become, as 800k, 5M, 1G (default: {REPORT_SIZE})"),
-        argument("--redact", action="store_true",
-                 help="replace all that is not torch's own first: names, paths, source lines, strings, hosts"),
-        partial(add_force, help_="replace FILE if it exists"),
+                 help=f"the maximum size of the file, as 800k, 5M, 1G (default: {REPORT_SIZE})"),
+        argument("--redact", action="store_true", help=REDACT),
+        partial(add_force, help_="replace FILE if it exists"), no_text,
         defaults(reads_profiles=True),
     ), """\
-The file has what is worth most of what fits: summary, problems, every page that says something, all compiles, and code, graphs
-and guards of those that matter. It says what was left out, and how to get it. It loads nothing and runs no script.
+The file has the summary, problems, every page with data, all compiles, and code, graphs and guards of the compiles that matter, up
+to --max-size. It lists omitted parts and how to get them. It loads nothing and runs no script.
 
 examples:
   tltui report /tmp/tracedir -o report.html
@@ -227,19 +232,19 @@ examples:
   tltui report /tmp/tracedir -o report.html --redact
 """),
     "repro": Command(repro, (
-        add_paths, refs("a compile, or one of its graphs (default: list what there is)"),
+        partial(add_paths, profile=False), refs("a compile, or one of its graphs (default: list all compiles)"),
         argument("-o", "--output", metavar="FILE", help="the script to write; - prints it"),
-        argument("--from", dest="source", metavar="NAME", help="the graph to take (default: the best that will do)"),
+        argument("--from", dest="source", metavar="NAME", help="the graph to use (default: the most complete usable one)"),
         argument("--max-bytes", metavar="SIZE", type=size,
-                 help="what its tensors may take together, as 800M, 16G (default: 4 GiB)"),
-        partial(add_force, help_="replace FILE if it exists"),
+                 help="the maximum size of all tensors together, as 800M, 16G (default: 4 GiB)"),
+        partial(add_force, help_="replace FILE if it exists"), no_text,
     ), """\
-The script makes inputs as the trace describes them, compiles the graph, runs it, and compares with eager mode. It does so in a
-child process with limits of CPU time, memory and time. If the trace is a stranger's, so is the graph: read the script first, and
-run it in a container (SECURITY.md). tltui itself runs nothing of a trace.
+The script creates inputs as the trace describes them, compiles the graph, runs it, and compares the result with eager mode. It runs
+in a child process with limits on CPU time, memory and wall time. If you do not trust the source of the trace, read the script first
+and run it in a container (SECURITY.md). tltui itself never runs code from a trace.
 
 examples:
-  tltui repro /tmp/tracedir                        of which compiles a script can be made
+  tltui repro /tmp/tracedir                        list the compiles, with the graph of each script
   tltui repro /tmp/tracedir 0/1 -o repro.py
   tltui repro /tmp/tracedir 0/1 --from aot_forward_graph -o -
   tltui repro /tmp/tracedir 0/1:fx_graph_runnable#2 -o repro.py

@@ -10,11 +10,13 @@ import sys
 import time
 from collections import deque
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tltui.cli.exits import Failure, print_error
 from tltui.cli.loading import discover_logs, limits_of, load_other, no_path
-from tltui.cli.parser import Command, add_json, add_paths, argument, defaults
+from tltui.cli.options import add_json, add_paths, add_text, baseline, count, fail_on
+from tltui.cli.parser import Command, argument, defaults
 from tltui.cli.printing import as_text, layout
 
 if TYPE_CHECKING:
@@ -24,9 +26,9 @@ if TYPE_CHECKING:
     from tltui.sources.discover import Discovery, Found
 
 EXAMPLES = """\
-It begins with the last 10 lines of what is there, or waits for the first log: it may be started before the job. It ends when nobody
-writes into the logs any more; why it ended is said on stderr. With --json each line is an object.
-Exit code: 0, or 1 when a limit of --fail-on is exceeded at the end (limits: see tltui check --help); 2 for what could not be done.
+tail starts with the last 10 lines, or waits for the first log, so it can be started before the job. It ends when the logs are
+complete and prints the reason on stderr. With --json each line is an object.
+Exit code: 0, 1 if a limit of --fail-on is exceeded at the end (limits: tltui check --help), 2 for an error.
 
 examples:
   tltui tail /tmp/tracedir
@@ -48,9 +50,7 @@ NO_LOG = 1024
 def _lines(text: str) -> int | None:
     if text == "all":
         return None
-    if not text.isdecimal() or len(text) > 9:
-        raise argparse.ArgumentTypeError(f"{text!r} is neither a number of lines nor all")
-    return int(text)
+    return count(text, " or all")
 
 
 def _seconds(text: str) -> float:
@@ -59,7 +59,7 @@ def _seconds(text: str) -> float:
     except ValueError:
         value = math.nan
     if not (math.isfinite(value) and value >= 0):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
+        raise Failure(f"invalid number of seconds: {text!r}", "use a number, such as 60 or 0.5")
     return value
 
 
@@ -83,7 +83,7 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
 def _limits(options: argparse.Namespace) -> tuple[Limit, ...]:
     if not options.fail_on:
         if options.baseline is not None:
-            raise Failure("--baseline is for limits: --fail-on names them")
+            raise Failure("--baseline needs limits", "add --fail-on LIMITS, for example --fail-on error,break")
         return ()
     return limits_of(options.fail_on, options.baseline is not None)
 
@@ -95,7 +95,7 @@ def _check(run: Run, limits: tuple[Limit, ...], options: argparse.Namespace) -> 
 
     before = load_other(options.baseline, options.latest) if options.baseline is not None else None
     result = gates(run, limits, before)
-    options.exit_code = 0 if result.passed else 1
+    options.exit_code = result.exit_code
     print_error("\n".join(check_document(result, run.title, layout(options), len(run.failures)).text()))
 
 
@@ -205,8 +205,7 @@ class _Tail:
         if run.finished:
             if len(run.failures) == len(run.models):
                 raise Failure("\n".join(f"{path}: {why}" for path, why in run.failures.items()))
-            logs = "the log has" if len(run.models) == 1 else f"all {len(run.models):,} logs have"
-            return f"{logs} ended: nobody writes any more"
+            return "the log is complete" if len(run.models) == 1 else f"all {len(run.models):,} logs are complete"
         if not self._is_idle():
             return ""
         return f"nothing was written for {self._idle_after:g} s"
@@ -239,15 +238,14 @@ def _is_no_log(path: str) -> bool:
 
 COMMANDS = {
     "tail": Command(run, (
-        add_paths, add_json,
+        partial(add_paths, profile=False),
         argument("-n", "--lines", metavar="N", type=_lines, default=10,
-                 help="begin with the last N lines of what is there, or with all (default: 10)"),
+                 help="start with the last N lines, or with all of them (default: 10)"),
         argument("--until-idle", metavar="SECONDS", type=_seconds,
-                 help="end when nothing was written for so long, also when there is no log at all"),
-        argument("--fail-on", metavar="LIMITS", action="append",
-                 help="what to limit, as tltui check has it: checked at the end"),
-        argument("--baseline", metavar="OLD", action="append",
-                 help="a trace to compare with: a limit without a number allows what it has"),
+                 help="end if nothing was written for this long, even without a log"),
+        fail_on("limits to check at the end, as of tltui check"),
+        baseline("compare with this trace: a limit without a number allows as many as OLD has"),
+        partial(add_text, folds=False), add_json,
         defaults(waits_for_paths=True),
     ), EXAMPLES),
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""`tltui PATH` and `tltui --version`: the UI, or the output of `tltui ls` without a terminal."""
+"""`tltui PATH` and `tltui --version`: the UI, or the output of `tltui summary` without a terminal."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from tltui import __version__
 from tltui.cli.exits import Failure, print_error, printable
-from tltui.cli.parser import Parser, add_paths
-from tltui.cli.registry import COMMANDS, command, grouped
+from tltui.cli.options import add_paths, add_unused
+from tltui.cli.parser import Parser
+from tltui.cli.registry import COMMANDS, command, grouped, parser_of
 from tltui.inputs.archives import STANDARD_INPUT
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ MORE = (("dask", "distributed", "--engine dask://HOST:PORT"), ("mpi", "mpi4py", 
 def version_lines(options: argparse.Namespace) -> Iterator[bytes]:
     """Yield one line, or all."""
     if not options.version:
-        raise Failure("--verbose goes with --version")
+        raise Failure("--verbose needs --version", "tltui --version --verbose")
     lines = [f"tltui {__version__}", *(_verbose() if options.verbose else ())]
     yield ("\n".join(printable(line) for line in lines) + "\n").encode(sys.stdout.encoding or "utf-8", "backslashreplace")
 
@@ -47,9 +48,9 @@ def _verbose() -> Iterator[str]:
     for extra, name, use in MORE:
         yield f"{extra:<9} {name} {version}" if (version := _installed(name)) else f"{extra:<9} {name} is not installed: no {use}"
     config = config_path()
-    yield f"config    {config}  {'is read' if config.is_file() else 'is not there: defaults'}"
-    yield f"cache     {cache_path()}  {_writable(cache_path(), 'nothing packed can be opened, and there is no crash.log')}"
-    yield f"state     {state_path()}  {_writable(state_path(), 'marks and widths of panes are not kept')}"
+    yield f"config    {config}  {'in use' if config.is_file() else 'does not exist: defaults apply'}"
+    yield f"cache     {cache_path()}  {_writable(cache_path(), 'no archive can be opened, and no crash.log is written')}"
+    yield f"state     {state_path()}  {_writable(state_path(), 'marks and widths of panes are not saved')}"
 
 
 def _installed(name: str) -> str:
@@ -70,15 +71,15 @@ def _zstd() -> str:
     if (make := zstd_decompressor()) is not None:
         return str(make.__module__)
     program = shutil.which("zstd")
-    return f"the program {program}" if program else "neither Python nor a program has it: no .zst file can be opened"
+    return f"the program {program}" if program else "neither a Python package nor a program: no .zst file can be opened"
 
 
 def _writable(path: Path, otherwise: str) -> str:
     """Return whether a directory is writable or can be created, without creating it."""
     ancestor = next(directory for directory in (path, *path.parents) if directory.exists())
     if ancestor.is_dir() and os.access(ancestor, os.W_OK | os.X_OK):
-        return "can be written" if ancestor == path else "is made when it is needed"
-    return f"cannot be written: {otherwise}"
+        return "writable" if ancestor == path else "created when needed"
+    return f"not writable: {otherwise}"
 
 
 EXAMPLES = """\
@@ -87,20 +88,20 @@ examples:
   tltui --demo                                        the same on a small built-in trace
   tltui /tmp/traces --latest                          only the newest run in a directory
   tltui job.tar.gz                                    also .gz .xz .bz2 .zst .tar .zip, and reports of tlparse
-  torchrun train.py 2>&1 | tltui -                    what comes through a pipe, while it comes
-  tltui summary /tmp/tracedir                         what happened, and what to look at first
-  tltui problems /tmp/tracedir                        errors and graph breaks, with what to try
+  torchrun train.py 2>&1 | tltui -                    read from a pipe, live
+  tltui summary /tmp/tracedir                         findings, the most important first
+  tltui problems /tmp/tracedir                        errors and graph breaks, with fixes
   tltui ls /tmp/tracedir                              compiles with status and time
-  tltui show /tmp/tracedir 0/1                        what happened in [0/1], and why
+  tltui show /tmp/tracedir 0/1                        one compile: why it recompiled, broke or failed
   tltui show /tmp/tracedir 0/1:inductor_output_code   an artifact
   tltui records rank_0.log rank_3.log 3:0/1           every record of [0/1] on rank 3
-  tltui damage /tmp/tracedir                          what is broken in the logs
+  tltui damage /tmp/tracedir                          damaged records of the logs
   tltui extract /tmp/tracedir -o out 0/1              payloads as files
 
-Nearly every command that prints takes -o FILE (.txt, .md, .html, .json), --markdown (for an issue) and --json (for programs).
+Commands that print take -o FILE (.txt, .md, .html, .json), --markdown (for an issue) and --json (for programs).
 
-addresses: [RANK[.PROCESS]:]FRAME/COMPILE[~EPOCH][_ATTEMPT][:ARTIFACT[#N]], for example 0/1, 3:0/1_1, none:torch_version
-What parses as an address is one, and a command's name is a command: files of such names are written ./0/1 and ./ls.
+addresses: [RANK[.PROCESS]:]FRAME/COMPILE[~EPOCH][_ATTEMPT][:ARTIFACT[#N]], for example 0/1, 3:0/1_1, none:torch_version.
+tltui reads a word in the form of an address or a command as such. Write files with such names as ./0/1 and ./ls.
 """
 
 
@@ -109,14 +110,16 @@ def ui_parser() -> Parser:
     listed = "\n".join(
         f"{heading}:\n" + "\n".join(f"  {name:<11} {COMMANDS[name].help}" for name in names) for heading, names in grouped().items()
     )
-    about = "The terminal workbench for torch.compile. PATH is a log or a directory of logs, packed or not; - is standard input."
-    parser = Parser("", about, f"commands (tltui COMMAND --help)\n\n{listed}\n\n{EXAMPLES}")
+    about = "The terminal workbench for torch.compile. Without a terminal it prints the summary."
+    parser = Parser("", about, f"commands (tltui help COMMAND)\n\n{listed}\n\n{EXAMPLES}")
     add_paths(parser)
-    parser.add_argument("--theme", metavar="NAME", help="auto, dark, light, high-contrast, ansi-dark, ansi-light or mono")
-    parser.add_argument("--no-mouse", action="store_true", default=None, help="leave the mouse to the terminal")
-    parser.add_argument("--version", action="store_true", help="print the version of tltui, and nothing else")
+    add_unused(parser, "--all", "--color")
+    parser.add_argument("--ascii", action="store_true", default=None, help="draw with ASCII characters only")
+    parser.add_argument("--theme", metavar="NAME", help="colors: auto, dark, light, high-contrast, ansi-dark, ansi-light or mono")
+    parser.add_argument("--no-mouse", action="store_true", default=None, help="do not use the mouse")
+    parser.add_argument("--version", action="store_true", help="print the version of tltui")
     parser.add_argument("--verbose", action="store_true",
-                        help="with --version: also those of what it runs on, and where its files are")  # fmt: skip
+                        help="with --version: also the versions of Python and packages, and the paths of files")  # fmt: skip
     return parser
 
 
@@ -124,13 +127,16 @@ def check_paths(paths: Sequence[str]) -> None:
     """Raise `Failure` for a path that is no file, or a command that is not the first word."""
     for word in paths:
         if word in COMMANDS and not os.path.lexists(word):
-            raise Failure(f"{word} is a command, and stands in front: tltui {word} PATH")
+            raise Failure(f"a command comes first: '{word}'", f"tltui {word} PATH")
 
 
 def open_ui(options: argparse.Namespace) -> int:
     """Start the UI; return the exit code."""
     from tltui.cli.loading import keys_from_terminal, no_path, no_terminal, search
+    from tltui.config import THEMES
 
+    if options.theme is not None and options.theme not in THEMES:
+        raise Failure(f"unknown theme: '{options.theme}'", f"use one of {', '.join(THEMES)}")
     if not options.paths:
         no_path()
     if STANDARD_INPUT in options.paths:
@@ -139,15 +145,12 @@ def open_ui(options: argparse.Namespace) -> int:
     if why:
         from tltui.cli.printing import write
 
-        print_error(f"tltui: {why}; printing what `tltui ls` prints")
-        options.json = options.check = False
-        write(command("ls").run(options))
+        print_error(f"tltui: {why}: printing the summary")
+        summary = parser_of("summary").read([])
+        write(command("summary").run(argparse.Namespace(**vars(summary) | vars(options) | {"command": "summary"})))
         return 0
-    from tltui.config import THEMES
     from tltui.sources.discover import NothingFound
 
-    if options.theme is not None and options.theme not in THEMES:
-        raise Failure(f"--theme must be one of {', '.join(THEMES)}, not {options.theme}")
     discovered = search(options.paths, options.latest, options.profile)
     from tltui.app import start
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tltui.cli.exits import Failure
-from tltui.cli.loading import load, one_ref
-from tltui.cli.parser import Command, Parser, add_json, add_markdown, add_paths, argument, defaults, refs
+from tltui.cli.loading import load, part_of
+from tltui.cli.options import add_json, add_output, add_part, add_paths, add_text, refs
+from tltui.cli.parser import Argument, Command, Parser, argument, defaults
 from tltui.cli.printing import as_json, as_text, layout, message, result_of
-from tltui.model.ref import NORANK, CompileId, Ref, parse_ref
 from tltui.questions.index import BY_NAME
 from tltui.questions.question import question_of
 
@@ -24,7 +23,7 @@ def view(options: argparse.Namespace) -> Iterator[bytes]:
     """Yield the page, or its result."""
     from tltui.questions.question import view_document
 
-    yield from _print_page(view_document(load(options), BY_NAME[options.command], _part(options), layout(options)), options)
+    yield from _print_page(view_document(load(options), BY_NAME[options.command], part_of(options), layout(options)), options)
 
 
 def _print_page(document: Document, options: argparse.Namespace) -> Iterator[bytes]:
@@ -36,16 +35,6 @@ def _print_page(document: Document, options: argparse.Namespace) -> Iterator[byt
     has_schema = isinstance(result, dict) and "schema" in result  # a view with a shape of its own
     indent = not question_of(options.command).is_long
     yield from as_json(result if has_schema else {"schema": 1, "view": options.command, "result": result}, indent)
-
-
-def _part(options: argparse.Namespace) -> Ref:
-    """Return the part of the run that REF, --rank and --frame name together."""
-    ref = parse_ref(one_ref(options))
-    if options.rank is not None:
-        ref = replace(ref, rank=options.rank)
-    if options.frame is not None and ref.id is None:
-        ref = replace(ref, id=CompileId(None, options.frame, None))
-    return ref
 
 
 def layers(options: argparse.Namespace) -> Iterator[bytes]:
@@ -66,16 +55,16 @@ def _perfetto(options: argparse.Namespace) -> Iterator[bytes]:
     from tltui.writers.perfetto import Written, chunks
 
     model = load(options)
-    compiles = scope_of(model, _part(options)).compiles
+    compiles = scope_of(model, part_of(options)).compiles
     target, written, size = Path(options.perfetto).expanduser(), Written(), 0
     with replacing(target, force=options.force) as file:
         for chunk in chunks(compiles, written, model):
             size += file.write(chunk)
     summary = f"{plural(written.events, 'event')} in {plural(written.lanes, 'lane')}, {size_of(size)}"
     if written.ran:
-        summary += f", {plural(written.ran, 'event')} of what ran"
+        summary += f", {plural(written.ran, 'run-time event')}"
     if written.unreadable:
-        summary += f"; {plural(written.unreadable, 'event')} left out: no JSON, or without name and time"
+        summary += f"; {plural(written.unreadable, 'event')} left out: not JSON, or without name or time"
     yield message(f"{target}  {summary}")
 
 
@@ -90,7 +79,7 @@ def where(options: argparse.Namespace) -> Iterator[bytes]:
 
     opened = load(options)
     here = sample_processes(files_of(opened), options.stacks)
-    yield from _print_page(where_document(opened, scope_of(opened, _part(options)), layout(options), here), options)
+    yield from _print_page(where_document(opened, scope_of(opened, part_of(options)), layout(options), here), options)
 
 
 def runtime(options: argparse.Namespace) -> Iterator[bytes]:
@@ -103,12 +92,7 @@ def runtime(options: argparse.Namespace) -> Iterator[bytes]:
     results = runtimes_of(model)
     if results and all(isinstance(item, Refused) for item in results):
         raise Failure("\n".join(f"{item.profile}: not joined: {item.why}" for item in results if isinstance(item, Refused)))
-    yield from _print_page(view_document(model, BY_NAME["runtime"], _part(options), layout(options)), options)
-
-
-def _rank(text: str) -> int:
-    """Parse the number of a rank. Raises ValueError."""
-    return NORANK if text == "none" else int(text)
+    yield from _print_page(view_document(model, BY_NAME["runtime"], part_of(options), layout(options)), options)
 
 
 def _add_question_arguments(parser: Parser) -> None:
@@ -120,52 +104,126 @@ def _add_question_arguments(parser: Parser) -> None:
 ARGUMENTS = (
     add_paths,
     refs("a rank, process, frame or compile (default: the run)"),
-    argument("--rank", metavar="N", type=_rank, help="only this rank; `none` for processes without one"),
-    argument("--frame", metavar="F", type=int, help="only this frame"),
-    add_markdown,
     _add_question_arguments,
+    add_part,
+    add_text,
     add_json,
+    add_output,
 )
-COMMANDS = {
-    **{name: Command(view, ARGUMENTS) for name in BY_NAME},
-    "layers": Command(layers, ARGUMENTS, """\
-examples:
-  tltui layers /tmp/tracedir 0/0                          the tree of its layers
-  tltui layers /tmp/tracedir 0/0 --merge                  iterations as one: layers.*
-  tltui layers /tmp/tracedir 0/0 layers.3.attn            all kernels of that layer
-  tltui layers /tmp/tracedir 0/0 'layers.*.attn' --json   of all iterations
-
-Exit code: 2 for a layer that there is not; layers that are called like it are named.
-"""),
-    "timing": Command(timing, (
-        *ARGUMENTS, argument("--perfetto", metavar="FILE", help="write the events as JSON for ui.perfetto.dev instead"),
-    ), """\
-examples:
-  tltui timing /tmp/tracedir
-  tltui timing /tmp/tracedir 0/1
-  tltui timing /tmp/tracedir --perfetto trace.json        open it in ui.perfetto.dev
-  tltui timing /tmp/tracedir --profile profile.json --perfetto both.json    compile and run time on one time line
-"""),
-    "where": Command(where, (
-        *ARGUMENTS,
-        argument("--pids", action="store_true", help="what the processes that write these logs on this machine do"),
-        argument("--stacks", action="store_true", help="their Python stacks too: runs py-spy dump, never as another user"),
-    ), """\
-examples:
-  tltui where /tmp/tracedir
-  tltui where /tmp/tracedir 7:           rank 7 alone
-  tltui where /tmp/tracedir --pids       on the machine of the job: are its processes alive, and what do they do
-  tltui where /tmp/tracedir --stacks     with their Python stacks, equal ones once: py-spy, where it is installed and permitted
-  tltui where /tmp/tracedir /tmp/fr      with dumps of torch's flight recorder: who has not entered which collective
-  tltui where /tmp/tracedir --json
-"""),
-    "runtime": Command(runtime, (*ARGUMENTS, defaults(reads_profiles=True)), """\
-examples:
-  tltui runtime /tmp/tracedir                             profiles that lie beside the log; without one, how to record it
-  tltui runtime /tmp/tracedir --profile profile.json.gz
-  tltui runtime /tmp/tracedir 0/1 --profile profile.json --sort mean
+EXAMPLES = {
+    "summary": """\
+  tltui summary /tmp/tracedir
+  tltui summary /tmp/tracedir -o summary.html         one file to send
+""",
+    "problems": """\
+  tltui problems /tmp/tracedir                        errors and graph breaks, the worst first
+  tltui problems /tmp/tracedir --rank 3 --markdown    rank 3 alone, to paste into an issue
+""",
+    "recompiles": """\
+  tltui recompiles /tmp/tracedir                      each recompiled function: failed guards, changed values, fixes
+  tltui recompiles /tmp/tracedir --frame 4            one function
+""",
+    "stacks": """\
+  tltui stacks /tmp/tracedir                          all compilations as one tree of stacks
+  tltui stacks /tmp/tracedir 0/1 --all                torch's own frames too
+""",
+    "guards": """\
+  tltui guards /tmp/tracedir                          guards of each compile, and their cost
+  tltui guards /tmp/tracedir 0/1 --filter size        the guards of [0/1] on sizes
+""",
+    "shapes": """\
+  tltui shapes /tmp/tracedir                          dynamic and specialized sizes of the run
+  tltui shapes /tmp/tracedir 0/1                      each symbol of [0/1], its range and its guards
+""",
+    "caches": """\
+  tltui caches /tmp/tracedir                          hits, misses and bypasses, with reasons
+  tltui caches /tmp/tracedir 0/1 --json               the cache lookups of [0/1]
+""",
+    "timing": """\
+  tltui timing /tmp/tracedir --sort total             phases by wall time
+  tltui timing /tmp/tracedir 0/1                      with a flame graph of the compile
+  tltui timing /tmp/tracedir --perfetto trace.json    for ui.perfetto.dev
+""",
+    "runtime": """\
+  tltui runtime /tmp/tracedir                         profiles next to the log; without one, how to record it
+  tltui runtime /tmp/tracedir 0/1 --profile profile.json.gz --sort mean
   tltui runtime /tmp/tracedir --profile rank0.json --profile rank1.json --json
+""",
+    "ranks": """\
+  tltui ranks /tmp/tracedir                           differences between ranks, the earliest first
+  tltui ranks /tmp/tracedir 0/1                       only those in [0/1]
+""",
+    "matrix": """\
+  tltui matrix /tmp/tracedir                          ranks by compiles: where they differ
+  tltui matrix /tmp/tracedir --show time              compile times instead
+""",
+    "stragglers": """\
+  tltui stragglers /tmp/tracedir                      late and slow ranks, and the ranks that waited
+  tltui stragglers /tmp/tracedir --profile rank0.json --profile rank1.json
+""",
+    "where": """\
+  tltui where /tmp/tracedir 7:           rank 7 alone
+  tltui where /tmp/tracedir --pids       on the machine of the job: is each process alive, and is it working
+  tltui where /tmp/tracedir --stacks     with Python stacks, equal ones once (needs py-spy and its permissions)
+  tltui where /tmp/tracedir /tmp/fr      with dumps of torch's flight recorder: ranks that have not entered a collective
+""",
+    "provenance": """\
+  tltui provenance /tmp/tracedir 0/1                  lines, graph nodes and kernels of [0/1]
+  tltui provenance /tmp/tracedir 0/1 --unit backward
+""",
+    "layers": """\
+  tltui layers /tmp/tracedir 0/0                          the layers of [0/0] as a tree
+  tltui layers /tmp/tracedir 0/0 --merge                  repeated layers as one: layers.*
+  tltui layers /tmp/tracedir 0/0 layers.3.attn            all kernels of that layer
+  tltui layers /tmp/tracedir 0/0 'layers.*.attn' --json   of this layer in all repetitions
+""",
+    "fusion": """\
+  tltui fusion /tmp/tracedir                          kernels and fusions of each compile
+  tltui fusion /tmp/tracedir 0/1                      operations by kernel, and reasons against fusing
+""",
+    "passes": """\
+  tltui passes /tmp/tracedir                          graph changes of each compile
+  tltui passes /tmp/tracedir 0/1 --all                nodes added, removed and replaced in [0/1]
+""",
+    "absent": """\
+  tltui absent /tmp/tracedir                          artifacts that the trace lacks, with reasons
+  tltui absent /tmp/tracedir 0/1
+""",
+    "metrics": """\
+  tltui metrics /tmp/tracedir                         the compilation metrics of the run
+  tltui metrics /tmp/tracedir 0/1 --json              every field of one compile
+""",
+    "exports": """\
+  tltui exports /tmp/tracedir                         export runs: guessed values and errors
+  tltui exports /tmp/tracedir --json
+""",
+    "vllm": """\
+  tltui vllm /tmp/tracedir                            compile calls, piecewise graphs, passes
+  tltui vllm /tmp/tracedir 0/1
+""",
+}
+MORE = {
+    "layers": "\nExit code: 2 for an unknown layer; the error lists similar names.\n",
+    "runtime": "\nExit code: 2 if profiles exist and all of them are of another run; 0 without a profile.\n",
+    "provenance": "\nThe page is also on the screen: p shows source, graphs and code side by side.\n",
+}
 
-Exit code: 2 when there are profiles and none of them fits the trace; 0 without one.
-"""),
+
+def _command(name: str) -> Command:
+    """Return the command of a page."""
+    examples = "examples:\n" + EXAMPLES.get(name, f"  tltui {name} /tmp/tracedir\n") + MORE.get(name, "")
+    run, arguments = OWN.get(name, (view, ()))
+    return Command(run, (*ARGUMENTS, *arguments), examples)
+
+
+OWN: dict[str, tuple[Callable[[argparse.Namespace], Iterator[bytes]], tuple[Argument, ...]]] = {
+    "layers": (layers, ()),
+    "timing": (timing, (argument("--perfetto", metavar="FILE", help="write the events as JSON for ui.perfetto.dev instead"),)),
+    "where": (where, (
+        argument("--pids", action="store_true", help="also show the state of the processes on this machine that write these logs"),
+        argument("--stacks", action="store_true", help="also show their Python stacks: runs py-spy dump, never as another user"),
+    )),
+    "runtime": (runtime, (defaults(reads_profiles=True),)),
 }  # fmt: skip
+"""Pages whose command has a function or options of its own."""
+COMMANDS = {name: _command(name) for name in BY_NAME}

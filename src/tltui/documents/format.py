@@ -16,7 +16,7 @@ _BLANKS = re.compile(r"[ \t\n]+")
 
 def pid(number: int) -> str:
     """Format a process id: `pid 8336`; for 0, that the input does not name the process."""
-    return f"pid {number}" if number else "pid not known"
+    return f"pid {number}" if number else "pid unknown"
 
 
 def took(value: float, before: str = " in ", behind: str = "") -> str:
@@ -87,11 +87,11 @@ def ordinal(value: int) -> str:
 
 
 def percent(part: float, total: float) -> str:
-    """`12 %`; `<1 %` for little that is not nothing."""
+    """`12%`; `<1%` for little that is not nothing."""
     if total <= 0:
-        return "0 %"
+        return "0%"
     share = 100 * part / total
-    return "<1 %" if 0 < share < 0.5 else f"{share:.0f} %"
+    return "<1%" if 0 < share < 0.5 else f"{share:.0f}%"
 
 
 def short_path(path: str) -> str:
@@ -153,6 +153,23 @@ def clip_middle(text: str, width: int) -> str:
 def one_line(text: str) -> str:
     """Join a text to one line and collapse runs of blanks."""
     return _BLANKS.sub(" ", text).strip(" ")
+
+
+_DIRECTION = re.compile(r"(?:^|(?<= ))(forward|backward|inference)(?=$| #?[0-9]+$)")
+
+
+def graph_title(unit: str) -> str:
+    """Return the name of a compiled graph on pages: `forward graph`, `submod_0 inference graph 2`."""
+    return _DIRECTION.sub(r"\1 graph", unit)
+
+
+_SENTENCE = re.compile(r"[.!?](?= +[A-Z])")
+
+
+def sentences(text: str, width: int) -> str:
+    """Return as many whole sentences from the start of a text as fit; of a longer first one the beginning."""
+    ends = [len(text), *(match.end() for match in reversed([*_SENTENCE.finditer(text)]))]
+    return next((text[:end] for end in ends if formatting.cells(text[:end]) <= width), clip(text[: ends[-1]], width))
 
 
 def wrap(text: str, width: int) -> list[str]:

@@ -310,8 +310,8 @@ def guide_document(chapter: str, options: Options) -> TextDocument:
         return _contents(options)
     if chapter not in CHAPTERS:
         near = get_close_matches(chapter, CHAPTERS, 1)
-        hint = f"; perhaps {near[0]}" if near else ""
-        raise BadAddress(f"there is no chapter {chapter!r}{hint}. There are: {', '.join(CHAPTERS)}")
+        hint = f"perhaps {near[0]}; " if near else ""
+        raise BadAddress(f"unknown chapter: {chapter!r}", f"{hint}chapters: {', '.join(CHAPTERS)}")
     page = _page(f"@guide::{chapter}", f"guide: {title_of(chapter)}", options)
     render(page, text_of(f"guide/{chapter}"), chapter)
     page.blank()
@@ -328,7 +328,7 @@ def glossary_document(term: str, options: Options) -> TextDocument:
     hits = matching_entries(term)
     if not hits:
         near = get_close_matches(term.lower(), [entry.word for entry in entries().values()], 3, 0.5)
-        raise BadAddress(f"the glossary has no word {term!r}{'; perhaps ' + ', '.join(near) if near else ''}")
+        raise BadAddress(f"not in the glossary: {term!r}", f"perhaps {', '.join(near)}" if near else "")
     for entry in hits:
         page.heading(entry.word)
         page.say(entry.heading.replace("`", ""), "  ", tokens.DIM)

@@ -26,6 +26,11 @@ Cell = tuple[str, str, str]
 """Text, style, and where it leads."""
 
 
+def to_page(label: str, target: str) -> Piece:
+    """Return a link to another page: `→ metrics`."""
+    return (f"→ {label}", tokens.LINK, target)
+
+
 class Page(Builder):
     """A `Builder` for pages that tltui writes itself."""
 
@@ -86,10 +91,10 @@ class Page(Builder):
     def so_far(self, text: str) -> str:
         """Qualify a statement of absence in a live run or an incomplete input.
 
-        A live run gets `So far`, an input without a trace `As far as it is told`.
+        A live run gets `So far`, an input without a trace `As far as logged`.
         """
         if self.goes_on or self.untold:
-            return f"{'So far' if self.goes_on else 'As far as it is told'}: {text[:1].lower()}{text[1:]}"
+            return f"{'So far' if self.goes_on else 'As far as logged'}: {text[:1].lower()}{text[1:]}"
         return text
 
     def say_untold(self) -> None:
@@ -198,7 +203,7 @@ class Page(Builder):
         stay = fitting(least, [column.drop for column in columns], self.width - len(table.indent))
         more = f"{fmt.count(total - table.shown)} more {table.noun}"
         if total > len(rows):
-            more += f", {fmt.count(len(rows) - table.shown)} of them here, all of them with --json"
+            more += f", {fmt.count(len(rows) - table.shown)} of them listed, all with --json"
         is_folded = table.shown and total > table.shown + 2
         self._grid(
             [[row[n] for n in stay] for row in texts], table.indent, [place for place, n in enumerate(stay) if columns[n].right],

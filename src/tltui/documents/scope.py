@@ -62,10 +62,10 @@ def stands_for(run: Run) -> str:
         return ""
     all_of = f"{len(run.crowd.newest):,} ranks"
     if len(run.crowd.classes) == 1:
-        return f"{all_of} did the same, as their saved indexes say: rank {min(run.crowd.newest)} was read, and stands for all here."
+        return f"{all_of} did the same according to their saved indexes: rank {min(run.crowd.newest)} represents all of them."
     left = sum(not read.intersection(class_) for class_ in run.crowd.classes)
-    text = f"{all_of} did {len(run.crowd.classes):,} different things, as their saved indexes say. Of those that did the same one "
-    return f"{text}was read, and stands for the others here" + (f"; of {left:,} things none was." if left else ".")
+    text = f"{all_of} did {len(run.crowd.classes):,} different things according to their saved indexes. One rank that was read "
+    return f"{text}represents those that did the same" + (f"; {left:,} of the things have no such rank." if left else ".")
 
 
 def part_title(node: Compile | Frame | Process | Rank | None) -> str:

@@ -8,7 +8,7 @@ from tltui.export.files import (
     SUFFIXES,
     WouldOverwrite,
     ansi,
-    brief_lines,
+    folded_lines,
     format_of,
     lines_of,
     pieces_of,
@@ -18,6 +18,6 @@ from tltui.export.files import (
 )
 
 __all__ = [
-    "LEVELS", "SGR", "SUFFIXES", "WouldOverwrite", "ansi", "brief_lines", "format_of", "lines_of", "pieces_of", "proposed_name",
+    "LEVELS", "SGR", "SUFFIXES", "WouldOverwrite", "ansi", "folded_lines", "format_of", "lines_of", "pieces_of", "proposed_name",
     "to_json", "write",
 ]  # fmt: skip

@@ -23,12 +23,13 @@ from tltui.text.frozen import frozen
 from tltui.text.json_codec import dumps
 from tltui.text.safe_files import replacing, safe_name
 from tltui.text.sanitize import BEYOND, sanitize
+from tltui.text.torch_names import is_graph_break_page
 
 SGR: dict[str, str] = {
     tokens.OK: "32", tokens.BREAK: "33", tokens.ERROR: "1;31", tokens.EAGER: "31", tokens.EMPTY: "2",
-    tokens.MISSING: "35", tokens.RUNNING: "35", tokens.SEEN: "2", tokens.WARN: "33", tokens.RECOMPILE: "36",
+    tokens.UNFINISHED: "35", tokens.RUNNING: "35", tokens.SEEN: "2", tokens.WARN: "33", tokens.RECOMPILE: "36",
     tokens.TITLE: "1", tokens.HEADING: "1;34", tokens.LABEL: "2", tokens.DIM: "2", tokens.STRONG: "1",
-    tokens.LINK: "4;36", tokens.CONTROL: "7",
+    tokens.LINK: "36", tokens.CONTROL: "7",
     tokens.KEYWORD: "35", tokens.DEFINITION: "1", tokens.FUNCTION: "34", tokens.TYPE: "36", tokens.STRING: "32",
     tokens.NUMBER: "33", tokens.COMMENT: "2", tokens.ORIGIN: "1;33", tokens.DECORATOR: "35", tokens.KEY: "34",
     tokens.CONSTANT: "35", tokens.EXCEPTION: "31",
@@ -40,40 +41,52 @@ SGR: dict[str, str] = {
 
 
 def ansi(line: Line) -> str:
-    """Return a line with ANSI colours; its text is already sanitised."""
-    text, at, out = line.text, line.first, []
-    done = at
+    """Return a line with ANSI colours and OSC 8 hyperlinks; its text is already sanitised."""
+    out, done, end = [], line.first, line.first + len(line.text)
+    for link in line.links:
+        if is_graph_break_page(link.target) and done <= link.start < link.end <= end:
+            text = _colored(line, link.start, link.end)
+            out += [_colored(line, done, link.start), f"\x1b]8;;{link.target}\x1b\\{text}\x1b]8;;\x1b\\"]
+            done = link.end
+    return "".join((*out, _colored(line, done, end)))
+
+
+def _colored(line: Line, lo: int, hi: int) -> str:
+    """Return the columns `lo` to `hi` (exclusive) of a line with ANSI colours."""
+    out, done = [], lo
     for span in sorted(line.spans, key=lambda span: span.start):
-        start, end = max(span.start, done), min(span.end, at + len(text))
+        start, end = max(span.start, done), min(span.end, hi)
         code = SGR.get(span.style)
         if code is None or start >= end:
             continue
-        out.append(text[done - at : start - at])
-        out.append(f"\x1b[{code}m{text[start - at : end - at]}\x1b[0m")
+        out.append(line.text[done - line.first : start - line.first])
+        out.append(f"\x1b[{code}m{line.text[start - line.first : end - line.first]}\x1b[0m")
         done = end
-    out.append(text[done - at :])
+    out.append(line.text[done - line.first : hi - line.first])
     return "".join(out)
 
 
-def brief_lines(document: Document, style: str = "text") -> Iterator[str]:
-    """Yield all lines as text or ANSI; a run of torch's own frames is one line with their count."""
+ALL = "  (--all)"
+"""The option that prints the lines that are folded here."""
+
+
+def folded_lines(document: Document, style: str = "text") -> Iterator[str]:
+    """Yield the lines as text or ANSI; of a folded section only the first line, of a run of torch's own frames their count."""
     while not document.advance():
         pass
     done = 0
     for section in document.sections() if document.language in ("", "traceback") else ():
-        if not section.aside or section.first < done:
+        if not (section.aside or section.folded) or section.first < done or section.last <= section.first:
             continue
         yield from plain(document, style == "ansi", done, section.first)
         head = document.line(section.first).text
-        if head.endswith(section.title):
-            yield from plain(document, style == "ansi", section.first, section.first + 1)
-        else:  # a text of torch's begins with the first of the frames
-            yield _dim(head[: len(head) - len(head.lstrip())] + section.title, style)
+        if section.aside and not head.endswith(section.title):  # a text of torch's begins with the first of the frames
+            yield _dim(head[: len(head) - len(head.lstrip())] + section.title + ALL, style)
+        else:
+            [line] = plain(document, style == "ansi", section.first, section.first + 1)
+            yield line + _dim(ALL, style)
         done = section.last + 1
     yield from plain(document, style == "ansi", done, len(document))
-    if done:
-        yield ""
-        yield _dim("Torch's own frames are counted only: --all prints them.", style)
 
 
 def _dim(text: str, style: str) -> str:
@@ -289,7 +302,7 @@ def _as_code(text: str) -> str:
 
 def _left_out(count: int, of: int) -> list[str]:
     noun = "The last line is" if count == 1 else f"{count:,} of {of:,} lines are"
-    return ["", f"*{noun} left out: an issue takes {LIMIT:,} characters. A file, `-o NAME.md` or `-o NAME.html`, has all of them.*"]
+    return ["", f"*{noun} omitted: a GitHub issue holds {LIMIT:,} characters. For all lines, use `-o NAME.md` or `-o NAME.html`.*"]
 
 
 SUFFIXES = {".txt": "text", ".ansi": "ansi", ".md": "markdown", ".html": "html", ".htm": "html", ".json": "json"}

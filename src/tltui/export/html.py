@@ -15,6 +15,7 @@ from tltui.text.composite_documents import DocumentPart
 from tltui.text.document import Document, Line, Link, Section, Span
 from tltui.text.sanitize import sanitize
 from tltui.text.tokens import COLOURS, TRUE
+from tltui.text.torch_names import is_graph_break_page
 
 DEEPEST = 8
 """Maximum indentation, in steps of two cells, that a wrapped line keeps."""
@@ -26,7 +27,7 @@ _LOOKS: dict[str, str] = {
     **dict.fromkeys((tokens.BREAK, tokens.WARN, tokens.CHANGED), "color:var(--tok-break)"),
     **dict.fromkeys((tokens.ERROR, tokens.EXCEPTION), "color:var(--tok-error);font-weight:700"),
     tokens.REMOVED: "color:var(--tok-error)",
-    **dict.fromkeys((tokens.MISSING, tokens.RUNNING, tokens.SEEN), "color:var(--tok-running)"),
+    **dict.fromkeys((tokens.UNFINISHED, tokens.RUNNING, tokens.SEEN), "color:var(--tok-running)"),
     **dict.fromkeys((tokens.TITLE, tokens.STRONG, tokens.DEFINITION), "font-weight:700"),
     tokens.HEADING: "color:var(--tok-heading);font-weight:700",
     **dict.fromkeys((tokens.EMPTY, tokens.LABEL, tokens.DIM, tokens.COMMENT), "color:var(--dim)"),
@@ -74,11 +75,11 @@ font-size:clamp(11px,calc((100vw - 2.5rem)/61),14px)}}
 .tltui details[open]{{border-left:2px solid var(--rule);padding-left:.7em}}
 .tltui details[open]>:not(summary){{margin-left:0;padding-left:.5em}}
 .tltui details[open]>pre.code{{padding-left:.9em}}
-.tltui a{{color:var(--tok-link);text-decoration:underline;text-underline-offset:.15em}}
+.tltui a{{color:var(--tok-link);text-decoration:underline;text-underline-offset:.25em}}
 .tltui a.stands{{text-decoration-style:double}}
 .tltui a:hover{{text-decoration-thickness:2px}}
 .tltui :focus-visible{{outline:2px solid var(--accent);outline-offset:2px;border-radius:2px}}
-.tltui .gone{{text-decoration:underline dotted;text-underline-offset:.15em;cursor:help}}
+.tltui .gone{{text-decoration:underline dotted;text-underline-offset:.25em;cursor:help}}
 .tltui :target{{scroll-margin-top:1em}}
 .tltui pre span:target,.tltui summary span:target{{background:var(--match);outline:2px solid var(--match)}}
 .tltui section{{scroll-margin-top:.5em}}
@@ -255,6 +256,8 @@ class _Body:
 
     def _href(self, target: str) -> str:
         """Return the href of a link; links to lines of this document stay in it."""
+        if is_graph_break_page(target):
+            return target
         number = self._line_of(target)
         if number is None:
             return self._target(target)

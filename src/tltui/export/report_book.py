@@ -133,7 +133,7 @@ COMPARING = ("summary", "problems", "ranks", "recompiles", "caches")
 """Pages whose comparisons are included."""
 FOLDED = 120
 """Minimum number of lines at which a page is folded at first."""
-UNFOLDED = ("summary", "problems", "compiles", "recompiles", "ranks", "matrix", "what is not in this file")
+UNFOLDED = ("summary", "problems", "compiles", "recompiles", "ranks", "matrix", "contents not in this file")
 """Pages that are never folded."""
 SHORTEST = 30
 """Minimum number of lines of a truncated section."""
@@ -164,7 +164,7 @@ class Book:
 
     def __init__(self, run: Run, limit: int, path: str, options: Options) -> None:
         if limit < LEAST:
-            raise TooSmall(f"a report takes {size_of(LEAST)} at least, not {size_of(limit)}")
+            raise TooSmall(f"invalid report size {size_of(limit)}: the minimum is {size_of(LEAST)}")
         self._run, self._limit, self._path = run, limit, path
         self._options = replace(options, goes_on=run.goes_on, newest=run.restarted)
         self._ids = Ids()
@@ -175,7 +175,7 @@ class Book:
         self._remaining = limit - RESERVED - length_of(html_file("", [], STYLE))
         self._pages: list[Section] = []
         self._below: list[Section] = []
-        self._help = {page.ref: page.help for page in pages(run)} | {LISTING: "every compile, equal ones of several ranks once"}
+        self._help = {page.ref: page.help for page in pages(run)} | {LISTING: "all compiles, equal ones of several ranks once"}
         self._compared: list[Section] = []
         self._requested: dict[str, None] = {}
         self._choose_pages()
@@ -317,10 +317,10 @@ class Book:
             yield from self._section(section, section.document or self._built(section.candidate), self._target)
         yield from self._compiles()
         if self._compared:
-            yield section_heading("comparisons", "what the pages above compare")
+            yield section_heading("comparisons", "the artifacts that the pages above compare")
         for section in self._compared:
             yield from self._section(section, section.document or self._built(section.candidate), self._target)
-        omissions = Section(Candidate(OMITTED, 1.0, name="what is not in this file"), self._ids.of(OMITTED), 0, 0, 0)
+        omissions = Section(Candidate(OMITTED, 1.0, name="contents not in this file"), self._ids.of(OMITTED), 0, 0, 0)
         document = omissions_document(self._omissions(), self._path, self._options)
         omissions.lines = omissions.of = len(document)
         yield from self._section(omissions, document, self._target)
@@ -336,17 +336,17 @@ class Book:
         ]
         yield f"{plural(tally.compiles, 'compile')} of torch.compile in {seconds(tally.seconds)}: {', '.join(marks)}</p>\n"
         yield f'<p class="dim">Written by tltui {shown(__version__)} from {shown(self._path or "a redacted copy of the trace")}. '
-        yield "The file stands by itself: no script, nothing is loaded. Text with dots below it leads to what is not in it, "
-        yield "and says which command prints that. "
+        yield "This file is self-contained: no scripts, no downloads. Text with a dotted underline "
+        yield "refers to contents that are not in this file; its tooltip has the command that prints them. "
         if self._catalog.equal.representatives:
-            yield "A link underlined twice leads to a compile of another rank with the same graphs, guards and code. "
-        yield f'<a href="#{self._ids.of(OMITTED)}">What is not in this file</a></p>\n</header>\n'
+            yield "A link with a double underline leads to a compile of another rank with the same graphs, guards and code. "
+        yield f'<a href="#{self._ids.of(OMITTED)}">Contents not in this file</a></p>\n</header>\n'
 
     def _contents(self) -> Iterator[str]:
         yield '<nav class=rep-nav><details open><summary>Contents</summary>\n<ul>\n'
         for section in self._pages:
             yield from self._entry(section)
-        yield f'<li><a href="#{self._ids.of(OMITTED)}">what is not in this file</a>\n</ul>\n'
+        yield f'<li><a href="#{self._ids.of(OMITTED)}">contents not in this file</a>\n</ul>\n'
         groups = self._grouped()
         if groups:
             frames = self._owners()
@@ -395,7 +395,7 @@ class Book:
         if not groups:
             return
         opened = [owner for owner in self._catalog.worth if self._catalog.worth[owner] >= OPEN_WORTH][:OPEN]
-        yield section_heading("sections of compiles", "what became of each, with its code, graphs and guards")
+        yield section_heading("sections of compiles", "the outcome of each, with its code, graphs and guards")
         for owner, sections in groups:
             mark, title = self._mark(owner)
             yield f"<details class=rep-compile{' open' if owner in opened else ''}><summary>{mark}{shown(title)}"

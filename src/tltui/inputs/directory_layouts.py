@@ -213,7 +213,7 @@ def files_of(layout: Layout) -> Iterator[UnitFile]:
         for file in _files(unit, top, without):
             count += 1
             if count > MOST:
-                reason = f"more than {MOST:,} files: the rest was not looked at"
+                reason = f"more than {MOST:,} files: the rest was not read"
                 yield UnitFile(unit, "", top, 0, (0, 0), 0.0, reason)
                 return
             if file.size or file.reason:

@@ -307,8 +307,8 @@ class Profile:
         return self.names[self.name[event]]
 
 
-OTHER_JSON = "JSON, but not what torch.profiler exports: it has no traceEvents with schemaVersion or deviceProperties"
-NO_JSON = "not what torch.profiler exports: no JSON object"
+OTHER_JSON = "not a torch.profiler export: JSON without traceEvents, schemaVersion or deviceProperties"
+NO_JSON = "not a torch.profiler export: not a JSON object"
 _OWN = re.compile(rb'"(?:schemaVersion|deviceProperties|baseTimeNanoseconds)"\s*:')
 _EVENTS = re.compile(rb'"traceEvents"\s*:')
 _OBJECT = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*(?:"|\}|$)')
@@ -551,7 +551,7 @@ class Reading:
         base = events.head.get("baseTimeNanoseconds", 0)
         profile.base_ns = base if isinstance(base, int) and not isinstance(base, bool) and abs(base) < LARGEST_NS else 0
         if events.is_cut:
-            profile.faults.append("it is cut off: the process ended while it was written, and what is whole counts")
+            profile.faults.append("truncated: the process ended while writing it; tltui uses the complete events")
         if profile.damaged:
             profile.faults.append(f"{profile.damaged:,} of its events could not be read")
         begins = [*self._window[::2], *((self._first,) if len(profile) else ())] or [0]

@@ -239,11 +239,11 @@ class _Report:
     def _notes(self) -> Iterator[str]:
         where = os.path.basename(os.path.abspath(self._directory))
         yield (
-            f"{where} is what tlparse kept of a trace (there is no raw.log): to which attempt a phase belongs is not in it, nor "
-            "are records that tlparse did not take"
+            f"{where} is a tlparse report without raw.log. It lacks the attempts of phases and "
+            "records that tlparse dropped"
         )
         for count, label in (
-            (self._again, "JSON artifact{} laid out again by tlparse: equal as JSON, other bytes than in the trace"),
+            (self._again, "JSON artifact{} reformatted by tlparse: equal as JSON, different bytes than in the trace"),
             (self._missing, "payload{} not in the report"),
             (self._outside, "payload{} outside of the report: not read"),
         ):

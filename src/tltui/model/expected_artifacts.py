@@ -14,7 +14,7 @@ FRESH = "TORCHINDUCTOR_FORCE_DISABLE_CACHES=1"
 CACHES = "TORCHINDUCTOR_FORCE_DISABLE_CACHES=0"
 FX_CACHE = "TORCHINDUCTOR_FX_GRAPH_CACHE=1"
 LOG_TLPARSE = "LOG_TLPARSE=1"
-NOT_YET = "not there yet: the log goes on"
+NOT_YET = "not yet written: the log is still growing"
 
 
 @frozen
@@ -152,7 +152,7 @@ def _failed(outcome: Outcome) -> Why:
 
 def _no_pre_grad(outcome: Outcome) -> Why | None:
     if outcome.compiled_autograd:
-        return "compiled autograd hands its graph over without pre-grad passes", None
+        return "compiled autograd passes its graph on without pre-grad passes", None
     return _aot_hit(outcome)
 
 
@@ -161,7 +161,7 @@ def _no_gradient(outcome: Outcome) -> Why | None:
         return None
     if not _has(outcome, _AOT_GRAPHS):  # then it is not known whether it has one
         return _failed(outcome) if outcome.failed else _aot_hit(outcome)
-    return "there is no backward: no input requires grad, or grad mode was off", None
+    return "no backward: no input requires grad, or grad mode was off", None
 
 
 def _cached_code(outcome: Outcome) -> Why | None:
@@ -174,12 +174,12 @@ def _not_inductor(outcome: Outcome) -> Why | None:
     if outcome.inductor or _has(outcome, _INDUCTOR | _FX_CACHE | _AOT_CACHE):
         return None
     if _vllm(outcome):
-        return "Inductor did not run here: vLLM splits the graph and may load its pieces from its own cache", None
+        return "Inductor did not run: vLLM splits the graph and may load the pieces from its own cache", None
     if outcome.inductor is None and outcome.version.least is None:
-        return "the backend is not Inductor, or this torch did not write it", None
+        return "the backend is not Inductor, or this torch version does not write it", None
     if _has(outcome, _AOT_GRAPHS):
-        return "the backend stops after AOTAutograd: it is aot_eager or one of your own, not Inductor", None
-    return "the backend is not Inductor: it is eager or one of your own", None
+        return "the backend stops after AOTAutograd: aot_eager or a custom backend, not Inductor", None
+    return "the backend is not Inductor: eager or a custom backend", None
 
 
 def _no_provenance(outcome: Outcome) -> Why | None:
@@ -188,13 +188,13 @@ def _no_provenance(outcome: Outcome) -> Why | None:
 
 
 def _no_unit(outcome: Outcome) -> Why | None:
-    return "skipped: the code came from a cache, so torch_compile_debug has no directory of it", FRESH
+    return "skipped: the code came from a cache, so torch_compile_debug has no directory for it", FRESH
 
 
 def _no_runtime_meta(outcome: Outcome) -> Why | None:
     cached = _cached_code(outcome)
     if cached is not None:
-        return f"{cached[0]}, which never has it; and only {LOG_TLPARSE} adds it", LOG_TLPARSE
+        return f"{cached[0]}, which never contains it; it also needs {LOG_TLPARSE}", LOG_TLPARSE
     return f"only written with {LOG_TLPARSE}", LOG_TLPARSE
 
 
@@ -207,8 +207,8 @@ def _no_fx_cache(outcome: Outcome) -> Why | None:
     if outcome.failed:
         return _failed(outcome)
     if off:
-        return f"the FX graph cache was not asked: {outcome.version.words} has it off", FX_CACHE
-    return "the FX graph cache was not asked: it is off, or part of AOTAutograd's, or not for this device", FX_CACHE
+        return f"Inductor did not query the FX graph cache: it is off by default in {outcome.version.words}", FX_CACHE
+    return "Inductor did not query the FX graph cache: off, bundled with AOTAutograd's, or unsupported device", FX_CACHE
 
 
 def _no_aot_cache(outcome: Outcome) -> Why | None:
@@ -217,44 +217,44 @@ def _no_aot_cache(outcome: Outcome) -> Why | None:
         return _disabled("AOTAutograd", outcome.version.has(_AOT_CACHE_OFF), setting)
     if outcome.failed:
         return _failed(outcome)
-    return "the AOTAutograd cache was not asked: it is off", setting
+    return "torch did not query the AOTAutograd cache: it is off", setting
 
 
 def _disabled(cache: str, off: bool | None, setting: str | None) -> Why:
     """All caches are disabled; this one may be off by itself too."""
     if off and setting is not None:
-        return f"caches are disabled ({CACHES} ends that), and the {cache} cache is off without {setting}", None
+        return f"caches are disabled (enable them with {CACHES}), and the {cache} cache needs {setting}", None
     return "caches are disabled", CACHES
 
 
 def _no_graph(outcome: Outcome) -> Why | None:
-    return ("no operations were captured in this frame: there is nothing to compile", None) if outcome.empty else None
+    return ("Dynamo captured no operations in this frame, so nothing was compiled", None) if outcome.empty else None
 
 
 def _no_guards(outcome: Outcome) -> Why | None:
-    return ("the frame was skipped: there is nothing to guard", None) if outcome.empty else None
+    return ("Dynamo skipped the frame, so it has no guards", None) if outcome.empty else None
 
 
 def _no_modified_bytecode(outcome: Outcome) -> Why | None:
-    return ("the frame was skipped: its bytecode was left as it is", None) if outcome.empty else None
+    return ("Dynamo skipped the frame, so its bytecode is unchanged", None) if outcome.empty else None
 
 
 def _no_start(outcome: Outcome) -> Why | None:
-    return "the log holds only the end of this compile: it begins later, or a record is damaged", None
+    return "the log has only the end of this compile: it starts later, or a record is damaged", None
 
 
 def _no_break(outcome: Outcome) -> Why | None:
-    return "the analysis was restarted, but not for a graph break: see restart_reasons in the metrics", None
+    return "the analysis restarted for another reason than a graph break: see restart_reasons in the metrics", None
 
 
 def _no_recompile_reasons(outcome: Outcome) -> Why | None:
-    return "no earlier compile of this frame was there to be checked: they failed, were skipped or dropped", None
+    return "no earlier compile of this frame had guards to check: they failed, were skipped or dropped", None
 
 
 def _no_metrics(outcome: Outcome) -> Why | None:
     if _vllm(outcome):
-        return "none was written: compiles of vLLM can lack it, and this one may also have been cut off", None
-    return "the log ends before the compile did: it is still running, was killed, or the file was cut", None
+        return "not written: vLLM compiles can lack it, or the log is truncated", None
+    return "the log ends before the compile: the job is still running, was killed, or the log is truncated", None
 
 
 def _dynamo(outcome: Outcome) -> bool:
@@ -339,7 +339,7 @@ _TITLES = {
 def absent(outcome: Outcome) -> list[Absent]:
     """Return the expected artifacts that this compile lacks, in the order of the compiler's work."""
     if outcome.attempt_restarted:
-        return [_row("dynamo_output_graph", "this attempt was discarded and restarted: see the last one", None)]
+        return [_row("dynamo_output_graph", "torch discarded this attempt and restarted: see the last attempt", None)]
     if outcome.recompile_limit:
         reason = "the recompile limit was reached: nothing was compiled for these inputs"
         return [_row("dynamo_start", reason, limit_name(outcome.version))]
@@ -385,7 +385,7 @@ def _absent_backward(outcome: Outcome) -> list[Absent]:
     """Return the code of a backward that was traced and never compiled."""
     if "forward" not in outcome.directions or "backward" in outcome.directions or outcome.failed:
         return []
-    reason = "not compiled (yet): that happens when backward() first runs; compiled autograd takes it over"
+    reason = "not compiled yet: torch compiles it when backward() first runs, or compiled autograd handles it"
     if outcome.backward_failed:
         reason = "the backward failed to compile"
     return [Absent("inductor_output_code", "Output code of the backward", reason)]
@@ -410,17 +410,17 @@ def _why(row: _Expected, outcome: Outcome, *, beyond: bool) -> Why | None:
     if written is False:
         return f"not written by {version.words}, only by {span}", None
     if written is None and not version.newer:
-        return f"not known for {version.words}: it is written by {span}", None
+        return f"unknown for {version.words}: {span} writes it", None
     why = row.why(outcome)
     if why is not None and (written or why[1] is None):
         return why
     if outcome.cache_hit or outcome.fx_cache_hit:
         return "not written when the result comes from a cache", FRESH
     if not written:
-        return f"not known for {version.words}: tltui knows what torch writes up to {dotted(NEWEST)}", None
+        return f"unknown for {version.words}: this tltui supports torch up to {dotted(NEWEST)}", None
     if outcome.failed:
-        return "the compile failed, and nothing else in the log says why", None
-    return "nothing in the log says why: a record is missing or damaged", None
+        return "the compile failed; the log has no other reason", None
+    return "unknown (no reason in the log): a record is missing or damaged", None
 
 
 def _present(row: _Expected, outcome: Outcome) -> bool:

@@ -47,7 +47,7 @@ PART = 50
 FAILED = (-2, -2)
 """What stands for size and time of a file that could not be read."""
 DELETED = "the file was deleted"
-GOES_ON = "it is written on, though it was taken for ended"
+GOES_ON = "written again after it was considered complete"
 
 
 @dataclass(slots=True)
@@ -472,7 +472,7 @@ class Follower:
                     raise
                 self._faulted(error)
                 followed.scanner = None
-                yield Failed(number, OSError(f"a fault of tltui: {type(error).__name__}"))
+                yield Failed(number, OSError(f"internal error in tltui: {type(error).__name__}"))
                 return
             if batch.finished:
                 followed.scanner = None

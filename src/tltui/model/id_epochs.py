@@ -7,7 +7,8 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from tltui.model.nodes import Compile
+from tltui.model.nodes import Compile, Process, frame_key
+from tltui.model.ref import CompileId
 from tltui.model.status import BACKWARD
 from tltui.text.json_codec import JSONDecodeError, loads
 from tltui.trace.batch import Metrics, Started
@@ -39,6 +40,33 @@ def begins_again(compile_: Compile, record: int, fact: Started | Metrics | None)
     if isinstance(fact, Metrics):
         return fact.ends_compile and compile_.is_closed
     return not compile_.is_compile and compile_.is_closed and log.kind(record).event == CAPTURED
+
+
+def is_numbered(process: Process, compile_id: CompileId) -> bool:
+    """Return whether the current epoch has a compile of this frame with this number, whatever its id of compiled autograd.
+
+    Torch gives a frame and a number once in an epoch. Numbers of a frame count up.
+    """
+    frame = process.frames.get(frame_key(compile_id.of(process.epochs)))
+    if frame is None or compile_id.frame is None or compile_id.compile is None:
+        return False
+    for compile_ in reversed(frame.compiles):
+        number = compile_.id.compile or 0
+        if number <= compile_id.compile:
+            return number == compile_id.compile
+    return False
+
+
+def is_other_code(compile_: Compile, started: Started) -> bool:
+    """Return whether a compile that begins is of another code object than the earlier compiles of its frame: a frame id has one.
+
+    Undecided where `dynamo_start` ends in the caller instead of the function, as before torch 2.5.
+    """
+    first = compile_.frame.compiles[0]
+    if first is compile_ or compile_.metrics or first.started is None:
+        return False
+    code, metrics = (first.started.name, first.started.line), next(iter(first.metrics), None)
+    return metrics is not None and (metrics.co_name, metrics.co_firstlineno) == code != (started.name, started.line)
 
 
 class Epochs:

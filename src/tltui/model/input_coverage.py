@@ -9,7 +9,7 @@ from tltui.text.frozen import frozen
 
 TEXT, DEBUG_DIR = "text", "debug_dir"
 TITLES = {TEXT: "TORCH_LOGS text", DEBUG_DIR: "A torch_compile_debug directory"}
-HOW = "record a trace with TORCH_TRACE=DIR"
+HOW = "To record it, set TORCH_TRACE=DIR"
 
 
 @frozen
@@ -17,7 +17,7 @@ class Needs:
     """The record kinds that a page is made of, and which of them other inputs contain."""
 
     lacks: str
-    """What TORCH_LOGS text never says, after its name; '' for nothing."""
+    """The missing contents of TORCH_LOGS text, as a verb phrase; '' for none."""
     logs: tuple[str, ...] = ()
     """Names in TORCH_LOGS, each of which has some of what the page shows. Without any the page is not made of text at all."""
     shows: str = ""
@@ -81,14 +81,14 @@ def title_of(processes: Iterable[Process]) -> str:
     """Return the sources of the processes, as the beginning of a sentence."""
     origins = {origin for process in processes for origin in process.origins}
     titles = [title for origin, title in TITLES.items() if origin in origins]
-    return titles[0] if len(titles) == 1 else "What was opened"
+    return titles[0] if len(titles) == 1 else "The opened input"
 
 
 def told_less(left: Sequence[Process], right: Sequence[Process]) -> str:
     """Return the side without a trace where the other has one: its missing records are no difference. '' for none."""
     for side, present, other in (("left", left, right), ("right", right, left)):
         if present and not any(process.is_traced for process in present) and any(process.is_traced for process in other):
-            return f"{title_of(present)} tells of the {side} side: what was not logged is no difference."
+            return f"{title_of(present)} is the only source of the {side} side. Records missing there are not differences."
     return ""
 
 
@@ -103,15 +103,15 @@ def untold(processes: Sequence[Process], needs: Needs) -> str:
     if len(of) < len(processes):
         are = "processes is" if len(of) == 1 else "processes are"
         name = title if title == TITLES[TEXT] else title[:1].lower() + title[1:]
-        title = f"{len(of)} of {len(processes)} {are} known from {name} alone, which"
+        title = f"{len(of)} of {len(processes)} {are} only in {name}, which"
     sentences = []
     if not has_text and needs.shows and not needs.in_debug_dir:
-        sentences.append(f"{title} does not have {needs.shows}: {HOW}.")
+        sentences.append(f"{title} does not have {needs.shows}. {HOW}.")
     elif needs.lacks and (has_text or not needs.in_debug_dir or needs.is_overview):
-        sentences.append(f"{title} {needs.lacks}: {HOW}.")
+        sentences.append(f"{title} {needs.lacks}. {HOW}.")
     if has_text and needs.shows and not heard(of) & set(needs.logs):
         names = ",".join(needs.logs)
         who = "It" if sentences else title
-        so_far = "" if all(process.log.ended for process in of) else " so far"
-        sentences.append(f"{who} has {needs.shows} only where TORCH_LOGS={names} was set, and nothing in it shows that{so_far}.")
+        yet = "" if all(process.log.ended for process in of) else " yet"
+        sentences.append(f"{who} has {needs.shows} only with TORCH_LOGS={names}; it has no record of these logs{yet}.")
     return " ".join(sentences)

@@ -48,7 +48,7 @@ _FAMILIES: tuple[tuple[re.Pattern[str], Kind], ...] = tuple(
     for kind in sorted((kind for kind in _ALL if "*" in kind.name), key=lambda kind: -len(kind.name))
 )
 
-_GENERIC_HELP = "Not a kind that tltui knows: shown as it was written."
+_GENERIC_HELP = "A kind without a description in this version of tltui, shown unchanged."
 
 
 def kind_of(event: str, name: str | None = None, encoding: str | None = None) -> Kind:

@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 
 from tltui.inputs.text.line_grammar import OUTER
 from tltui.model.derived_cache import Parts
-from tltui.model.id_epochs import Epochs, begins_again
+from tltui.model.id_epochs import Epochs, begins_again, is_numbered, is_other_code
 from tltui.model.nodes import Compile, Frame, Process, frame_key
 from tltui.model.ref import CompileId
 from tltui.model.status import NO_TALLY
@@ -214,9 +214,8 @@ class LogModel:
         newest = epochs.newest
         if begins_again(newest, record, fact):
             process = newest.process
-            if process.epochs == newest.id.epoch:
-                process.epochs += 1
-                process.naming.stamp += 1
+            if process.epochs == newest.id.epoch or is_numbered(process, newest.id):
+                process.begin_epoch()
             new = self._new_compile(process, newest.id.of(process.epochs))
             self._epochs[new] = epochs
             epochs.begin(new)
@@ -230,6 +229,8 @@ class LogModel:
         """Apply a fact of a record to a compile."""
         if isinstance(event, Started):
             if owner.started is None:
+                if is_other_code(owner, event):
+                    self._move_to_next_epoch(owner)
                 owner.started = event
                 owner.started_attempt = self.log.context(event.record).attempt
                 self._rename(owner, touched)
@@ -349,6 +350,8 @@ class LogModel:
         process = self._process(context.pid, context.rank, compile_id)
         owner = process.find(compile_id)
         if owner is None:
+            if is_numbered(process, compile_id):
+                process.begin_epoch()
             owner = self._new_compile(process, compile_id.of(process.epochs))
         elif owner in self._epochs:
             return self._epochs[owner].compiles[0]
@@ -367,6 +370,19 @@ class LogModel:
         else:
             frame.compiles.append(new)
         return new
+
+    @staticmethod
+    def _move_to_next_epoch(owner: Compile) -> None:
+        """Begin an epoch with a compile that has just begun in the current one."""
+        process, frame = owner.process, owner.frame
+        frame.compiles.remove(owner)
+        del process.compiles[owner.id]
+        process.begin_epoch()
+        owner.id = owner.id.of(process.epochs)
+        process.compiles[owner.id] = owner
+        key = frame_key(owner.id)
+        process.frames[key] = Frame(process, key, [owner])
+        frame.stamp += 1
 
     @staticmethod
     def _rename(owner: Compile, touched: dict[int, Compile]) -> None:

@@ -406,6 +406,11 @@ class Process:
         number = NORANK if self.rank is None else self.rank
         return Ref(number, None if self.alone else self.number, compile_id)
 
+    def begin_epoch(self) -> None:
+        """Begin an epoch: ids begin again."""
+        self.epochs += 1
+        self.naming.stamp += 1
+
     def named_id(self, compile_id: CompileId) -> CompileId:
         """Return the id as in addresses: with its epoch where there are several."""
         return compile_id if self.epochs > 1 else compile_id.of(0)

@@ -25,6 +25,7 @@ from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 
 NORANK = -1
+EXAMPLES = "0/1, 3:0/1_1, none, 0/1~2, 0/1:inductor_output_code, 2/0:aot_joint_graph#2"
 
 
 class CompileId(NamedTuple):
@@ -79,7 +80,22 @@ def _dash(number: int | None) -> str:
 
 
 class BadAddress(ValueError):
-    """A text that is no address, or one that leads nowhere or to several places. Its text lists the candidates."""
+    """An invalid, unknown or ambiguous address, with the candidates."""
+
+    def __init__(self, problem: str, advice: str = "") -> None:
+        super().__init__(f"{problem}; {advice}" if advice else problem)
+        self.problem = problem
+        self.advice = advice
+        """Near addresses, or the candidates; '' for none."""
+
+
+class AmbiguousAddress(BadAddress):
+    """An address with several meanings."""
+
+    def __init__(self, ref: Ref | str, candidates: str, option: str) -> None:
+        super().__init__(f"ambiguous address: '{ref}'", f"use {candidates}")
+        self.option = option
+        """The option of a command that selects one, without dashes: `unit` or `rank`."""
 
 
 @frozen
@@ -185,10 +201,7 @@ def parse_ref(text: str) -> Ref:
         (match["id"] is None and match["artifact"]) or (match["artifact"] is None and match["n"])
     )  # fmt: skip
     if match is None or lost:
-        raise BadAddress(
-            f"{text!r} is not an address. Addresses look like "
-            "0/1, 3:0/1_1, none, 0/1~2, 0/1:inductor_output_code or 2/0:aot_joint_graph#2"
-        )
+        raise BadAddress(f"not an address: {text!r}", f"examples: {EXAMPLES}")
     rank = None if match["rank"] is None else NORANK if match["rank"] == "norank" else int(match["rank"])
     return Ref(
         rank,

@@ -12,13 +12,13 @@ from typing import TypeVar
 
 from tltui.inputs.archives import STANDARD_INPUT
 from tltui.inputs.forms import FORMS, TEXT, StepScanner, scanner_of
-from tltui.model.artifacts import Artifact, artifacts_of
+from tltui.model.artifacts import Artifact, artifacts_of, units_of
 from tltui.model.derived_cache import Parts
 from tltui.model.input_joining import Joining, processes_of_job
 from tltui.model.log_model import LogModel
 from tltui.model.nodes import Compile, Frame, Process, Rank
 from tltui.model.profiles_and_dumps import Dumps, Profiles
-from tltui.model.ref import NO_ID, NORANK, BadAddress, CompileId, Ref, parse_ref
+from tltui.model.ref import NO_ID, NORANK, AmbiguousAddress, BadAddress, CompileId, Ref, parse_ref
 from tltui.model.status import NO_TALLY, Tally, is_visited, total
 from tltui.sources.discover import Found, FoundLog
 from tltui.sources.saved_indexes import Crowd
@@ -252,7 +252,7 @@ class Run:
 
     @property
     def is_sought(self) -> bool:
-        """Whether its logs are still being looked for: there may be more."""
+        """Whether the search for its logs is still running."""
         return self.discovered.search is not None
 
     @property
@@ -271,9 +271,9 @@ class Run:
         if self.finished:
             return ""
         if self.is_awaited:
-            return "there is no record yet"
+            return "no record yet"
         if self.is_sought:
-            return "its logs are still being looked for"
+            return "tltui is still searching for its logs"
         return "the job may still be writing the log" if self.is_read else "the log is still being read"
 
     @property
@@ -388,11 +388,11 @@ class Run:
             return self._place(ref)
         nodes = self._at(ref)
         if not nodes:
-            raise BadAddress(self._nowhere(ref))
+            raise self._unknown(ref)
         if ref.artifact is not None:
             return self._artifact(ref, nodes)
         if len(nodes) > 1:
-            raise BadAddress(f"{ref} is not clear. It could be: {_listed(str(node.ref) for node in nodes)}")
+            raise AmbiguousAddress(ref, _listed(f"{node.ref} ({_place_name(node.process)})" for node in nodes), "rank")
         return nodes[0]
 
     def other_epochs(self, ref: Ref) -> str:
@@ -406,7 +406,7 @@ class Run:
         if len(nodes) < 2:
             return ""
         newest, older = Ref(ref.rank, ref.process, ref.id), _listed(str(node.ref) for node in nodes[:-1])
-        return f"{newest} is the newest of {len(nodes)}, {nodes[-1].ref}: ids began again. There are also {older}"
+        return f"{newest} is the newest of {len(nodes)}, {nodes[-1].ref}: compile ids restarted. Older: {older}"
 
     def _place(self, ref: Ref) -> Rank | Process | None:
         if ref.rank is None:
@@ -414,15 +414,16 @@ class Run:
         number = None if ref.rank == NORANK else ref.rank
         rank = next((rank for rank in self.ranks if rank.number == number), None)
         if rank is None and number is not None and self.crowd is not None and number in self.crowd.newest:
-            raise BadAddress(f"rank {number} has not been read: rank {self.crowd.like(number)[0]} did the same")
+            raise BadAddress(f"rank {number} was not read: rank {self.crowd.like(number)[0]} has the same contents")
         if rank is None:
             there_are = _listed(str(item.ref) for item in self.ranks)
             label = "process without a rank" if number is None else f"rank {number}"
-            raise BadAddress(f"there is no {label}. There are: {there_are}")
+            raise BadAddress(f"{label} is not in this run", f"ranks: {there_are}")
         if ref.process is None:
             return rank
         if not 1 <= ref.process <= len(rank.processes):
-            raise BadAddress(f"{rank.title} has {len(rank.processes)} process(es), not {ref.process}")
+            processes = _listed(str(process.ref) for process in rank.processes)
+            raise BadAddress(f"unknown process: '{ref}'", f"processes of {rank.title}: {processes}")
         return rank.processes[ref.process - 1]
 
     def _candidates(self, ref: Ref) -> list[Process]:
@@ -451,30 +452,56 @@ class Run:
         if len(matches) == 1:
             return matches[0]
         if matches:
-            raise BadAddress(f"{ref} is not clear. It could be: {_listed(str(a.ref) for a in matches)}")
+            raise AmbiguousAddress(ref, _choices(matches), "unit" if len(nodes) == 1 else "rank")
         if matching:
-            raise BadAddress(f"there is no {ref}. There are: {_listed(str(a.ref) for a in matching)}")
+            raise BadAddress(f"unknown address: '{ref}'", f"use {_choices(matching)}")
         near = difflib.get_close_matches(ref.artifact or "", {artifact.name for artifact in all_of_them}, 6, 0.4)
         names = near or sorted({artifact.name for artifact in all_of_them})
-        hint = f"It has: {_listed(names)}" if names else "It has no artifacts."
-        raise BadAddress(f"there is no {ref}. {hint}")
+        owner = str(replace(ref, artifact=None, n=None))
+        advice = f"artifacts of {owner}: {_listed(names)}" if names else f"{owner} has no artifacts"
+        raise BadAddress(f"unknown address: '{ref}'", advice)
 
-    def _nowhere(self, ref: Ref) -> str:
+    def _unknown(self, ref: Ref) -> BadAddress:
         assert ref.id is not None
-        ids = {str(c.ref): c.id for process in self._candidates(ref) for c in process.compiles.values()}
+        processes = list(enumerate(self._candidates(ref)))
+        ids = {str(c.ref): (place, c.id) for place, process in processes for c in process.compiles.values()}
         if not ids:
-            return f"there is no {ref}: the log has no records with an id"
+            return BadAddress(f"unknown address: '{ref}'", "the log has no records with a compile id")
 
         def distance(other: CompileId) -> tuple[int, int]:
             if ref.id is None or other.frame is None or ref.id.frame is None:
                 return (1 << 30, 0)
             return (abs(other.frame - ref.id.frame), abs((other.compile or 0) - (ref.id.compile or 0)))
 
-        near = sorted(ids, key=lambda name: distance(ids[name]))[:6]
-        return f"there is no {ref}. Near it: {_listed(near)}"
+        near = sorted(sorted(ids, key=lambda name: distance(ids[name][1]))[:6], key=lambda name: _order(*ids[name]))
+        return BadAddress(f"unknown address: '{ref}'", f"near it: {_listed(near)}")
 
 
-def _listed(names: Iterator[str] | list[str]) -> str:
+def _order(place: int, compile_id: CompileId) -> tuple[int, bool, int, int]:
+    """Return the sort key of an address: records without an id come last."""
+    return place, compile_id.frame is None, compile_id.frame or 0, compile_id.compile or 0
+
+
+def _place_name(process: Process) -> str:
+    """Return `rank 0`, `rank 0, process 2`, each only where the run has several."""
+    rank = "no rank" if process.rank is None else f"rank {process.rank}"
+    return rank if process.alone else f"{rank}, process {process.number}" if process.ranks_differ else f"process {process.number}"
+
+
+def _choices(artifacts: Sequence[Artifact]) -> str:
+    """Return the addresses of artifacts of one name, and their differences: rank, attempt and unit."""
+    is_placed = len({artifact.owner for artifact in artifacts}) > 1
+    has_attempts = len({artifact.attempt for artifact in artifacts}) > 1
+    choices = []
+    for artifact in artifacts:
+        owner = artifact.owner
+        words = [_place_name(owner.process)] * is_placed + [f"attempt {artifact.attempt}"] * has_attempts
+        words += [unit.name for unit in units_of(artifacts_of(owner)) if unit.number == artifact.unit]
+        choices.append(f"{artifact.ref} ({', '.join(words)})" if words else str(artifact.ref))
+    return _listed(choices)
+
+
+def _listed(names: Iterable[str]) -> str:
     shown = list(names)
     return ", ".join(shown[:8]) + (f" and {len(shown) - 8} more" if len(shown) > 8 else "")
 
@@ -547,18 +574,18 @@ def on_next_rank(run: Run, current: Compile, back: bool = False) -> tuple[Compil
     code, ordinal = current.frame.code, _ordinal(current)
     candidates = processes[index + 1 :] if not back else list(reversed(processes[:index]))
     if code[0] is None:
-        return None, f"{current.label} has no code object to look for on other ranks"
+        return None, f"{current.label} has no code object to find on other ranks"
     for passed, process in enumerate(candidates):
         same = _same_code(process, code)
         if len(same) > ordinal:
             target = same[ordinal]
-            remark = "" if target.id == current.id else f"there it is {target.label}, not {current.label}"
+            remark = "" if target.id == current.id else f"on this rank it is {target.label}, not {current.label}"
             if passed:
-                remark = f"{remark}; " * bool(remark) + f"{passed} rank(s) in between did not compile it"
+                remark = f"{remark}; " * bool(remark) + f"{passed} skipped rank(s) did not compile it"
             return target, remark
     if not candidates:
-        return None, f"there is no rank {'before' if back else 'after'} this one"
-    return None, f"no {'earlier' if back else 'further'} rank compiled {code[0]} as often"
+        return None, f"no {'earlier' if back else 'later'} rank"
+    return None, f"no {'earlier' if back else 'later'} rank compiled {code[0]} as often"
 
 
 def _same_code(process: Process, code: tuple[str | None, str | None, int | None]) -> list[Compile]:

@@ -27,6 +27,8 @@ class Eager(str, Enum):
     SUPPRESSED = "suppressed"
     """`suppress_errors` is set."""
     LIMIT = "recompile_limit"
+    UNTRACED = "untraced"
+    """Dynamo failed before it traced the function, unless `fullgraph=True` made that an error: torch logs both alike."""
 
     def __str__(self) -> str:
         return self.value
@@ -52,7 +54,12 @@ RAISED = frozenset(("UncapturedHigherOrderOpError", "ResumePrologueTracingError"
 """Never suppressed."""
 LOGS_SKIPS = (2, 11)
 """Since this torch every skipped function has a record of its break."""
-_UNTRACED = ("Attempted to guard on uninitialized nn.Module", "Excessive RestartAnalysis() calls")
+_UNTRACED = (
+    "Attempted to guard on uninitialized nn.Module",
+    "Excessive RestartAnalysis() calls",
+    "Unsupported functorch tracing attempt",
+    "If you are reaching here, it means dynamo failed for one of the following reasons",  # of an older torch
+)
 """Soft failures that are raised outside of tracing: they have no record of a break, whatever was allowed."""
 _CLASS = re.compile(r"^<class '(?P<name>[^'\n]+)'>$")
 _LIMIT_TYPE = re.compile("(?:RecompileLimit|CacheLimit)")
@@ -91,10 +98,10 @@ def outcome_of(failed: Metrics, breaks: int, last_breaks: bool) -> Outcome:
         return Outcome(Eager.SUPPRESSED, False) if failed.suppressed else Outcome(None, True)
     if last_breaks:
         return Outcome(Eager.SKIPPED, False)
+    if (failed.fail_reason or "").startswith(_UNTRACED):
+        return Outcome(Eager.UNTRACED, None)
     if not _logs_skips(failed.pytorch_version):
         return Outcome(Eager.SKIPPED, False) if breaks else Outcome(None, None)
-    if (failed.fail_reason or "").startswith(_UNTRACED):
-        return Outcome(None, None)
     return Outcome(None, True, no_breaks=kind in ("Unsupported", "UserError"))
 
 
@@ -174,7 +181,7 @@ class Status(str, Enum):
     RUNNING = "running"
     SEEN = "seen"
     OK = "ok"
-    MISSING = "missing"
+    UNFINISHED = "unfinished"
 
     def __str__(self) -> str:
         return self.value
@@ -201,26 +208,26 @@ class Row(NamedTuple):
 TABLE: dict[Status, Row] = {
     Status.ERROR: Row(
         "✗", "x", tokens.ERROR, "errors", "failed", "error", "eb",
-        "failed, with an exception for the caller as far as the log tells"),
+        "the compilation failed, and the call raised an exception unless the log shows otherwise"),
     Status.EAGER: Row(
-        "»", ">", tokens.EAGER, "eager", "in eager mode", "eager", "eb",
-        "not compiled: given up, or at the recompile limit; it runs in eager mode"),
+        "»", ">", tokens.EAGER, "eager", "fell back to eager", "eager", "eb",
+        "fell back to eager mode without an exception: torch skipped the function, or it hit the recompile limit"),
     Status.BREAK: Row(
-        "⚑", "!", tokens.BREAK, "broken", "with breaks", "break", "b",
-        "a graph break: what follows is compiled separately, or runs in eager mode"),
+        "⚑", "!", tokens.BREAK, "with_breaks", "with breaks", "break", "b",
+        "compiled, with a graph break"),
     Status.EMPTY: Row(
         "∅", "0", tokens.EMPTY, "empty", "empty", "empty", "",
-        "no operations were captured; torch may skip this function from now on, also for calls that have some"),
+        "no operations were captured; torch may skip the function for later calls too, even those with operations"),
     Status.RUNNING: Row(
         "◌", "o", tokens.RUNNING, "running", "running", "unfinished", "",
-        "no end yet: the job may still be compiling it, or its backward"),
+        "not finished, or its backward is not, and the job may still be running"),
     Status.SEEN: Row(
         "·", ".", tokens.SEEN, "seen", "seen", "", "",
-        "seen in a text log or a debug directory, which do not tell what became of it"),
+        "known from a text log or a debug directory, without a recorded outcome"),
     Status.OK: Row("✓", "+", tokens.OK, "ok", "ok", "", "", "compiled"),
-    Status.MISSING: Row(
-        "?", "?", tokens.MISSING, "missing", "not finished", "unfinished", "",
-        "no end of it, or of its backward: still compiling, killed, or cut off"),
+    Status.UNFINISHED: Row(
+        "?", "?", tokens.UNFINISHED, "unfinished", "unfinished", "unfinished", "",
+        "the log has no end of the compilation or of its backward: the job still compiles it or was killed, or the log is cut off"),
 }  # fmt: skip
 DEFAULT_LIMIT = 8
 """Compiles of a function that torch keeps unless the limit is set (`cache_size_limit`, since torch 2.7 `recompile_limit`)."""
@@ -318,7 +325,7 @@ class SharedFacts:
     interrupted: bool
     """Something that is no `Exception` broke it off: Ctrl-C, `SystemExit`."""
     reached: bool | None
-    """Whether its exception reached the caller; None: this torch does not log it."""
+    """Whether its exception reached the caller; None: torch does not log it."""
     no_breaks: bool
     """It failed as a graph break was not allowed: `fullgraph=True`, `error_on_graph_break`."""
     eager: Eager | None
@@ -368,14 +375,16 @@ class Tally(NamedTuple):
     recompiles: int = 0
     restarts: int = 0
     ok: int = 0
-    broken: int = 0
+    with_breaks: int = 0
     empty: int = 0
-    missing: int = 0
+    unfinished: int = 0
     running: int = 0
     eager: int = 0
     seen: int = 0
     skips: int = 0
     """Of `eager`: those for which a graph break is the reason."""
+    refused: int = 0
+    """Of `recompiles`: those that torch did not compile, because the recompile limit was reached."""
     seconds: float = 0.0
 
     def __add__(self, other: object) -> Tally:
@@ -403,6 +412,7 @@ class Tally(NamedTuple):
             recompiles=int(compile_.is_recompile),
             restarts=len(facts.restarts),
             skips=int(facts.eager is Eager.SKIPPED and status is Status.EAGER),
+            refused=int(compile_.is_recompile and facts.recompile_limit),
             seconds=exact if exact == seconds else seconds,  # the number that its metrics have: there are thousands of them
         )
         return counts._replace(**{TABLE[status].field: 1})
@@ -569,13 +579,16 @@ def status_of(facts: SharedFacts) -> Status:
     if not facts.has_metrics and not facts.traced:
         return Status.SEEN
     if not facts.has_metrics or facts.backward_running or facts.backward_unfinished:
-        return Status.RUNNING if facts.waiting or facts.backward_running else Status.MISSING
+        return Status.RUNNING if facts.waiting or facts.backward_running else Status.UNFINISHED
     return Status.EMPTY if facts.skipped else Status.OK
 
 
 def without_backward(facts: SharedFacts) -> SharedFacts:
     """Remove the outcome of the backward from the facts: the facts at the end of the forward."""
     return replace(facts, backward_failed=False, backward_running=False, backward_unfinished=False)
+
+
+_TLPARSE_UNFINISHED = "missing"
 
 
 def tlparse_status(compile_: Recorded) -> str | None:
@@ -587,7 +600,7 @@ def tlparse_status(compile_: Recorded) -> str | None:
         return None
     metrics = [m for m in compile_.metrics if m.event == "compilation_metrics"]
     if not metrics or compile_.started_attempt != 0:
-        return Status.MISSING.value
+        return _TLPARSE_UNFINISHED
     if any(m.fail_type for m in metrics):
         return Status.ERROR.value
     if any(not m.graph_op_count for m in metrics):

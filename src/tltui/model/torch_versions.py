@@ -215,13 +215,13 @@ _OLD_VARIABLE = Span((2, 7), (2, 8))
 def provenance_way(version: TorchVersion) -> Way:
     """How to have this torch record provenance."""
     if version.has(_MAPPINGS) is False:
-        return Way(f"{version.words} does not record it, only {_MAPPINGS} do", None)
+        return Way(f"{version.words} does not record it; only {_MAPPINGS} do", None)
     if version.has(_OWN_VARIABLE):
         return Way(f"set {PROVENANCE}", PROVENANCE)
     if version.has(_OLD_VARIABLE):
         return Way(f"set {PROVENANCE_BEFORE}", PROVENANCE_BEFORE)
     if version.newer:
-        return Way(f"{PROVENANCE} did it up to torch {dotted(NEWEST)}; not known for {version.words}", None)
+        return Way(f"{PROVENANCE} enables it up to torch {dotted(NEWEST)}; unknown for {version.words}", None)
     return Way(f"set {PROVENANCE} (torch 2.9 and later) or {PROVENANCE_BEFORE} (torch 2.7 and 2.8)", None)
 
 

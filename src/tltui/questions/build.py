@@ -60,7 +60,7 @@ def _view(run: Run, ref: Ref, options: Options) -> Document:
         return view_document(run, BY_NAME[ref.view], ref, options)
     if ref.view not in PLACES:
         names = sorted((*PLACES, *BY_NAME))
-        raise BadAddress(f"there is no page @{ref.view}. There are: {', '.join('@' + name for name in names)}")
+        raise BadAddress(f"unknown page: '@{ref.view}'", f"pages: {', '.join('@' + name for name in names)}")
     return PLACES[ref.view](run, ref, options)
 
 
@@ -144,10 +144,10 @@ def _record(run: Run, ref: Ref, options: Options) -> Document:
     processes = [node] if isinstance(node, Process) else node.processes if isinstance(node, Rank) else list(run.processes())
     if len(processes) != 1:
         names = ", ".join(f"@record:{Ref(p.ref.rank, p.number)}#{ref.n}" for p in processes[:8])
-        raise BadAddress(f"{ref} is not clear. It could be: {names}")
+        raise BadAddress(f"ambiguous address: '{ref}'", f"use {names}")
     log = processes[0].log
     if ref.n is None or not 1 <= ref.n <= len(log):
-        raise BadAddress(f"there is no record {ref.n}: the log has {len(log)}")
+        raise BadAddress(f"unknown record: {ref.n}", f"the log has {len(log)}")
     return record_document(log, ref.n - 1, ref, options, whose(processes[0]), in_output(run, processes[0], ref.n - 1))
 
 

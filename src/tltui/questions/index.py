@@ -23,12 +23,12 @@ class Entry(NamedTuple):
 
 QUESTIONS: tuple[Entry, ...] = (
     Entry(
-        "summary", "1", "what happened in the run, and where to look first",
+        "summary", "1", "outcome of the run, and where to look first",
         "look at a run", 10, "tltui.questions.overview.summary_page",
         in_debug_dir=True,
     ),
     Entry(
-        "problems", "2", "errors, graph breaks, restarts, the recompile limit: each kind once, the worst first",
+        "problems", "2", "errors, graph breaks, restarts, the recompile limit: grouped by kind, worst first",
         "look at a run", 20, "tltui.questions.problems.page",
     ),
     Entry(
@@ -40,15 +40,15 @@ QUESTIONS: tuple[Entry, ...] = (
         "why is it so", 65, "tltui.questions.stacks.page",
     ),
     Entry(
-        "guards", "5", "what compiled code relies on: guards by source, their cost, and which failed later",
+        "guards", "5", "guards by source, their cost, and later failures",
         "why is it so", 50, "tltui.questions.guards.page",
     ),
     Entry(
-        "shapes", "6", "dynamic sizes: each symbol, its guards, what was fixed and by which line",
+        "shapes", "6", "dynamic sizes: symbols, their guards, and specializations with the source line",
         "why is it so", 60, "tltui.questions.shapes.page",
     ),
     Entry(
-        "caches", "7", "cache hits, misses, bypasses: why, time saved, and how a missed key differs",
+        "caches", "7", "cache hits, misses, bypasses: reasons, time saved, differences of missed keys",
         "why is it so", 70, "tltui.questions.caches.page",
     ),
     Entry(
@@ -57,7 +57,7 @@ QUESTIONS: tuple[Entry, ...] = (
         sorts=("own", "total", "count", "name"),
     ),
     Entry(
-        "runtime", "T", "where run time goes, by a profile: compiles, kernels, lines, guards, eager code",
+        "runtime", "T", "run time from a profile: compiles, kernels, lines, guards, eager code",
         "why is it so", 90, "tltui.questions.runtime.page",
         sorts=("time", "mean", "calls", "name", "code"),
     ),
@@ -79,12 +79,12 @@ QUESTIONS: tuple[Entry, ...] = (
         "many ranks, and hangs", 130, "tltui.questions.hang.page",
     ),
     Entry(
-        "provenance", "", "which line of source became which nodes and kernels, and how much of it is known",
+        "provenance", "", "source lines, graph nodes and kernels that belong together, and how much is known",
         "why is it so", 140, "tltui.questions.provenance.page",
         in_debug_dir=True,
     ),
     Entry(
-        "layers", "", "which kernels, nodes and lines belong to which layer of the model, and what they move and take",
+        "layers", "", "kernels, graph nodes and source lines by model layer, with memory traffic and time",
         "why is it so", 150, "tltui.questions.layers.page",
         sorts=("each", "merged"), sort_label="iterations:", in_debug_dir=True,
     ),
@@ -99,11 +99,11 @@ QUESTIONS: tuple[Entry, ...] = (
         in_debug_dir=True,
     ),
     Entry(
-        "absent", "", "which artifacts are not in the trace, and why: failed, cut off, not logged, cached",
+        "absent", "", "absent artifacts and the reasons: failed, cut off, not logged, cached",
         "look at a run", 680, "tltui.questions.problems.absent_page",
     ),
     Entry(
-        "metrics", "", "all fields of the metrics; settings that differ between compiles and ranks",
+        "metrics", "", "every field of the compilation metrics; settings that differ between compiles or ranks",
         "look at a run", 690, "tltui.questions.metrics.page",
     ),
     Entry(

@@ -69,7 +69,7 @@ def save_output_tail(file: OutputFile, directory: str, words: Sequence[str], beg
         data, missing = data[cut:], missing + cut
     state = {
         "written_by": MARK, "command": list(words), "host": socket.gethostname(), "pid": 0, "began": began, "ended": time.time(),
-        "code": status, "held": False, "missing": missing, "why": "only the end of the output is kept" if missing else "",
+        "code": status, "held": False, "missing": missing, "why": "tltui keeps only the end of the output" if missing else "",
     }  # fmt: skip
     for target, content in ((state_path(path), json.dumps(state).encode("ascii") + b"\n"), (path, data)):
         with replacing(Path(target), force=False) as out:
@@ -160,7 +160,7 @@ def _start(words: Sequence[str], environment: Mapping[str, str], mask: set[int])
         if error.errno == errno.ENOEXEC and (script := shutil.which(words[0])):  # a script without #!, as any shell runs it
             return os.posix_spawn(SHELL, [SHELL, script, *words[1:]], environment, setsigmask=mask, setsigdef=default)
         if error.errno == errno.ENOENT and shutil.which(words[0]):
-            raise NotStarted(NOT_EXECUTABLE, f"{words[0]}: the program that its first line (#!) names is not there") from None
+            raise NotStarted(NOT_EXECUTABLE, f"{words[0]}: the interpreter in its first line (#!) does not exist") from None
         code = NOT_FOUND if error.errno == errno.ENOENT else NOT_EXECUTABLE
         raise NotStarted(code, f"{words[0]}: {error.strerror}") from None
 

@@ -99,17 +99,17 @@ def _trace_directory(options: TraceOptions, environment: dict[str, str], started
     """Return the trace directory, whether it is new, and a message about it."""
     by = next((name for name in (DTRACE, TRACE) if environment.get(name)), "")  # torch too asks for TORCH_DTRACE first
     if not by:
-        directory, is_new = _named_directory(options.directory) if options.directory else (_new_directory(started), True)
+        directory, is_new = named_directory(options.directory) if options.directory else (new_directory(started), True)
         environment[TRACE] = directory
         return directory, is_new, f"the trace goes to {directory}"
     directory = os.path.abspath(environment[by])
     if options.directory and os.path.realpath(options.directory) != os.path.realpath(directory):
-        raise Refused(f"{by} is set, the trace would go to {directory}: leave out -o {options.directory}, or unset {by}")
+        raise Refused(f"{by} is set and sends the trace to {directory}. Remove -o {options.directory} or unset {by}")
     return directory, False, f"{by} is set: the trace goes to {directory}"
 
 
-def _named_directory(name: str) -> tuple[str, bool]:
-    """Create the user's directory or check that it is empty: logs of two runs would be read as one run."""
+def named_directory(name: str) -> tuple[str, bool]:
+    """Create the user's directory or check that it is empty: logs of two runs would be read as one run. Raises `Refused`."""
     directory = os.path.abspath(name)
     try:
         os.makedirs(directory)
@@ -124,13 +124,13 @@ def _named_directory(name: str) -> tuple[str, bool]:
         raise Refused(f"-o {name}: {error.strerror}") from None
     if entries:
         holds = f"{len(entries)} file{'s' * (len(entries) != 1)}"
-        raise Refused(f"-o {name}: the directory is not empty ({holds}). A run needs a new or empty directory: name another")
+        raise Refused(f"-o {name}: the directory is not empty ({holds}). Give a new or empty directory")
     return directory, True
 
 
-def _new_directory(started: time.struct_time) -> str:
-    """Create a new directory below the working directory; a second one within the same second gets a number."""
-    name = os.path.abspath(time.strftime("tltui-%Y%m%d-%H%M%S", started))
+def new_directory(started: time.struct_time, prefix: str = "tltui") -> str:
+    """Create a new directory below the working directory; a second one within the same second gets a number. Raises `Refused`."""
+    name = os.path.abspath(time.strftime(f"{prefix}-%Y%m%d-%H%M%S", started))
     directory, number = name, 1
     while True:
         try:
@@ -140,14 +140,14 @@ def _new_directory(started: time.struct_time) -> str:
             number += 1
             directory = f"{name}-{number}"
         except OSError as error:
-            raise Refused(f"cannot make {directory}: {error.strerror}; -o DIR names another") from None
+            raise Refused(f"cannot create {directory}: {error.strerror}. Choose another with -o DIR") from None
 
 
 def _switched_on(environment: dict[str, str], name: str, option: str) -> list[str]:
     """Set a switch; return a message if the user had set another value."""
     before = environment.get(name)
     environment[name] = "1"
-    return [f"{name} was {before}, {option} sets it to 1"] if before and before != "1" else []
+    return [f"{name} was {before}; {option} sets it to 1"] if before and before != "1" else []
 
 
 def _logs(names: str, environment: dict[str, str], directory: str) -> str:
@@ -160,7 +160,7 @@ def _logs(names: str, environment: dict[str, str], directory: str) -> str:
     try:
         os.makedirs(directory, exist_ok=True)  # torch opens the file before it makes the directory
     except OSError as error:
-        raise Refused(f"cannot make {directory}: {error.strerror}") from None
+        raise Refused(f"cannot create {directory}: {error.strerror}") from None
     environment[LOGS_OUT] = os.path.join(directory, LOGS_FILE)
     return environment[LOGS_OUT]
 
@@ -168,25 +168,25 @@ def _logs(names: str, environment: dict[str, str], directory: str) -> str:
 OFF = ("TORCHDYNAMO_DISABLE", "TORCH_COMPILE_DISABLE")
 """Variables that disable torch.compile when set to 1."""
 RUNNING_SHOWN = 4
-_NOT_CALLED = "torch.compile was not reached, or the compiled function was never called"
-_QUEUES = "{0} only queues the job: the log comes when it has run"
-_CONTAINER = "{0} starts a job without your environment and files: add -e {1} -e {2} -v {3}:{3}"
-_MPI = "{0} may start ranks without your environment: with Open MPI add -x {1} -x {2}"
-_SSH = "{0} starts a job on another machine and without your environment: put {1}={3} {2}=1 before python"
+_NOT_CALLED = "the job did not reach torch.compile, or never called the compiled function"
+_QUEUES = "{0} only queues the job: the log is written when the job runs"
+_CONTAINER = "{0} starts a job without your environment and files. Add -e {1} -e {2} -v {3}:{3}"
+_MPI = "{0} may start ranks without your environment. With Open MPI, add -x {1} -x {2}"
+_SSH = "{0} starts a job on another machine without your environment. Put {1}={3} {2}=1 before python"
 LAUNCHERS = {
     "ssh": _SSH, "pdsh": _SSH,
-    "sudo": "{0} starts a job without your environment: sudo --preserve-env={1},{2}",
+    "sudo": "{0} starts a job without your environment. Use sudo --preserve-env={1},{2}",
     "docker": _CONTAINER, "podman": _CONTAINER,
-    "kubectl": "{0} starts a job without your environment: set {1} and {2} in the pod",
+    "kubectl": "{0} starts a job without your environment. Set {1} and {2} in the pod",
     "mpirun": _MPI, "mpiexec": _MPI,
     "sbatch": _QUEUES, "qsub": _QUEUES, "bsub": _QUEUES,
 }  # fmt: skip
 """Programs that start a job elsewhere or otherwise, with advice. {1} and {2} are the variables, {3} the directory."""
 CLEARING = {
-    ("env", "-i"): "env -i empties the environment: add {1}={3} {2}=1 after it",
-    ("env", "-"): "env - empties the environment: add {1}={3} {2}=1 after it",
-    ("env", "--ignore-environment"): "env --ignore-environment empties it: add {1}={3} {2}=1 after it",
-    ("srun", "--export"): "srun --export passes only the variables that it names: use --export=ALL",
+    ("env", "-i"): "env -i clears the environment. Add {1}={3} {2}=1 after it",
+    ("env", "-"): "env - clears the environment. Add {1}={3} {2}=1 after it",
+    ("env", "--ignore-environment"): "env --ignore-environment clears it. Add {1}={3} {2}=1 after it",
+    ("srun", "--export"): "srun --export passes only the listed variables. Use --export=ALL",
 }
 """A program and an option with which it drops the environment."""
 
@@ -248,16 +248,16 @@ def _existed(path: str, before: frozenset[Identity]) -> bool:
 def why_no_log(words: Sequence[str], prepared: Prepared) -> tuple[str, ...]:
     """Return why there may be no log: known reasons, else the two possible ones."""
     if running := _still_running(prepared):
-        return tuple(f"the job still runs in the background and may compile yet: pid {pid}  {command}" for pid, command in running)
+        return tuple(f"the job still runs in the background and may compile: pid {pid}  {command}" for pid, command in running)
     reasons = [*_switched_off(prepared.environment), *_launched(words, prepared.directory), *_path_warnings(prepared.environment)]
     if reasons:
         return tuple(reasons)
     if prepared.logs_file and os.path.exists(prepared.logs_file):
-        return (f"torch was imported (it began {os.path.basename(prepared.logs_file)}), and nothing was compiled: {_NOT_CALLED}",)
+        return (f"torch was imported (it started {os.path.basename(prepared.logs_file)}) but compiled nothing: {_NOT_CALLED}",)
     return (
-        f"either nothing was compiled: {_NOT_CALLED}",
-        f"or the job did not get {TRACE}: ssh, sudo, docker, srun --export=NONE, env -i and the like start it without your "
-        f"environment. Then put {TRACE}={shlex.quote(prepared.directory)} {PROVENANCE}=1 before python in that command",
+        f"(1) nothing was compiled: {_NOT_CALLED}",
+        f"(2) the job did not get {TRACE}: ssh, sudo, docker, srun --export=NONE or env -i start it without your "
+        f"environment. In this case, put {TRACE}={shlex.quote(prepared.directory)} {PROVENANCE}=1 before python in that command",
     )
 
 
@@ -265,8 +265,13 @@ def _still_running(prepared: Prepared) -> list[tuple[int, str]]:
     """Return running processes of the job, identified by the new trace directory in their environment."""
     if not prepared.is_new:
         return []
-    variable = f"{TRACE}={prepared.directory}".encode("utf-8", "surrogateescape")
-    return [(pid, command_of(pid)) for pid in pids() if variable in _environment_of(pid)][:RUNNING_SHOWN]
+    return [(pid, command_of(pid)) for pid in tracing_pids(prepared.directory)][:RUNNING_SHOWN]
+
+
+def tracing_pids(directory: str) -> list[int]:
+    """Return the running processes whose environment has this trace directory."""
+    variable = f"{TRACE}={directory}".encode("utf-8", "surrogateescape")
+    return [pid for pid in pids() if variable in _environment_of(pid)]
 
 
 def _environment_of(pid: int) -> list[bytes]:
@@ -278,7 +283,7 @@ def _environment_of(pid: int) -> list[bytes]:
 
 
 def _switched_off(environment: Mapping[str, str]) -> list[str]:
-    return [f"{name}=1 is set: torch.compile does nothing" for name in OFF if environment.get(name) == "1"]
+    return [f"{name}=1 is set, which disables torch.compile" for name in OFF if environment.get(name) == "1"]
 
 
 def _launched(words: Sequence[str], directory: str) -> list[str]:
@@ -296,10 +301,10 @@ def _launched(words: Sequence[str], directory: str) -> list[str]:
 
 def _path_warnings(environment: Mapping[str, str]) -> list[str]:
     if environment.get(DTRACE):
-        return [] if environment.get(TRACE) else [f"{DTRACE} is read by torch 2.7 and later only: set {TRACE} for an older one"]
+        return [] if environment.get(TRACE) else [f"only torch 2.7 and later reads {DTRACE}. For older versions, set {TRACE}"]
     if os.path.isabs(environment[TRACE]):
         return []
-    return [f"{TRACE} is a relative path: a job that goes to another directory writes below that one"]
+    return [f"{TRACE} is a relative path: a job that changes its directory writes below the new one"]
 
 
 HOOK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "hook")
@@ -331,36 +336,41 @@ def parse_steps(text: str) -> Steps:
     """Parse `5:10`. Raises `Refused`."""
     match = _STEPS.fullmatch(text)
     if match is None:
-        raise Refused(f"--record-steps {text}: not FIRST:LAST, as in --record-steps 5:10")
+        raise Refused(f"invalid --record-steps {text}: use FIRST:LAST, for example --record-steps 5:10")
     steps = Steps(int(match[1]), int(match[2]))
     if steps.first < 1:
-        raise Refused(f"--record-steps {text}: steps are counted from 1")
+        raise Refused(f"invalid --record-steps {text}: steps count from 1")
     if steps.last < steps.first:
-        raise Refused(f"--record-steps {text}: the last step is before the first one")
+        raise Refused(f"invalid --record-steps {text}: the last step precedes the first")
     return steps
 
 
 def enable_recording(steps: Steps, environment: dict[str, str], directory: str) -> tuple[str, ...]:
     """Set up the recording of these steps in the job's processes; return messages to print before it starts."""
     environment[STEPS], environment[DIRECTORY] = str(steps), directory
-    before = environment.get(PATH)
-    environment[PATH] = HOOK + os.pathsep + before if before else HOOK
-    notes = [f"steps {steps.first} to {steps.last} are recorded into {directory}"]
+    add_hook(environment)
+    notes = [f"recording steps {steps.first} to {steps.last} into {directory}"]
     if not environment.get(KERNELS):
         environment[KERNELS] = "1"
         notes.append(
-            f"{KERNELS}=1 names C++ kernels in the profile. It is part of the key of Inductor's caches: "
-            "compile times of this run cannot be compared with the job without it"
+            f"{KERNELS}=1 adds C++ kernel names to the profile. It changes Inductor's cache keys: do not compare "
+            "compile times of this run with runs without it"
         )
     elif environment[KERNELS] != "1":
-        notes.append(f"{KERNELS} is {environment[KERNELS]}: C++ kernels are not in the profile")
+        notes.append(f"{KERNELS} is {environment[KERNELS]}: the profile has no C++ kernels")
     return tuple(notes)
 
 
+def add_hook(environment: dict[str, str]) -> None:
+    """Make each Python of the job read our start-up hook first."""
+    before = environment.get(PATH)
+    environment[PATH] = HOOK + os.pathsep + before if before else HOOK
+
+
 def recording_obstacle(words: Sequence[str]) -> str:
-    """Return why the job's Python cannot record steps, '' if it can."""
+    """Return why the job's Python cannot read our start-up hook, '' if it can."""
     if os.pathsep in HOOK or not os.path.isfile(os.path.join(HOOK, "sitecustomize.py")):
-        return f"{PATH} cannot name the directory that tltui is in"
+        return f"{PATH} cannot contain the directory of tltui"
     names = [os.path.basename(word) for word in words]
     at = next((n for n, name in enumerate(names) if _PYTHON.fullmatch(name)), len(names))
     front = names[:at]
@@ -368,9 +378,9 @@ def recording_obstacle(words: Sequence[str]) -> str:
         return f"{other} starts the job without your environment"
     for name, option in CLEARING:
         if name == "env" and name in front and option in front:
-            return f"env {option} empties the environment"
+            return f"env {option} clears the environment"
     option = _ignoring(words[at + 1 :])
-    return f"{names[at]} {option} reads no start-up hook" if option else ""
+    return f"{names[at]} {option} disables start-up hooks" if option else ""
 
 
 def _ignoring(options: Sequence[str]) -> str:

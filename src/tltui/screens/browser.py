@@ -32,6 +32,7 @@ from tltui.sources.discovery_results import FoundLog
 from tltui.text import tokens
 from tltui.text.document import Document, Options, Piece
 from tltui.text.safe_files import quoted
+from tltui.text.torch_names import is_graph_break_page
 from tltui.trace import scan_workers
 from tltui.tree.header import header, reading_document
 from tltui.widgets.bars import RunBar
@@ -76,7 +77,7 @@ class BrowserCommands(MainScreen):
     def action_zoom(self) -> None:
         """Give one pane the whole screen."""
         if self.has_class("-narrow"):
-            self.show_message(f"one pane has the whole screen already: {self.key_of('app.other_pane')} shows the other one")
+            self.show_message(f"one pane already has the whole screen; {self.key_of('app.other_pane')} shows the other pane")
             return
         self.toggle_class("-zoomed")
         self.name_panes()
@@ -176,7 +177,7 @@ class BrowserCommands(MainScreen):
         """Sort the tables of this page by the next order."""
         view = self.shown_view
         if view is None or not view.sorts:
-            self.show_message("this page has one order only")
+            self.show_message("this page has only one sort order")
             return
         place = view.sorts.index(self.sort) if self.sort in view.sorts else 0
         self.sort = view.sorts[(place + 1) % len(view.sorts)]
@@ -369,7 +370,7 @@ class BrowserCommands(MainScreen):
     @on(TraceTree.AskFilter)
     def _tree_filter(self) -> None:
         tree = self.tree_view
-        hint = "error, break … or a name, file, reason; ! in front: not; empty: all"
+        hint = "error, break … or a name, file or reason; ! excludes; empty: all"
         self.ask("show only", lambda text: tree.set_filter(text.strip()), tree.outline.filter, hint)
 
     @on(DocumentView.Followed)
@@ -378,6 +379,8 @@ class BrowserCommands(MainScreen):
         if target.startswith("file:"):
             # a line of somebody's source: all that was born of it
             self.go(str(Ref(view="source", artifact=target.removeprefix("file:"))))
+        elif is_graph_break_page(target):
+            self.show_message(target)  # never opened from here
         elif target.startswith("@diff:"):
             self.comparing.open(target)
         elif target.startswith(DOES):
@@ -541,7 +544,7 @@ class Browser(BrowserCommands):
             profiles = discovered.discovery.profiles if discovered.discovery is not None else ()
             again = replace(Discovery(discovered.paths, latest, profiles=profiles).discover(), is_over=discovered.is_over)
         except NothingFound as error:
-            self.answer(partial(self.show_message, f"{str(error).splitlines()[0]}; what was read stays", tokens.WARN))
+            self.answer(partial(self.show_message, f"{str(error).splitlines()[0]}; the part read before remains", tokens.WARN))
             return
         self.answer(partial(self.post_message, Again(again)))
         yield None

@@ -69,7 +69,7 @@ class ExternalPrograms:
                 yield None
             bench.answer(lambda: then() if document is bench.current_document else None)
 
-        bench.show_message("making the rest of the page first …")
+        bench.show_message("completing the page first …")
         bench.document_view.work(completing(), Place.NODES)
 
     def pager(self) -> None:
@@ -94,7 +94,7 @@ class ExternalPrograms:
         try:
             return shlex.split(text) or shlex.split(default)
         except ValueError as error:
-            self._bench.show_message(f"${name} is no command: {error}", tokens.ERROR)
+            self._bench.show_message(f"${name} is not a valid command: {error}", tokens.ERROR)
             return []
 
     def _edit(self, editor: list[str]) -> None:
@@ -160,7 +160,7 @@ class Processes:
         from tltui.questions.hang.process_sections import files_of
 
         stacks = self._bench.shown_ref == PAGE
-        self._bench.show_message("asking py-spy for the stacks of its processes …" if stacks else "looking at its processes …")
+        self._bench.show_message("reading the stacks of its processes with py-spy …" if stacks else "reading its processes …")
         self._bench.scheduler.do(self._asking(files_of(self._bench.trace), stacks), place=Place.LONG, owner=self)
 
     def _asking(self, files: dict[str, Identity], stacks: bool) -> Steps:
@@ -179,7 +179,7 @@ class Processes:
             self._bench.document_view.focus()
         has_processes = any(log.processes for log in here.logs)
         can_ask = has_processes and not here.stacks
-        self._bench.show_message("P again: their Python stacks, where py-spy is installed" if can_ask else "")
+        self._bench.show_message("Press P again for their Python stacks (needs py-spy)" if can_ask else "")
 
     def _page(self, run: Run, options: Options) -> Document:
         from tltui.documents.scope import scope_of
@@ -252,7 +252,7 @@ class JobControl:
         """Return the state of the job for the line above."""
         state, is_lost = self._last_state
         if is_lost:
-            return "not known how the job ended"
+            return "job: outcome unknown"
         if state is None or state.ended is None:
             return "job runs"
         return f"job: {how_it_ended(state)}"
@@ -267,7 +267,7 @@ class JobControl:
             bench.document_view.focus()
             return
         if self._job is None and not bench.trace.discovered.outputs:
-            bench.show_message("there is no output here: tltui run --view keeps what a job prints")
+            bench.show_message("no job output. To record it: tltui run --view")
             return
         bench.show_ref(REF)
         bench.document_view.focus()
@@ -323,7 +323,7 @@ class JobControl:
         return bool(states) and all(state is not None and state.ended is not None and not state.held for state in states)
 
     def _faulted(self, error: BaseException) -> None:
-        self._bench.answer(partial(self._say_trouble, f"the output is not followed any more: {type(error).__name__}"))
+        self._bench.answer(partial(self._say_trouble, f"stopped following the output: {type(error).__name__}"))
 
     def _say_trouble(self, text: str) -> None:
         if text != self._trouble:
@@ -349,7 +349,7 @@ class JobControl:
         if self._is_leaving:
             bench.app.exit()
         else:
-            where = "" if bench.shown_ref == REF else ": O shows what it printed"
+            where = "" if bench.shown_ref == REF else "; O shows its output"
             bench.show_message(f"the job ended with {how_it_ended(state)}{where}", tokens.ERROR if state.code else tokens.OK)
 
     # leaving
@@ -366,7 +366,7 @@ class JobControl:
             self._bench.app.exit()
         elif not self._is_asking:
             self._is_asking = True
-            second, still = ("k kill it", "runs after ctrl+c") if self._is_deaf else ("s stop it", "is still running")
+            second, still = ("k kill it", "still runs after ctrl+c") if self._is_deaf else ("s stop it", "is still running")
             keys = {"l": "leave", "k": "kill"} if self._is_deaf else {"l": "leave", "s": "stop"}
             question = f"l leave it running  {second}  esc stay   the job {still} (pid {job.pid})"
             bench = front(self._bench.app) or self._bench
@@ -375,13 +375,13 @@ class JobControl:
     def explain_ctrl_c(self) -> None:
         """Show that ctrl+c ends neither tltui nor the job."""
         runs = self._job is not None and self._job.runs
-        self._bench.show_message("ctrl+c does not reach the job: q asks whether to stop it" if runs else "q leaves tltui; y copies")
+        self._bench.show_message("ctrl+c does not reach the job; press q to stop it" if runs else "q quits tltui; y copies")
 
     def stays(self) -> bool:
         """Cancel leaving after the end of the job; return whether that was pending."""
         was_leaving, self._is_leaving = self._is_leaving, False
         if was_leaving:
-            self._bench.show_message("tltui stays; ctrl+c was sent to the job")
+            self._bench.show_message("tltui stays open; it sent ctrl+c to the job")
         return was_leaving
 
     def _answered(self, answer: str) -> None:
@@ -393,12 +393,12 @@ class JobControl:
         elif answer == "stop":
             job.interrupt()
             self._is_leaving = True
-            bench.show_message("ctrl+c was sent to the job: waiting for its end, esc stays", tokens.WARN)
+            bench.show_message("sent ctrl+c to the job, waiting for its end (esc: stay in tltui)", tokens.WARN)
             self._timer = self._timer or bench.set_timer(PATIENCE, self._waited)
         elif answer == "kill":
             job.kill()
             self._is_leaving = True
-            bench.show_message("the job and what it started were killed: waiting for its end", tokens.WARN)
+            bench.show_message("killed the job and its child processes, waiting for its end", tokens.WARN)
 
     def _waited(self) -> None:
         """Ask again if the job did not end after ctrl+c."""

@@ -205,7 +205,7 @@ class CompareScreen(PanesScreen[str]):
         if targets:
             self._go(targets[0])
         else:
-            self.show_message(f"no {'earlier' if back else 'further'} change")
+            self.show_message(f"no {'earlier' if back else 'later'} change")
 
     # folds
 
@@ -213,7 +213,7 @@ class CompareScreen(PanesScreen[str]):
         """Show the equal lines that are folded at the cursor."""
         change = self.sides.folds.get(self.focused_side.row) if self.sides is not None else None
         if self.sides is None or change is None or self._opened is None:
-            self.show_message("no folded lines here")
+            self.show_message("no folded lines at the cursor")
             return
         self._opened.add(change)
         self._lay_out()

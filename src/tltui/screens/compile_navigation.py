@@ -26,8 +26,8 @@ class CompileWalk:
         self._bench = bench
 
     def error(self, back: bool) -> None:
-        """Go to the next error, or function in eager mode."""
-        self._walk(has_error, back, "error or function in eager mode")
+        """Go to the next error, or function that fell back to eager mode."""
+        self._walk(has_error, back, "error or fallback to eager mode")
 
     def graph_break(self, back: bool) -> None:
         """Go to the next graph break."""
@@ -39,11 +39,11 @@ class CompileWalk:
         if target is not None:
             self._go_compile(target)
             return
-        reading = f" so far: {bench.trace.goes_on}" if bench.trace.goes_on else ""
+        reading = f" yet: {bench.trace.goes_on}" if bench.trace.goes_on else ""
         if next_compile(bench.trace, None, wanted) is None:
             bench.show_message(f"no {word} in this run{reading}")
         else:
-            bench.show_message(f"no {'earlier' if back else 'further'} {word}{reading}")
+            bench.show_message(f"no {'earlier' if back else 'later'} {word}{reading}")
 
     def _go_compile(self, compile_: Compile) -> None:
         bench = self._bench
@@ -65,7 +65,7 @@ class CompileWalk:
         if current is None or not current.is_compile:
             target = next_compile(bench.trace, None, lambda compile_: compile_.is_recompile, back)
             if target is None:
-                bench.show_message("no frame was compiled again in this run")
+                bench.show_message("no recompilations in this run")
             else:
                 self._go_compile(target)
             return
@@ -84,7 +84,7 @@ class CompileWalk:
         bench = self._bench
         current = bench.current_compile
         if current is None or not current.is_compile:
-            bench.show_message("go to a compile first: this key finds the same code on another rank")
+            bench.show_message("select a compile first; this key finds the same code on another rank")
             return
         target, remark = on_next_rank(bench.trace, current, back)
         if target is not None:
@@ -97,11 +97,11 @@ class CompileWalk:
         bench = self._bench
         compile_ = bench.current_compile
         if compile_ is None:
-            bench.show_message("go to a compile first")
+            bench.show_message("select a compile first")
             return
         target = next_artifact(compile_, bench.current_artifact, back)
         if target is None:
-            bench.show_message(f"no {'earlier' if back else 'further'} artifact in {compile_.label}")
+            bench.show_message(f"no {'earlier' if back else 'later'} artifact in {compile_.label}")
         elif bench.arrive(str(target.ref)):
             self._say()
 
@@ -159,16 +159,16 @@ class CompareCommands:
         if bench.current_compile is not compile_:
             return  # somebody went on
         if no_code.nearest is None:
-            of = "generated code" if compile_ is None else f"any generated code; of {called(compile_)}: {no_code.why}"
-            bench.show_message(f"nothing in this run has {of}")
+            of = "generated code" if compile_ is None else f"generated code. {called(compile_)}: {no_code.why}"
+            bench.show_message(f"no compile in this run has {of}")
             return
         if compile_ is None:  # what is shown belongs to no compile, so that none is left
             self._to_offered(no_code.nearest.ref)
             return
         self._offered = compile_, no_code.nearest.ref
-        why = f"{called(compile_)} has none: {no_code.why}"
+        why = f"{called(compile_)} has no code: {no_code.why}"
         key, nearest = bench.key_of("app.provenance"), no_code.nearest
-        bench.show_message(f"{key} again goes to [{nearest.ref}], {nearest.relation} · {why}")
+        bench.show_message(f"press {key} again for [{nearest.ref}], {nearest.relation} · {why}")
 
     def mark_or_compare(self) -> None:
         """Mark what is shown, or compare it with what was marked."""
@@ -178,14 +178,14 @@ class CompareCommands:
         bench = self._bench
         ref = bench.current_node.ref
         if not ref or parse_ref(ref).view:
-            bench.show_message("artifacts, compiles, frames and ranks can be compared: go to one in the tree")
+            bench.show_message("cannot compare this page. Select an artifact, compile, frame or rank in the tree")
         elif self._compared is None or self._compared == ref:
             self._compared = ref
             again, before = bench.key_of("app.compare"), bench.key_of("app.compare_previous")
-            bench.show_message(f"marked {ref}: go to another one, {again} compares them; {before}: with the previous compile")
+            bench.show_message(f"marked {ref}. Press {again} on another one to compare ({before}: with the previous compile)")
         elif not are_alike(bench.trace, self._compared, ref):
             before, self._compared = self._compared, ref
-            bench.show_message(f"marked {ref}, and no longer {before}: they are not of one kind and cannot be compared")
+            bench.show_message(f"marked {ref} instead of {before}: different kinds cannot be compared")
         else:
             left, self._compared = self._compared, None
             self.open(diff_ref(left, ref))
@@ -201,7 +201,7 @@ class CompareCommands:
         bench = self._bench
         compile_ = bench.current_compile
         if compile_ is None or not compile_.is_compile:
-            bench.show_message("go to a compile first")
+            bench.show_message("select a compile first")
             return
         before = next_in_frame(compile_, back=True)
         artifact = bench.current_artifact

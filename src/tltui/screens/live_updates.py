@@ -106,13 +106,13 @@ class Remarks:
         latest = self._latest
         compile_ = compile_of(self._run, latest) if latest is not None else None
         if latest is None or compile_ is None:
-            self._bench.show_message("nothing went wrong since this was opened")
+            self._bench.show_message("no new problems since the trace was opened")
             return
         self._unseen = [news for news in self._unseen if news.key != latest.key]
         self._latest = _worst(self._unseen) if self._unseen else latest
         self._bench.go(str(compile_.ref))
         if self._unseen:
-            self._bench.show_message(f"{self._bench.key_of(COMMAND.id)} goes to the next of {len(self._unseen)} more")
+            self._bench.show_message(f"{self._bench.key_of(COMMAND.id)} goes to the next; {len(self._unseen)} left")
 
 
 def _worst(news: list[News]) -> News:
@@ -149,7 +149,7 @@ class ProfileReading:
             return False
         self._bench.scheduler.cancel(self._task)
         self._is_stopped = True
-        self._bench.show_message(f"the profile is not read: {self._bench.key_of('app.read_again')} reads it")
+        self._bench.show_message(f"profile not read yet; press {self._bench.key_of('app.read_again')} to read it")
         return True
 
     def _steps(self) -> Steps:
@@ -266,9 +266,9 @@ class LiveUpdates:
         self._grown = False
         self._scan.follow(self._follows)
         if self._follows and self._run.finished and self._is_read:
-            self._bench.show_message("following: all logs have ended, but new ones may come")
+            self._bench.show_message("following; all logs are complete, but new ones may appear")
         else:
-            self._bench.show_message("following what the job writes" if self._follows else "not following any more")
+            self._bench.show_message("following the job's logs" if self._follows else "stopped following")
         self._bench.say_run()
         self._tick()
 
@@ -330,7 +330,7 @@ class LiveUpdates:
         """Show a message on a changed or unreadable file, with the key that reads it again."""
         if isinstance(event, Lost) or (isinstance(event, Unreadable) and event.reason):
             why = event.reason.removeprefix(NO_LONGER)
-            self._bench.show_message(f"log changed, ctrl+r reads it again: {why} · {self._whose(event.log)}", tokens.WARN)
+            self._bench.show_message(f"log changed; press ctrl+r to read it again: {why} · {self._whose(event.log)}", tokens.WARN)
 
     def _whose(self, number: int) -> str:
         model = self._run.models[number]

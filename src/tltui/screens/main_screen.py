@@ -165,7 +165,7 @@ class MainScreen(Workbench[None]):
         try:
             write_width(TREE_PANE, message.width)
         except OSError as error:
-            self.show_message(f"could not remember the width: {error.strerror or error}", tokens.WARN)
+            self.show_message(f"could not save the width: {error.strerror or error}", tokens.WARN)
 
     @property
     def has_one_pane(self) -> bool:
@@ -335,7 +335,7 @@ class MainScreen(Workbench[None]):
         unread = self.trace.unread(named_in(ref))
         if unread:
             ranks = ", ".join(sorted({f"rank {log.rank}" for log in unread}))
-            self.show_message(f"reading {ranks}, for which another one stood until now")
+            self.show_message(f"reading {ranks}, until now represented by another rank")
             self.read_also(unread, then)
         return bool(unread)
 
@@ -434,7 +434,7 @@ class MainScreen(Workbench[None]):
 
     def action_back(self) -> None:
         """Go back."""
-        self._travel(self._past, self._future, "nothing to go back to")
+        self._travel(self._past, self._future, "no earlier page")
 
     def step_back(self) -> None:
         """Show the previous page; the tree stays as it is."""
@@ -443,7 +443,7 @@ class MainScreen(Workbench[None]):
 
     def action_forward(self) -> None:
         """Go forward again."""
-        self._travel(self._future, self._past, "nothing to go forward to")
+        self._travel(self._future, self._past, "no later page")
 
     def _travel(self, source: list[Request], target: list[Request], none: str) -> None:
         if not source:

@@ -76,7 +76,7 @@ def marks_document(
     """Return all marked places with their origin. `problem_of`: why a mark leads nowhere, '' if it does."""
     builder = Builder("@marks", "marks", options)
     if not marks:
-        builder.add("Nothing is marked yet: lines and nodes of the tree can be.  ", key_hint(builder.options, "app.mark"))
+        builder.add("No marks. To mark a line or a node of the tree:  ", key_hint(builder.options, "app.mark"))
     for mark in marks:
         builder.blank()
         place = f", line {mark.line}" if mark.line else ""
@@ -113,22 +113,22 @@ class MarkCommands:
         marks = read_marks(self.file)
         others = [mark for mark in marks if (mark.ref, mark.line) != (bench.shown_ref, line)]
         if len(others) < len(marks):
-            self._keep(others, "the mark is gone")
+            self._keep(others, "mark removed")
             return
         document = bench.current_document
         text = document.line(line - 1, 0, 400).text if line and len(document) else ""
 
         def noted(note: str) -> None:
             mark = Mark(bench.shown_ref, line, document.title, text.strip(), note.strip())
-            self._keep([*marks, mark], "marked: ' lists the marks")
+            self._keep([*marks, mark], "marked; ' lists the marks")
 
-        bench.ask("note", noted, "", "enter marks, with or without a note")
+        bench.ask("note", noted, "", "optional note; enter marks")
 
     def _keep(self, marks: list[Mark], remark: str) -> None:
         try:
             write_marks(self.file, marks)
         except OSError as error:
-            self._bench.show_message(f"could not keep the marks: {error.strerror or error}", tokens.ERROR)
+            self._bench.show_message(f"could not save the marks: {error.strerror or error}", tokens.ERROR)
         else:
             self._bench.show_message(remark)
 
@@ -147,7 +147,7 @@ def _why_broken(run: Run, mark: Mark) -> str:
         ref = parse_ref(mark.ref)
         node = None if ref.view else run.resolve(replace(ref, attempt=None) if ref.id else ref)
     except BadAddress:
-        return "no longer in this trace; this is what it said"
+        return "no longer in this trace; marked text"
     if isinstance(node, Artifact) and mark.line and node.payload is not None and mark.line > node.payload.size + 1:
-        return "the artifact no longer has this line; this is what it said"
+        return "the artifact no longer has this line; marked text"
     return ""

@@ -34,7 +34,7 @@ class Palette(Question):
 
     def __init__(self, now: Situation, keys: Mapping[str, Sequence[str]], chosen: Callable[[Command], object]) -> None:
         """Create the palette; `keys`: the id of a command → other keys than its own."""
-        super().__init__("command", hint="what it is called, or what it does")
+        super().__init__("command", hint="name or purpose of a command")
         self._now = now
         self._all_keys = keys
         self._chosen = chosen
@@ -67,7 +67,7 @@ class Palette(Question):
         self._chosen(self._matches[place or 0])
 
 
-KEY_WIDTH, EXAMPLE_WIDTH, MARK_WIDTH = 20, 30, 14
+KEY_WIDTH, EXAMPLE_WIDTH, MARK_WIDTH = 20, 30, 16
 """Columns of what is explained, its indent included."""
 
 
@@ -75,21 +75,21 @@ def help_document(ascii_only: bool, config: Config, width: int = 80) -> TextDocu
     """Return the help on marks, keys, addresses and settings, in lines of at most `width` columns."""
     page = Page("@help", "help  (esc closes, / searches)", Options(width=width, ascii=ascii_only))
     page.heading("Guide")
-    page.say("What to look at when it is slow, recompiles, breaks, differs or hangs; enter follows a link:", "  ")
+    page.say("For slow, recompiling, breaking, differing or hanging jobs; enter follows a link:", "  ")
     page.begin_here()
     page.joined([("all chapters", tokens.LINK, "@guide"), *((title_of(name), tokens.LINK, f"@guide::{name}") for name in CHAPTERS),
-                 ("glossary: what a word on a page means", tokens.LINK, "@glossary")], "  ")  # fmt: skip
+                 ("glossary: the terms on the pages", tokens.LINK, "@glossary")], "  ")  # fmt: skip
     page.heading("Marks in the tree")
     for status, row in TABLE.items():
         _explain(page, [(glyph(status, ascii_only), row.colour), f"  {status}"], row.meaning, MARK_WIDTH, tokens.DIM)
     again = ASCII_RECOMPILE if ascii_only else RECOMPILE_GLYPH
-    why = "compiled again, because a guard of an earlier compile failed"
+    why = "recompilation: a guard of an earlier compile failed"
     _explain(page, [(again, tokens.RECOMPILE), "  again"], why, MARK_WIDTH, tokens.DIM)
-    page.heading("What is cut")
+    page.heading("Shortened names and rows")
     page.say(
-        "f ↩5 is what is left of f behind the graph break at line 5; torch calls it torch_dynamo_resume_in_f_at_LINE. Searches and "
-        "filters find both names. A row that goes on beyond the edge has … there, one that begins further left ‹, a wrapped one ↳ "
-        "where it goes on: a and A scroll to the sides, w wraps, z gives the pane the whole screen.", "  ",
+        "f ↩5 is the code of f after the graph break at line 5; torch calls it torch_dynamo_resume_in_f_at_LINE. Searches and "
+        "filters match both names. … marks a row that continues beyond the right edge, ‹ beyond the left edge, ↳ a wrapped row. "
+        "Press a or A to scroll sideways and w to wrap; z gives the pane the whole screen.", "  ",
     )  # fmt: skip
     for where in Where:
         page.heading(f"Keys: {where.value}")
@@ -100,12 +100,12 @@ def help_document(ascii_only: bool, config: Config, width: int = 80) -> TextDocu
             _explain(page, [(listed, tokens.KEYWORD)], command.help, KEY_WIDTH)
     page.heading("Mouse")
     for gesture, does in (
-        ("click", "puts the cursor there; on a link it follows it, in another pane it goes there"),
-        ("on ▸ ▾" if not ascii_only else "on > v", "opens or closes; so does a second click on a row of the tree"),
-        ("drag", "selects lines; the line between the panes is moved"),
-        ("wheel", "scrolls what is under the pointer, with shift sideways; the focus stays where it is"),
-        ("hover", "in provenance mode: lights up what the line became; nothing moves"),
-        ("shift + drag", "selects text as the terminal does; --no-mouse leaves the mouse to the terminal"),
+        ("click", "moves the cursor; follows a link; focuses another pane"),
+        ("on ▸ ▾" if not ascii_only else "on > v", "opens or closes, like a second click on a row of the tree"),
+        ("drag", "selects lines; on the divider it resizes the panes"),
+        ("wheel", "scrolls the pane under the pointer (with shift: sideways); the focus stays"),
+        ("hover", "in provenance mode: highlights the mapped lines without scrolling"),
+        ("shift + drag", "selects text in the terminal; --no-mouse gives the mouse to the terminal"),
     ):
         _explain(page, [(gesture, tokens.KEYWORD)], does, KEY_WIDTH)
     page.heading("Addresses")
@@ -121,7 +121,7 @@ def help_document(ascii_only: bool, config: Config, width: int = 80) -> TextDocu
         _explain(page, [(example, tokens.LABEL)], meaning, EXAMPLE_WIDTH)
     page.heading("Settings")
     page.say(str(config_path()), "  ")
-    page.say("Each is a variable, too (TLTUI_THEME). tltui config lists what holds, and where that is said.", "  ")
+    page.say("Each setting is also a variable (TLTUI_THEME). tltui config lists the effective values and their sources.", "  ")
     page.add(('    theme = "auto"', tokens.DIM))
     page.say("auto, dark, light, high-contrast, ansi-dark, ansi-light, mono", "    # ", tokens.DIM)
     for line in ("mouse = true", "ascii = false", "[keys]", '"app.next_error" = ["e", "f8"]'):

@@ -124,7 +124,7 @@ class SearchQuestion(Question):
         self._view.end_trying()
 
 
-FORMS = {".html": "a page for a browser", ".md": "markdown", ".json": "the result", ".ansi": "with colours"}
+FORMS = {".html": "a page for a browser", ".md": "markdown", ".json": "the result", ".ansi": "with colors"}
 """Suffixes that make of a document something else than its text."""
 DIRECTORIES = 3
 """Directories written to before that are proposed."""

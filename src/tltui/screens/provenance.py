@@ -13,6 +13,7 @@ from textual.binding import BindingType
 from textual.events import DescendantFocus
 
 from tltui.commands import FOOTER_PROVENANCE, Situation, Where
+from tltui.documents.format import graph_title
 from tltui.documents.scope import called
 from tltui.model.artifacts import Artifact, artifacts_of
 from tltui.model.nodes import Compile
@@ -25,6 +26,7 @@ from tltui.questions.provenance.pane_sections import CODE, LAYERS, Panes, Spot, 
 from tltui.questions.provenance.provenance import POST, PRE, SOURCE, Provenance, UnitProvenance, provenance_of
 from tltui.questions.provenance.records import correspondence
 from tltui.questions.provenance.unit_sections import coverage_lines, layer_tree, selection_document, source_lines
+from tltui.questions.stacks.tracebacks import display_name
 from tltui.screens.workbench import AppContext, Output, PanesScreen, fault_document
 from tltui.text import tokens
 from tltui.text.annotations import Unannotated
@@ -49,6 +51,7 @@ class ReadUnit:
     documents: dict[int, Document]
     panes: Panes | None
     """None where there is no unit."""
+    function: str = ""
 
 
 def read_unit(
@@ -90,7 +93,7 @@ def read_unit(
     panes = Panes(unit, documents, groups, names, source.lines, files, tree)
     if costs is not None:
         panes.take_costs(costs)
-    done(ReadUnit(number, provenance, documents, panes))
+    done(ReadUnit(number, provenance, documents, panes, display_name(compile_.frame) or ""))
 
 
 def read_costs(run: Run, provenance: Provenance, number: int, done: Callable[[UnitCosts | None], object]) -> Steps:
@@ -131,6 +134,7 @@ class PanesOfUnit(PanesScreen[None]):
         self._is_bare: bool | None = None
         """Whether annotations are left out; None: where panes are narrow."""
         self._panes: Panes | None = None
+        self._function = ""
 
     # what the screen does
 
@@ -264,7 +268,7 @@ class PanesOfUnit(PanesScreen[None]):
         is_shown = shown is not None and any(self.view(pane).document is document for pane, document in self._bare.items())
         self._is_bare = not is_shown
         self._lay_bare()
-        remark = "types, frees and checks are left out: i shows them" if self._is_bare else "all is shown as torch wrote it"
+        remark = "types, frees and checks are hidden; i shows them" if self._is_bare else "showing the text as torch wrote it"
         self.show_message(remark)
 
 
@@ -327,6 +331,7 @@ class ProvenanceScreen(PanesOfUnit):
         is_first = self._provenance is None
         self._provenance, self._number = read.provenance, read.number
         self._documents, self._panes = read.documents or {PRE: self._empty_document()}, read.panes
+        self._function = read.function
         texts = (pane for pane in self._documents if pane not in (SOURCE, panes.LAYERS))
         self._bare = {pane: Unannotated(self._documents[pane]) for pane in texts}
         if not set(self._chosen) <= self._documents.keys() or not self._chosen:
@@ -362,7 +367,7 @@ class ProvenanceScreen(PanesOfUnit):
 
     def _empty_document(self) -> Document:
         builder = Builder(f"@provenance:{self.compile_.ref}", "provenance")
-        builder.add(f"{self.compile_.ref} has no lowered graph: nothing became code")
+        builder.add(f"{self.compile_.ref} has no lowered graph, so it has no code")
         return builder.document()
 
     def _first_pane(self) -> int:
@@ -420,11 +425,11 @@ class ProvenanceScreen(PanesOfUnit):
         pane, line = self._line
         pinned = any(self.view(other).has_pinned for other in panes.ALL)
         if not pinned and (self._panes is None or not self._panes.is_mapped(pane, line)):
-            self.show_message("this line maps to nothing: there is nothing to pin")
+            self.show_message("cannot pin: this line has no mapping")
             return
         for other in panes.ALL:
             self.view(other).set_pinned(() if pinned or not self._panes else self._panes.matches(pane, line, other))
-        self.show_message("unpinned" if pinned else "pinned: P lets it go")
+        self.show_message("unpinned" if pinned else "pinned; P releases it")
 
     # keys that lead somewhere
 
@@ -504,7 +509,7 @@ class ProvenanceScreen(PanesOfUnit):
         view = self.view(self.pane)
         line = self._panes.next_match(self.pane, view.current_line(), back) if self._panes else None
         if line is None:
-            self.show_message(f"no {'earlier' if back else 'further'} match in this pane")
+            self.show_message(f"no {'earlier' if back else 'later'} match in this pane")
         else:
             view.bring(line)
 
@@ -520,14 +525,14 @@ class ProvenanceScreen(PanesOfUnit):
         line = self.view(pane).current_line()
         target = self._panes.next_mapped(pane, line, back) if self._panes else None
         if target is None:
-            self.show_message(f"no {'earlier' if back else 'further'} line of this pane is mapped")
+            self.show_message(f"no {'earlier' if back else 'later'} mapped line in this pane")
         else:
             self.view(pane).bring(target)
 
     def action_next_unit(self) -> None:
         """Show the next unit: forward, backward …"""
         if self._provenance is None or len(self._provenance.units) < 2:
-            self.show_message("this compile has one unit only")
+            self.show_message("this compile has only one unit")
         else:
             self._trail.leave(Spot(self._number, self.pane, *self.focused_pane.cursor))
             self._load((self._number + 1) % len(self._provenance.units))
@@ -561,7 +566,7 @@ class ProvenanceScreen(PanesOfUnit):
             shown.take_costs(costs)
             for pane in self._documents:
                 self.view(pane).set_heat(self._heat_of(pane))
-            self.show_message("a profile was read: what lines took stands beside them", tokens.DIM)
+            self.show_message("profile read; times appear next to the lines", tokens.DIM)
 
     def action_hottest(self) -> None:
         """Go to the most expensive line of this pane; again to the next one."""
@@ -575,12 +580,12 @@ class ProvenanceScreen(PanesOfUnit):
         pane, view = self.pane, self.view(self.pane)
         order = self._panes.hot(pane) if self._panes is not None else []
         if not order:
-            self.show_message("no profile tells what the lines of this pane took: tltui DIR --profile FILE opens one")
+            self.show_message("no times for this pane. To open a profile: tltui DIR --profile FILE")
             return
         is_on = self._hot == (pane, view.current_line()) and self._hot[1] in order
         place = order.index(self._hot[1]) + by if is_on else 0
         if not 0 <= place < len(order):
-            self.show_message("nothing in this pane took less" if by > 0 else "nothing in this pane took more")
+            self.show_message("no line in this pane took less time" if by > 0 else "no line in this pane took more time")
             return
         self._hot = (pane, order[place])
         self._go(pane, order[place])
@@ -605,13 +610,13 @@ class ProvenanceScreen(PanesOfUnit):
         if unit is None or self._provenance is None:
             self.say_above([(f" {called(self.compile_)} ", tokens.TITLE)])
             return
-        compiled, (name, _, _) = f" {called(self.compile_)} ", self.compile_.frame.code
+        compiled = f" {called(self.compile_)} "
         count = len(self._provenance.units)
-        unit_label = f"{unit.unit} {self._number + 1}/{count}  " if count > 1 else f"{unit.unit}  "
+        unit_label = f"{graph_title(unit.unit)} {self._number + 1}/{count}  " if count > 1 else f"{graph_title(unit.unit)}  "
         forms, mapped = coverage_lines(unit)
         room = self.size.width - cells(compiled + unit_label) - 1
         coverage = next((form for form in forms if cells(form) <= room), forms[-1])
-        function = f"{name}  " if name else ""
+        function = f"{self._function}  " if self._function else ""
         if cells(function + coverage) > room:
             function = ""  # not at the cost of the counts
         left: list[Piece] = [(compiled, tokens.TITLE), (function, tokens.TITLE), unit_label]
@@ -631,11 +636,11 @@ class ProvenanceScreen(PanesOfUnit):
         pane, line = self._line
         unit = self.unit
         if unit is None or self._panes is None:
-            self.show_message("there is nothing to export")
+            self.show_message("nothing to export")
             return
         chosen = selection_document(unit, self._panes.groups, self._documents, pane, line)
         name = safe_name(f"{self.compile_.ref}_{unit.unit}_{panes.NAMES[pane]}_{line + 1}", ".txt")
-        self.ask_where("write this line and what it maps to", Output(lambda: chosen), name)
+        self.ask_where("write this line and its mappings to", Output(lambda: chosen), name)
 
     def action_close(self) -> None:
         """Close what is in front, else leave the mode."""

@@ -177,7 +177,7 @@ class Renderer:
             if not isinstance(error, OSError):
                 self._faulted(error)
             fault = error if isinstance(error, Exception) else RuntimeError(repr(error))
-            self._answer(partial(ready, error_document(ref, ref or "overview", ref or "the overview of the run", fault)))
+            self._answer(partial(ready, error_document(ref, ref or "summary", ref or "the summary of the run", fault)))
 
         self._scheduler.do(self._making(request, options, ready), lane=Lane.WISH, fault=failed)
 

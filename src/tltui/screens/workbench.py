@@ -231,7 +231,7 @@ class Workbench(Screen[T]):
         self.prompt.open(Palette(self.situation(), self.config.keys, self.perform))
 
     def action_redraw(self) -> None:
-        """Draw all of the screen again."""
+        """Redraw the whole screen."""
         if isinstance(self.app, Frames):
             self.app.redraw()
 
@@ -253,7 +253,7 @@ class Workbench(Screen[T]):
             if text.strip().isdigit():
                 message.view.goto_line(int(text))
             elif text:
-                self.show_message(f"{text!r} is no line number")
+                self.show_message(f"{text!r} is not a line number")
 
         self.ask("line", answered, history="line")
 
@@ -292,7 +292,7 @@ class Workbench(Screen[T]):
             app.post_message(Answer(apply))
 
         def failed(error: BaseException) -> None:
-            reason = f"{error.strerror or error}" if isinstance(error, OSError) else f"{type(error).__name__}, a fault of tltui"
+            reason = f"{error.strerror or error}" if isinstance(error, OSError) else f"{type(error).__name__} in tltui"
             answer(partial(say, app, f"could not write {path}: {reason}", tokens.ERROR))
 
         def asks(exists: WouldOverwrite) -> None:
@@ -311,7 +311,7 @@ class Workbench(Screen[T]):
             if yes:
                 self.write(output, path, force=True)
             else:
-                say(app, "nothing was written")
+                say(app, "no file was written")
 
         bench = front(app)
         if bench is not None:
@@ -425,7 +425,7 @@ class PanesScreen(Workbench[T]):
 
     def _widen(self, cells: int) -> None:
         if not widen(self.shown_panes, self.focused_pane, cells):
-            self.show_message("the panes cannot be moved further: each keeps 20 columns")
+            self.show_message("cannot resize further: each pane keeps 20 columns")
 
     @contextmanager
     def following(self) -> Iterator[None]:

@@ -91,7 +91,7 @@ def _profiles_in(directory: str) -> list[FoundProfile]:
         files = sorted(entry.path for entry in entries if entry.is_file())[:MOST]
     profiles = [replace(profile, is_named=True) for path in files if (profile := profile_at(path)) is not None]
     if not profiles:
-        raise NoProfileThere(f"{directory}: there is no profile of torch.profiler in it")
+        raise NoProfileThere(f"{directory}: no torch.profiler profile in this directory")
     return profiles
 
 
@@ -105,12 +105,12 @@ WRITTEN = 2_000_000_000
 UNDECIDED = 512
 """Bytes: a file that is shorter may still become a log."""
 
-KEPT = "what a job printed"
-OUTPUT = "what a job printed, without a record of torch: it is read beside logs, or by itself when it is named"
+KEPT = "the output of a job"
+OUTPUT = "job output without a torch record: tltui reads it next to logs, or alone if you name it"
 """Of a file in a directory without logs."""
-PROFILE = "a profile of torch.profiler: it is read beside the TORCH_TRACE log of its run"
+PROFILE = "a torch.profiler profile: tltui reads it next to the TORCH_TRACE log of its run"
 """Of a profile without a log."""
-DUMP = "a dump of torch's flight recorder: tltui where reads it beside the TORCH_TRACE logs of its run"
+DUMP = "a flight recorder dump: tltui where reads it next to the TORCH_TRACE logs of its run"
 """Of a dump without a log."""
 
 
@@ -281,7 +281,7 @@ class Discovery:
         logs = self._indexes.merged(logs)
         notes += self._indexes.notes
         if not logs:
-            printed = [Skipped(path, "what a job printed: tltui shows it") for path in outputs]
+            printed = [Skipped(path, "job output: tltui shows it") for path in outputs]
             printed += [Skipped(log.name, OUTPUT) for log in self._printed.values()]
             printed += [Skipped(profile.name, PROFILE) for profile in profiles.values() if not profile.is_named]
             printed += [Skipped(profile.name, DUMP) for profile in dumps]
@@ -409,7 +409,7 @@ class Discovery:
             status = os.stat(path)
         except OSError as error:
             is_dangling = isinstance(error, FileNotFoundError) and os.path.islink(path)
-            return Skipped(path, "a symbolic link that leads nowhere" if is_dangling else error.strerror or str(error))
+            return Skipped(path, "a dangling symbolic link" if is_dangling else error.strerror or str(error))
         now = (status.st_ino, status.st_size, status.st_mtime_ns)
         before, entry = self._entries.get(path, ((0, 0, 0), Skipped(path, "")))
         if now == before:
@@ -495,13 +495,15 @@ def _debug_directory(path: str, units: Layout, status: os.stat_result) -> FoundL
 def _explain_nothing(paths: tuple[str, ...], skipped: list[Skipped], other_count: int) -> str:
     where = ", ".join(paths)
     if len(paths) == 1 and len(skipped) == 1 and not other_count and skipped[0].path == os.path.expanduser(paths[0]):
+        if where == STANDARD_INPUT and skipped[0].reason == EMPTY:
+            return "standard input is empty: '-'\n  the command before the pipe printed nothing"
         return f"{where}: {skipped[0].reason}"
     lines = [f"{where}: no trace, TORCH_LOGS text, debug directory or tlparse output found"]
     lines += [f"  {item.path}: {item.reason}" for item in skipped[:10]]
     if len(skipped) > 10:
         lines.append(f"  … and {len(skipped) - 10} more")
     if other_count:
-        lines.append(f"  {other_count} other file{'s' * (other_count != 1)} that {'are' if other_count != 1 else 'is'} no log")
+        lines.append(f"  {other_count} other file{'s' * (other_count != 1)} without a log")
     return "\n".join(lines)
 
 

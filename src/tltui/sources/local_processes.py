@@ -30,7 +30,7 @@ OTHER_FILES = frozenset(("-o", "-include", "-imacros", "-isystem", "-I", "-L", "
 CHILDREN_SHOWN = 4
 STATES = {
     "R": "running", "S": "sleeping", "D": "waiting for a device or a file system (D)", "T": "stopped", "t": "stopped by a debugger",
-    "Z": "ended, and nobody asked how", "I": "idle", "X": "ended",
+    "Z": "ended, exit status not collected (zombie)", "I": "idle", "X": "ended",
 }  # fmt: skip
 """The letter in /proc/PID/stat (proc(5)) in words."""
 
@@ -250,7 +250,7 @@ def _ticks_a_second() -> int:
 def lines_of(processes: LogProcesses) -> list[str]:
     """Describe the processes of a log in lines that are safe to print."""
     if not processes.processes and not processes.others:
-        return ["no process of yours here has it open" if processes.unseen else "no process here has it open"]
+        return ["none of your processes has it open" if processes.unseen else "no process on this machine has it open"]
     lines = [line for process in processes.processes for line in _lines(process)]
     if processes.others:
         several = processes.others != 1
@@ -264,7 +264,7 @@ def doing_of(process: LogProcess) -> str:
     Equal for processes with the same activity. Safe to print.
     """
     text = STATES.get(process.state, f"state {sanitize(process.state)}")
-    text += ", at work" if process.cpu_percent >= AT_WORK else ""
+    text += ", busy" if process.cpu_percent >= AT_WORK else ""
     at_work = [child for child in process.children if child.cpu_percent >= AT_WORK or not child.name.startswith("python")]
     if at_work:
         states = [STATES.get(child.state, "in another state") for child in at_work]
@@ -276,7 +276,7 @@ def doing_of(process: LogProcess) -> str:
 def _lines(process: LogProcess) -> list[str]:
     state = STATES.get(process.state, f"state {sanitize(process.state)}")
     threads = f"{process.threads} thread{'s' * (process.threads != 1)}"
-    used = f"{process.cpu_percent:.0f} % CPU, {process.cpu_seconds:.1f} s of CPU since it began"
+    used = f"{process.cpu_percent:.0f}% CPU, {process.cpu_seconds:.1f} s of CPU since the start"
     lines = [f"pid {process.pid}  {process.command}", f"  {state}, {used}, {threads}"]
     return lines + _children(process.children)
 
@@ -292,7 +292,7 @@ def _children(children: Sequence[Child]) -> list[str]:
     several = f"{count} child process{'es' * (count != 1)}"
     at_work = [child for child in children if child.cpu_percent >= AT_WORK or not child.name.startswith("python")]
     shown = at_work[:CHILDREN_SHOWN]
-    lines = [f"  {several}, {f'{busy} at work' if busy else 'none at work' if count > 1 else 'not at work'}"]
+    lines = [f"  {several}, {f'{busy} busy' if busy else 'none busy' if count > 1 else 'not busy'}"]
     lines += [f"    pid {child.pid}  {child.command or child.name}  {_doing(child)}" for child in shown]
     if len(at_work) > len(shown):
         lines.append(f"    and {len(at_work) - len(shown)} more")
@@ -300,10 +300,10 @@ def _children(children: Sequence[Child]) -> list[str]:
 
 
 def _doing(child: Child) -> str:
-    """`sleeping, 0 % CPU, 0.0 s of CPU since it began at 13:55:26`"""
+    """`sleeping, 0 % CPU, 0.0 s of CPU since the start at 13:55:26`"""
     state = STATES.get(child.state, f"state {sanitize(child.state)}")
     at = "" if child.since is None else time.strftime(" at %H:%M:%S", time.localtime(child.since / 1e6))
-    return f"{state}, {child.cpu_percent:.0f} % CPU, {child.cpu_seconds:.1f} s of CPU since it began{at}"
+    return f"{state}, {child.cpu_percent:.0f}% CPU, {child.cpu_seconds:.1f} s of CPU since the start{at}"
 
 
 def compilers_of(pid: int, log: Identity, proc: str = PROC) -> tuple[str, ...]:
@@ -342,7 +342,7 @@ BYTES = 1 << 18
 LINES = 400
 WIDTH = 400
 SCOPE = "/proc/sys/kernel/yama/ptrace_scope"
-SCOPES = {"1": "only a parent or root may", "2": "only root may", "3": "nobody may"}
+SCOPES = {"1": "only a parent process or root may attach", "2": "only root may attach", "3": "attaching is disabled"}
 
 
 @frozen
@@ -359,7 +359,7 @@ def stacks_of(pid: int, since: int, timeout: float = TIMEOUT) -> Stacks:
     """Return the stacks of the process with this pid and start time `LogProcess.began`."""
     program = shutil.which("py-spy")
     if program is None:
-        return Stacks((), "py-spy is not installed here: pip install py-spy")
+        return Stacks((), "py-spy is not installed. To install it: pip install py-spy")
     if began(pid) != since:
         return Stacks((), f"process {pid} has ended")
     try:
@@ -368,7 +368,7 @@ def stacks_of(pid: int, since: int, timeout: float = TIMEOUT) -> Stacks:
         return Stacks((), f"py-spy: {error.strerror or error}")
     lines = [sanitize(line)[:WIDTH] for line in out.decode("utf-8", "replace").splitlines() if line.strip()]
     if code is None:
-        return Stacks((), f"py-spy gave no answer in {timeout:g} s")
+        return Stacks((), f"py-spy did not answer in {timeout:g} s")
     if code != 0:
         return Stacks((), _fault(pid, lines))
     more = len(lines) - LINES
@@ -407,9 +407,9 @@ def _fault(pid: int, lines: list[str]) -> str:
     text = "\n".join(lines).lower()
     if "permission denied" in text or "operation not permitted" in text or "eperm" in text:
         scope = _scope()
-        rule = f"kernel.yama.ptrace_scope is {scope}: {SCOPES[scope]}" if scope in SCOPES else "the kernel permits no ptrace here"
-        return f"py-spy may not look into process {pid} ({rule})"
-    message = next((line for line in lines if "error" in line.lower()), lines[0] if lines else "it failed and said nothing")
+        rule = f"kernel.yama.ptrace_scope is {scope}: {SCOPES[scope]}" if scope in SCOPES else "the kernel does not permit ptrace"
+        return f"py-spy is not permitted to attach to process {pid} ({rule})"
+    message = next((line for line in lines if "error" in line.lower()), lines[0] if lines else "it failed without a message")
     return f"py-spy: {message.removeprefix('Error: ')}"
 
 

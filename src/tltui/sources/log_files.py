@@ -105,7 +105,7 @@ def _one_job(run: list[FoundLog]) -> tuple[list[FoundLog], list[str]]:
     if len(order) < 2:
         return run, []
     if all(ranks == {None} for ranks in have):
-        why = "have logs of the same time without ranks: it is not known whether they are one job, and all are open"
+        why = "have logs of the same time without ranks. Whether they are one job is unknown, so all are open"
         return run, [f"--latest: {_listed(common, order)} {why}"]
     first = have[0] - {None}
     repeated = [name for name, ranks in zip(order[1:], have[1:], strict=True) if first & ranks]
@@ -115,9 +115,9 @@ def _one_job(run: list[FoundLog]) -> tuple[list[FoundLog], list[str]]:
     when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(began[order[0]]))
     place = os.path.join(common, order[0])
     listed = _listed(common, same or repeated)
-    how = f"began {when}, and so did {listed}" if same else f"began last, {when}, while {listed} ran"
+    how = f"started {when}, at the same time as {listed}" if same else f"started last, {when}, during the run of {listed}"
     chosen = [log for name in order if name not in repeated for log in jobs[name]]
-    return chosen, [f"--latest: {place} is open: it {how}; {'that is' if len(repeated) == 1 else 'these are'} left out"]
+    return chosen, [f"--latest: {place} is open: it {how}, which {'is' if len(repeated) == 1 else 'are'} not open"]
 
 
 def _listed(common: str, names: Sequence[str]) -> str:
@@ -146,11 +146,11 @@ _RECORD = re.compile(_BEGIN + rb' ?\{[\r\x00]*(?:"|\}|$)', re.MULTILINE)
 _CUT = re.compile(rb"(?:\xef\xbb\xbf)?V\d{4} \d\d:\d\d:\d\d\.\d{6,} \d+(?: [^\n\]]*(?:\] ?)?)?")
 """A log that ends inside its first line (full match)."""
 
-EMPTY = "empty: no records"
+EMPTY = "the file is empty"
 UTF_16 = "UTF-16 text: convert it to UTF-8 first"
 PACKED = "packed"
 """Of what is looked into (`sources/packed_sources.py`)."""
-REPORT = "a report of tlparse without the trace"
+REPORT = "a tlparse report without the trace"
 _NAMED = re.compile(
     r"torch_trace|torch_compile|tlparse|(?:^|[_.-])rank[_.-]?\d|\.trace\.json|\.(?:log|err|out|stdout|stderr|tlx)(?:\.\w{1,5}){0,2}$",
     re.IGNORECASE,
@@ -287,8 +287,8 @@ class _Chosen:
         opened = min(self._files, MAX_FILES) + self._log_like
         if is_all and opened == self._files:
             return ""
-        more, first = "" if is_all else "more than ", ", those with names of logs first" if self._log_like else ""
-        return f"stopped after {opened:,} of {more}{self._files:,} files{first}: name the log or its directory"
+        more, first = "" if is_all else "more than ", ", those with log names first" if self._log_like else ""
+        return f"stopped after {opened:,} of {more}{self._files:,} files{first}. Give the log or its directory"
 
 
 def _is_inside(path: str, top: str) -> bool:

@@ -17,8 +17,8 @@ from tltui.sources.discovery_results import MEMBER, NO_RANK, OTHER, FoundDump, F
 
 LARGEST = 64 << 20
 """Bytes of a packed file in a directory that is looked into without being named."""
-TOO_LARGE = "a packed file of {}: name it to have it opened"
-FOREIGN = "no log in it"
+TOO_LARGE = "a packed file of {}. To open it, give its path"
+FOREIGN = "contains no log"
 
 Look = Callable[[str], Opened]
 """A file → what it is."""

@@ -209,7 +209,7 @@ class Indexes:
             matched.append(log)
         if changed:
             more = f" and {len(changed) - SAID} more" if len(changed) > SAID else ""
-            self.notes.append(f"other bytes than the index knows, read anew: {', '.join(changed[:SAID])}{more}")
+            self.notes.append(f"changed since the index was made, read again: {', '.join(changed[:SAID])}{more}")
         return matched
 
 

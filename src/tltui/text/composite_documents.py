@@ -188,7 +188,7 @@ class GrowingDocument(TextDocument):
             self._pieces.close()
             self._builder.close(0)
             self._builder.blank()
-            self._builder.add(("Stopped here: this page is not complete.", tokens.WARN))
+            self._builder.add(("Stopped. This page is incomplete.", tokens.WARN))
             self._end(None)
 
     def advance(self, size: int = 0) -> bool:

@@ -33,8 +33,8 @@ class Span:
 class Link:
     """A link on some columns of a line.
 
-    `target` is an address (`0/1:inductor_output_code`), `line:N` of the same document (N from 1), or `file:PATH:LINE` of the user's
-    source.
+    `target` is an address (`0/1:inductor_output_code`), `line:N` of the same document (N from 1), `file:PATH:LINE` of the user's
+    source, or the web address of torch's page about a kind of graph break (`tltui.text.torch_names.graph_break_page`).
     """
 
     start: int
@@ -100,6 +100,8 @@ class Options:
     """What the inputs cannot tell of what a page shows, in sentences: what is not there is then no fact. '' for all."""
     newest: frozenset[str] = frozenset()
     """Of ranks with several processes the addresses of those that stand for them: the newest, `50.2`."""
+    path: str = "PATH"
+    """The words that name the run in a command of the shell: the paths as given, quoted, or `--demo`."""
     key_of: Callable[[str], str] | None = field(default=None, compare=False, repr=False)
     """The key of a command (`app.next_error`), '' for one without. None where there is no screen: a page then names commands of the
     shell, and no keys."""
@@ -346,27 +348,27 @@ NARROW = 74
 def error_document(ref: str, title: str, task: str, error: Exception) -> TextDocument:
     """Return a document that reports an internal error or an unreadable file, so that the failure stays local."""
     builder = Builder(ref, title)
-    builder.add((f"tltui could not show this: {task}", "error"))
+    builder.add((f"tltui cannot show this page: {task}", "error"))
     if isinstance(error, OSError):
         builder.add(f"{error.filename or 'a file'}: {error.strerror or error}")
         builder.blank()
-        builder.add(("That is no fault of tltui. What was read before can be used as before.", "dim"))
+        builder.add(("tltui cannot read this file. The rest of the run remains usable.", "dim"))
         return builder.document()
     builder.add(f"{type(error).__name__}: {error}")
     builder.blank()
-    builder.add(("This is a fault of tltui, not of the trace.", "dim"))
-    builder.add(("The rest of the run can be used as before.", "dim"))
+    builder.add(("This is an internal error in tltui, not in the trace.", "dim"))
+    builder.add(("The rest of the run remains usable.", "dim"))
     return builder.document()
 
 
 def nowhere_document(ref: str, why: str) -> TextDocument:
     """Return a document that explains why an address does not resolve."""
     builder = Builder(ref, ref)
-    builder.add((f"there is nothing at {ref}", "error"))
+    builder.add((f"unknown address: {ref}", "error"))
     for line in textwrap.wrap(why, NARROW, break_long_words=False):
         builder.add(line)
     builder.blank()
-    builder.add(("The rest of the run can be used as before.", "dim"))
+    builder.add(("The rest of the run remains usable.", "dim"))
     return builder.document()
 
 

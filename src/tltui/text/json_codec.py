@@ -55,7 +55,7 @@ _STRANGE_NUMBER = re.compile(r"\d{19}|[eE]\+?\d{3}")
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not valid JSON")
 
 
 def _integer(text: str) -> int | float:
@@ -265,4 +265,4 @@ if orjson is not None:
     BACKEND = f"orjson {orjson.__version__}"
 else:
     loads, dumps = standard_loads, standard_dumps
-    BACKEND = "the standard library of Python (orjson is not installed: slower, the same pages)"
+    BACKEND = "Python's standard library (orjson is not installed: slower, same pages)"

@@ -28,7 +28,7 @@ def read_small_file(path: str | os.PathLike[str], limit: int, *, follow: bool = 
         if stat.S_ISDIR(mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         if not stat.S_ISREG(mode):
-            raise OSError(errno.EINVAL, "is no regular file", str(path))
+            raise OSError(errno.EINVAL, "is not a regular file", str(path))
         with os.fdopen(handle, "rb", closefd=False) as file:
             data = file.read(limit + 1)
     finally:
@@ -101,7 +101,7 @@ def replacing(target: Path, *, force: bool = True, private: bool = False, durabl
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, "is a directory", str(target))
     if target.exists() and not target.is_file():
-        raise OSError(errno.EINVAL, "is no regular file", str(target))
+        raise OSError(errno.EINVAL, "is not a regular file", str(target))
     if not force and os.path.lexists(target):
         raise FileExistsError(errno.EEXIST, "exists", str(target))
     name = target.parent / f".tltui-{os.urandom(8).hex()}"

@@ -9,6 +9,20 @@ from functools import lru_cache
 
 from tltui.text.frozen import frozen
 
+_GRAPH_BREAK = re.compile("gb[0-9]{3,6}", re.ASCII)
+_GRAPH_BREAK_SITE = "https://meta-pytorch.github.io/compile-graph-break-site/gb/"
+_GRAPH_BREAK_PAGE = re.compile(re.escape(_GRAPH_BREAK_SITE) + _GRAPH_BREAK.pattern + r"\.html", re.ASCII)
+
+
+def graph_break_page(number: str | None) -> str:
+    """Return the address of torch's page about a kind of graph break, `gb0059`; '' for any other text."""
+    return f"{_GRAPH_BREAK_SITE}{number}.html" if number and _GRAPH_BREAK.fullmatch(number) else ""
+
+
+def is_graph_break_page(target: str) -> bool:
+    """Decide whether a link leads to torch's page about a kind of graph break: the only web address that pages link."""
+    return _GRAPH_BREAK_PAGE.fullmatch(target) is not None
+
 
 class Owner(Enum):
     """The author of a file, ordered by how useful its lines are to the user."""
@@ -42,6 +56,11 @@ _TORCH = re.compile(
     r"|^_(?:ops|tensor|compile|guards|utils|utils_internal)\.py$|^nn/(?:modules/|parallel/|functional\.py$)|^fx/experimental/"
 )
 _LIBRARY = re.compile(r"/(?:site|dist)-packages/")
+_RUNNER = re.compile(
+    r"/(?:site|dist)-packages/(?:_pytest|pytest|pluggy|xdist|pytest_\w+)(?:\.py)?(?:/|$)"
+    r"|/python3[.\d]*/(?:unittest/|runpy\.py$)|/Python3\d+/Lib/(?:unittest/|runpy\.py$)|^<frozen runpy>$"
+)
+"""What runs a test or a module: pytest with its plugins, unittest, runpy."""
 _PYTHON = re.compile(r"^<frozen|^<string>|/lib(?:64)?/python3[.\d]*/|/Python3\d+/Lib/")
 
 
@@ -54,6 +73,12 @@ def owner_of(path: str) -> Owner:
     if _LIBRARY.search(path):
         return Owner.LIBRARY
     return Owner.PYTHON if _PYTHON.search(path) else Owner.USER
+
+
+@lru_cache(maxsize=8192)
+def is_runner(path: str) -> bool:
+    """Whether a file is one of pytest, its plugins, unittest or runpy."""
+    return _RUNNER.search(path.replace("\\", "/")) is not None
 
 
 def is_framework(path: str) -> bool:

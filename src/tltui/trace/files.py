@@ -19,9 +19,9 @@ MAX_OPEN = 64
 PLACE = 64
 """Bytes that are remembered of the beginning of a file, and of the place up to which it was read."""
 NO_LONGER = "no longer in the file: "
-REPLACED = f"{NO_LONGER}another one has its name now"
-CUT_OFF = f"{NO_LONGER}it was cut off after it was read"
-WRITTEN_ANEW = f"{NO_LONGER}it was written anew after it was read"
+REPLACED = f"{NO_LONGER}another file replaced it"
+CUT_OFF = f"{NO_LONGER}the file was truncated after it was read"
+WRITTEN_ANEW = f"{NO_LONGER}the file was rewritten after it was read"
 
 Identity = tuple[int, int]
 """Device and inode."""

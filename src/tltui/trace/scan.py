@@ -356,11 +356,11 @@ class Scanner:
         if self._end == CLOSED or (self._end != start - 1 and not blank):
             self._end_awaiting()
             self._append(start, 0, Kind("", ORPHANS), Context(self._pid()), ORPHAN)
-            self._damage(start, "payload lines without a record before them")
+            self._damage(start, "payload text without a record before it")
             self._start, self._declared = start, True
         elif not self._declared:
             self._declared = True
-            self._damage(self._at, "payload lines although the envelope declares none")
+            self._damage(self._at, "payload text, but the envelope declares no payload")
         if self._awaiting == self._count - 1:
             self._awaiting = -1
         record = self._count - 1

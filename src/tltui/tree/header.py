@@ -8,6 +8,7 @@ from dataclasses import replace
 from tltui.documents.format import clip, clip_middle, plural, seconds, size_of
 from tltui.documents.scope import rank_count
 from tltui.model.run import Run
+from tltui.questions.overview.graphs_made import ranks_without_graph
 from tltui.text import tokens
 from tltui.text.document import Builder, Piece, TextDocument, piece_text
 from tltui.text.formatting import cells as cell_len
@@ -57,7 +58,7 @@ class Live:
 def reading_document(run: Run) -> TextDocument:
     """Return the page that a pane shows while the logs are read."""
     builder = Builder("@reading", "")
-    doing = "looking for logs in" if run.is_sought else "reading"
+    doing = "searching for logs in" if run.is_sought else "reading"
     size = f", {size_of(run.size)}" if run.models else ""
     builder.add((f"{doing} {clip_middle(run.title, TITLE)}{size} …", tokens.DIM))
     return builder.document()
@@ -76,12 +77,12 @@ def state(run: Run, live: Live, follow_key: str = "F") -> Piece | None:
     if run.finished:
         return (f"ended{clock and f' · last record {clock}'}", tokens.DIM) if live.was_live else None
     if live.grown:
-        return (f"has grown · {follow_key} follows it", tokens.WARN)
+        return (f"has new records · {follow_key} to follow", tokens.WARN)
     if live.silent is not None:
         return (_silence_text(live.silent), tokens.WARN)
     since = f"quiet since {clock}" if clock else "quiet"
     if not live.follows:
-        return (f"{since if live.quiet else 'may go on'} · {follow_key} follows it", tokens.DIM)
+        return (f"{since if live.quiet else 'may grow'} · {follow_key} to follow", tokens.DIM)
     if live.quiet:
         return (since, tokens.DIM)
     return (f"live{clock and f' · last record {clock}'}", tokens.OK)
@@ -146,12 +147,14 @@ def _left_pieces(run: Run, version: str, ascii_only: bool, words: bool = True) -
         pieces.append((50, f"  {plural(tally.compiles, 'compile')}"))
     for place, (count, mark, word, style) in enumerate(marks(tally, ascii_only)):
         pieces.append((30 - place, (f"  {mark} {count:,} {word}" if words else f" {mark}{count:,}", style)))
+    if ranks_without_graph(run):
+        pieces.append((10, ("  no graph", tokens.ERROR)))
     if run.damaged:
         pieces.append((9, (f"  {run.damaged} damaged", tokens.WARN)))
     if run.lost:
         pieces.append((61, (f"  {plural(len(run.lost), 'log')} changed, ctrl+r", tokens.WARN)))
     if run.unreadable:
-        pieces.append((60, (f"  {plural(len(run.unreadable), 'log')} out of reach, ctrl+r", tokens.WARN)))
+        pieces.append((60, (f"  {plural(len(run.unreadable), 'log')} unreadable, ctrl+r", tokens.WARN)))
     if skipped := len(run.discovered.skipped) + len(run.failures):
         pieces.append((8, (f"  {skipped} not opened", tokens.WARN)))
     return pieces
@@ -160,7 +163,7 @@ def _left_pieces(run: Run, version: str, ascii_only: bool, words: bool = True) -
 def _right_pieces(run: Run, state_piece: Piece | None, live: Live) -> list[Ranked]:
     search = run.discovered.search
     if search is not None and not search.is_over:
-        doing = "looking for the newest run" if search.discovery.latest else "looking for logs"
+        doing = "searching for the newest run" if search.discovery.latest else "searching for logs"
         return [(0, (f"{doing}: {search.count:,} found", tokens.DIM))]
     if run.models and not run.is_read and not live.was_live:
         return [(0, (f"reading {100 * run.scanned // run.size}% of {size_of(run.size)}", tokens.DIM))]

@@ -10,12 +10,13 @@ from typing import TypedDict
 from tltui.documents.format import plural, wrap
 from tltui.documents.scope import stands_for
 from tltui.model.artifacts import Artifact, artifacts_of, units_of
-from tltui.model.nodes import Compile, Process
+from tltui.model.nodes import Compile, Frame, Process, Rank
+from tltui.model.ref import NORANK, Ref
 from tltui.model.run import Run
 from tltui.model.status import TABLE, Facts, glyph, tlparse_status
 from tltui.model.torch_version import torch_version
 from tltui.questions.runtime.costs import Costs, costs_of
-from tltui.questions.stacks.tracebacks import display_name
+from tltui.questions.stacks.tracebacks import display_code, display_name
 from tltui.text import formatting, tokens
 from tltui.text.document import Builder, Options, Piece, TextDocument, piece_text, with_text
 from tltui.text.formatting import cells
@@ -24,33 +25,47 @@ from tltui.trace.log import Check
 from tltui.tree.outline import Node, children, label, root
 
 SCHEMA = 1
+RUN = Ref()
+"""The part that is the whole run."""
 
 
-def listing_document(run: Run, options: Options) -> TextDocument:
-    """Return the tree down to the compiles."""
+def listing_document(run: Run, options: Options, part: Ref = RUN) -> TextDocument:
+    """Return the tree down to the compiles, restricted to the rank and the frame of `part`."""
     builder = Builder("", run.title, options)
     if about := stands_for(run):
         for line in wrap(about, max(options.width, 20)):
             builder.add((line, tokens.DIM))
-    _lines(builder, root(run), 0, options, costs_of(run))
+    _lines(builder, root(run), 0, options, costs_of(run), part)
     builder.blank()
-    used = {compile_.status for compile_ in run.compiles()}
+    used = {compile_.status for compile_ in run.compiles() if _is_in(compile_, part)}
     for status, row in TABLE.items():
         if status in used:
             for n, line in enumerate(wrap(row.meaning, max(options.width - 2, 20))):
                 builder.add((f"{' ' if n else glyph(status, options.ascii)} {line}", tokens.DIM))
     if run.damaged:
-        builder.add((plural(run.damaged, "damaged record"), tokens.WARN), ": tltui damage PATH")
+        builder.add((plural(run.damaged, "damaged record"), tokens.WARN), f": tltui damage {options.path}")
     for path, _ in run.tails:
         builder.add((f"incomplete record at the end of {path}: {run.goes_on}", tokens.DIM))
     for path, reason in run.lost:
-        builder.add((f"{path}: what was read before is {reason}", tokens.WARN))
+        builder.add((f"{path}: the part read before is {reason}", tokens.WARN))
     for skipped in run.discovered.skipped:
         builder.add((f"not opened: {skipped.path}: {skipped.reason}", tokens.WARN))
     return builder.document()
 
 
-def _lines(builder: Builder, node: Node, depth: int, options: Options, costs: Costs | None) -> None:
+def _is_in(target: object, part: Ref) -> bool:
+    """Return whether a node of the tree belongs to a rank and a frame."""
+    if isinstance(target, Rank):
+        return part.rank in (None, NORANK if target.number is None else target.number)
+    if isinstance(target, Process):
+        return part.rank in (None, NORANK if target.rank is None else target.rank)
+    if isinstance(target, (Frame, Compile)):
+        key = target.key if isinstance(target, Frame) else target.id
+        return _is_in(target.process, part) and (part.id is None or part.id.frame == key.frame)
+    return True
+
+
+def _lines(builder: Builder, node: Node, depth: int, options: Options, costs: Costs | None, part: Ref) -> None:
     shown = label(node, options.ascii, display_name, costs)
     pieces_left: list[Piece] = ["  " * depth, *shown.left, *shown.detail]
     width = options.width - sum(cells(piece_text(piece)) for piece in shown.right) - 1
@@ -58,7 +73,8 @@ def _lines(builder: Builder, node: Node, depth: int, options: Options, costs: Co
     if isinstance(node.target, Compile):
         return
     for child in children(node):
-        _lines(builder, child, depth + 1, options, costs)
+        if _is_in(child.target, part):
+            _lines(builder, child, depth + 1, options, costs, part)
 
 
 def _fitted(pieces: list[Piece], width: int) -> Iterator[Piece]:
@@ -94,7 +110,7 @@ class ArtifactRow(TypedDict):
     stored_bytes: int
     """Bytes in the log, tabs included; 0 for metrics."""
     md5: str | None
-    """As torch declared it."""
+    """The md5 that torch logged."""
 
 
 class CheckedRow(ArtifactRow, total=False):
@@ -175,15 +191,16 @@ class Listing(TypedDict):
     skipped: list[SkippedRow]
 
 
-def listing_data(run: Run, check: bool = False) -> Listing:
+def listing_data(run: Run, check: bool = False, part: Ref = RUN) -> Listing:
     """Return the JSON of `ls --json`: documented in docs/json.md, stable within a schema number.
 
-    With `check` every payload is read: sizes and lines as torch wrote them, and whether the md5 matches.
+    With `check` every payload is read: sizes and lines as torch wrote them, and whether the md5 matches. `part` restricts it to a
+    rank and a frame.
     """
     damaged = _damaged(run)
     ranks: list[RankRow] = []
-    for rank in run.ranks:
-        processes = [_process(process, damaged[process], check) for process in rank.processes]
+    for rank in (rank for rank in run.ranks if _is_in(rank, part)):
+        processes = [_process(process, damaged[process], check, part) for process in rank.processes]
         row: RankRow = {"rank": rank.number, "processes": processes}
         if rank.unread:
             row["unread"] = list(rank.unread)
@@ -206,14 +223,14 @@ def _damaged(run: Run) -> Counter[Process]:
     )
 
 
-def _process(process: Process, damaged: int, check: bool) -> ProcessRow:
+def _process(process: Process, damaged: int, check: bool, part: Ref) -> ProcessRow:
     return {
         "pid": process.pid,
         "file": process.log.path,
         "started": _iso(process),
         "torch_version": torch_version(process),
         "damaged": damaged,
-        "compiles": [_compile(compile_, check) for compile_ in process.ordered()],
+        "compiles": [_compile(compile_, check) for compile_ in process.ordered() if _is_in(compile_, part)],
     }
 
 
@@ -229,7 +246,7 @@ def _iso(process: Process) -> str | None:
 def _compile(compile_: Compile, check: bool) -> CompileRow:
     artifacts = artifacts_of(compile_)
     units = {unit.number: unit.name for unit in units_of(artifacts)}
-    code = FrameRow(*compile_.frame.code)
+    code = FrameRow(*display_code(compile_.frame))
     return {
         "id": compile_.label,
         "ref": str(compile_.ref),

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from tltui.documents.format import pid, plural, seconds, size_of
+from tltui.documents.format import graph_title, pid, plural, seconds, size_of
 from tltui.documents.scope import rank_title
 from tltui.model.artifacts import Artifact, Unit, artifacts_of, compile_calls, prefix_of, units_of
 from tltui.model.kind import Phase
@@ -294,7 +294,7 @@ def _label(node: Node, ascii_: bool, name_of: NameOf) -> Label:
         pieces = ((f"call {target.number}", tokens.LABEL), (f"  {target.name}" if target.name else "", tokens.NAME))
         return Label(pieces, ((plural(len(target.units), "piece"), tokens.DIM),))
     if isinstance(target, UnitGroup):
-        return Label(((target.unit.name, tokens.LABEL),), ((f"{len(target.artifacts)}", tokens.DIM),))
+        return Label(((graph_title(target.unit.name), tokens.LABEL),), ((f"{len(target.artifacts)}", tokens.DIM),))
     if isinstance(target, PhaseGroup):
         return Label(((target.phase.title, tokens.LABEL),), ((f"{len(target.artifacts)}", tokens.DIM),))
     return _artifact_label(target, node.numbered)

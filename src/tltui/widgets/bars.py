@@ -28,7 +28,7 @@ from tltui.widgets.row_painter import row_by_row
 from tltui.widgets.themes import Grounded, part_style
 
 LINE_STYLES = (
-    tokens.OK, tokens.BREAK, tokens.ERROR, tokens.EAGER, tokens.EMPTY, tokens.MISSING, tokens.RUNNING,
+    tokens.OK, tokens.BREAK, tokens.ERROR, tokens.EAGER, tokens.EMPTY, tokens.UNFINISHED, tokens.RUNNING,
     tokens.SEEN, tokens.WARN, tokens.RECOMPILE,
     tokens.TITLE, tokens.HEADING, tokens.LABEL, tokens.DIM, tokens.STRONG, tokens.DEFINITION,
 )  # fmt: skip
@@ -587,5 +587,5 @@ class Asking(Vertical):
         self.styles.height = 0
 
 
-NO_MATCHES: Sequence[Sequence[Piece]] = ([("nothing like this", tokens.DIM)],)
+NO_MATCHES: Sequence[Sequence[Piece]] = ([("no match", tokens.DIM)],)
 """The list where nothing fits."""

@@ -510,7 +510,7 @@ class DocumentCanvas(DrawnDocument, Sideways, inherit_bindings=False):
 
     def why_not_sideways(self) -> str:
         """Return why there is nothing at the sides: wrapped lines continue below."""
-        return "the lines are wrapped: w cuts them again" if any(row.hi is not None for row in self._rows_in_sight()) else ""
+        return "the lines are wrapped; w unwraps them" if any(row.hi is not None for row in self._rows_in_sight()) else ""
 
     def _rows_in_sight(self) -> list[Row]:
         top = self.scroll_offset.y

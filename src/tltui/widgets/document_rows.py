@@ -438,7 +438,7 @@ class FoldingCanvas(BackgroundCanvas):
         """Wrap `lines` if their lengths are known, else have them measured and wrap later."""
         if len(lines) > WRAP_LIMIT:
             self._is_wrapped = False
-            self.show_message(f"not wrapped: {len(lines):,} lines, {WRAP_LIMIT:,} at most (fold or filter first)")
+            self.show_message(f"not wrapped: {len(lines):,} lines, at most {WRAP_LIMIT:,} (fold or filter first)")
             return lines
         if document.width() * 2 <= self.text_width:
             return lines
@@ -495,9 +495,9 @@ class FoldingCanvas(BackgroundCanvas):
             self._scroll(0, self.scroll_offset.y)
         self._renew_rows()
         if self._is_wrapped and self._document.width() <= self.text_width:
-            self.show_message("lines are wrapped; none is longer than the pane")
+            self.show_message("lines are wrapped; none exceeds the pane")
         elif self._is_wrapped and not self._document.language:
-            self.show_message(f"wrapped: {self.marks.onward} goes on with the row above, also in tables; w ends that")
+            self.show_message(f"wrapped: {self.marks.onward} continues the row above, also in tables; w unwraps")
 
     def action_numbers(self) -> None:
         """Show line numbers, or not."""
@@ -538,10 +538,10 @@ class FoldingCanvas(BackgroundCanvas):
 
     def _fold(self, folded: set[int]) -> None:
         if self._filtered is not None or self._fixed is not None:
-            self.show_message("nothing folds while lines are filtered" if self._filtered is not None else "nothing folds here")
+            self.show_message("cannot fold while lines are filtered" if self._filtered is not None else "no fold on this line")
             return
         if not len(self._sections):
-            self.show_message("this document has no sections")
+            self.show_message("this page has no sections")
             return
         self._folded = folded
         rows = self._make_rows(self._document)
@@ -554,7 +554,7 @@ class FoldingCanvas(BackgroundCanvas):
         line = self._cursor_line
         section = self._sections.headed(line) or next(iter(self._sections.around(line)), None)
         if section is None:
-            self.show_message("no section here")
+            self.show_message("no section on this line")
         else:
             self._fold(self._folded ^ {section.first})
 
@@ -579,7 +579,7 @@ class FoldingCanvas(BackgroundCanvas):
         while line is not None and not self._rows.shows(line):
             line = step(line)
         if line is None:
-            self.show_message("no further section")
+            self.show_message("no more sections")
         else:
             self.move_to(line)
 

@@ -214,12 +214,12 @@ class FindingCanvas(FoldingCanvas):
         if hit is not None:
             self._arrive(hit)
         elif is_first:
-            self.show_message(f"no hit {'above' if back else 'below'}: searching from the {'end' if back else 'top'}")
+            self.show_message(f"no match {'above' if back else 'below'}: searching from the {'end' if back else 'top'}")
             self._seek(len(self._document) if back else -1, 0, back)
         elif search.counted and not search.hits:
-            self.show_message(f"no hit: {search.source}")
+            self.show_message(f"no match: {search.source}")
         else:
-            self.show_message(f"no further hit: at the {'first' if back else 'last'} one")
+            self.show_message(f"no more matches: this is the {'first' if back else 'last'} one")
 
     def _arrive(self, hit: Hit) -> None:
         before, self._hit = self._hit, hit
@@ -231,7 +231,7 @@ class FindingCanvas(FoldingCanvas):
     def _go_on(self, back: bool) -> None:
         search = self._search
         if search is None:
-            self.show_message("nothing to search for: / asks")
+            self.show_message("no search text. Press / to enter one")
             return
         if not search.counting:
             self._count()
@@ -255,7 +255,7 @@ class FindingCanvas(FoldingCanvas):
             line, column = self._cursor_line, self._caret_column
             word = word_at(self._document.line(line, 0, column + 256), column) if len(self._document) else ""
         if not word:
-            self.show_message("no word here")
+            self.show_message("no word at the cursor")
             return
         self._drop_search()
         self._search = Search(word, re.compile(rf"\b{re.escape(word)}\b"), self._document)

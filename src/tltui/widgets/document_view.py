@@ -427,8 +427,8 @@ class DocumentView(RenewingCanvas):
     def goto_line(self, n: int) -> None:
         """Go to line `n`, counted from 1."""
         if n > len(self._document):
-            more = "" if self._document.complete else " so far"
-            self.show_message(f"there are {len(self._document):,} lines{more}")
+            more = "" if self._document.complete else ", more to come"
+            self.show_message(f"the page has {len(self._document):,} lines{more}")
         line = min(max(n, 1), max(len(self._document), 1)) - 1
         self.reveal(line)
         self.move_to(line, 0)
@@ -542,7 +542,7 @@ class DocumentView(RenewingCanvas):
         elif self._sections.headed(line):
             self.action_fold()
         else:
-            self.show_message("no link or name here")
+            self.show_message("no link or name on this line")
 
     def _follow(self, stop: CaretStop, line: int) -> None:
         if not stop.target:
@@ -575,7 +575,7 @@ class DocumentView(RenewingCanvas):
         elif self._search is not None:
             self.search("")
         elif self.stop_growing():
-            self.show_message("stopped: this page is not complete")
+            self.show_message("stopped: this page is incomplete")
         else:
             return False
         return True

@@ -207,11 +207,11 @@ class CompareSide(MarkedView):
 
     def action_wrap(self) -> None:
         """Show that lines are not wrapped here: both halves would no longer be aligned."""
-        self.show_message("lines are not wrapped side by side")
+        self.show_message("cannot wrap lines in the side-by-side view")
 
     def action_ask_filter(self) -> None:
         """Show that lines are not filtered here: both halves would lose their order."""
-        self.show_message("nothing is filtered side by side: only changes and the lines around them are shown (= shows all)")
+        self.show_message("cannot filter the side-by-side view; it shows only changes and their context (= shows all)")
 
 
 DERIVED = "≈"

@@ -33,7 +33,7 @@ def row_by_row(render_line: Callable[[W, int], Strip]) -> Callable[[W, int], Str
         except Exception as error:
             self.app.post_message(Undrawn(error))  # it would not bubble: the screen draws, and counts as its sender
             width = self.size.width
-            return Strip([Segment(crop(f"tltui could not draw this: {type(error).__name__}", width).ljust(width))], width)
+            return Strip([Segment(crop(f"tltui cannot draw this: {type(error).__name__}", width).ljust(width))], width)
 
     return drawn
 
@@ -145,7 +145,7 @@ class Painter:
             try:
                 fragment = self._cut(document, row, x, width)
             except Exception as error:
-                line = Line(sanitize(f"tltui could not show this line: {type(error).__name__}: {error}"))
+                line = Line(sanitize(f"tltui cannot show this line: {type(error).__name__}: {error}"))
                 fragment = self._make_fragment(line, line.text[: max(width, 0)], 0, 0, width)
             self._fragments[key] = fragment
         return fragment
@@ -181,10 +181,7 @@ class Painter:
                 continue
             start = max(link.start - first, 0)
             end = max(min(link.end - first, columns), start)
-            inner = text[start:end]
-            names[start:end] = [""] * (end - start)  # what it is padded with is not underlined
-            start += len(inner) - len(inner.lstrip())
-            names[start : start + len(inner.strip())] = ["tok-link"] * len(inner.strip())
+            names[start:end] = ["tok-link"] * (end - start)
         if rest > 0:
             mark = f"{self._mark} +{rest // 1000} KB" if rest > WHOLE else self._mark
             columns = self.script.fitting(text, max(width - len(mark), 0))

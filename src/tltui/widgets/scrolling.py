@@ -101,7 +101,7 @@ class Sideways(Widget):
         if to != left:
             self.shift_to(to)
         else:
-            self.show_message("nothing in sight goes on to the right" if cells > 0 else "this is the left edge")
+            self.show_message("no visible line extends to the right" if cells > 0 else "this is already the left edge")
 
     def action_scroll_right(self) -> None:
         """Scroll half a page to the right."""

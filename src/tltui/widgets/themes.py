@@ -37,6 +37,7 @@ LOOKS: dict[str, tuple[str, str, str]] = {
     "match-mark-look": ("bold", "bold", "reverse"),
     "keyword-look": ("none", "none", "bold"),
     "function-look": ("none", "bold", "none"),
+    "link-look": ("none", "none", "bold"),  # an underline would hide the underscores of names
     "other-look": ("none", "dim", "dim"),
 }
 """Name → the `text-style` in the first three, in the `ansi` ones, in `mono`."""
@@ -151,7 +152,7 @@ PARTS: dict[str, Paint] = {
     "tok-warn": Paint("tok-break"),
     "tok-error": Paint("tok-error", style="bold"),
     "tok-eager": Paint("tok-eager"),
-    "tok-missing": Paint("tok-running"),
+    "tok-unfinished": Paint("tok-running"),
     "tok-running": Paint("tok-running"),
     "tok-seen": Paint("tok-running"),
     "tok-recompile": Paint("tok-recompile"),
@@ -163,7 +164,7 @@ PARTS: dict[str, Paint] = {
     "tok-empty": _DIM,
     "tok-label": _DIM,
     "tok-dim": _DIM,
-    "tok-link": Paint("tok-link", style="underline"),
+    "tok-link": Paint("tok-link", style="link-look"),
     "tok-control": Paint("tok-error", style="reverse"),
     # a piece of code: names, numbers and operators have the colour of text, since each change of colour costs 26 bytes
     "tok-keyword": Paint("tok-keyword", style="keyword-look"),

@@ -199,7 +199,7 @@ class TreeCanvas(Grounded, ScrollView, Sideways, can_focus=True, inherit_binding
         try:
             row_label = label(row.node, self._ascii, self.names, self._costs())
         except Exception as error:
-            row_label = Label(((f"tltui could not name this: {type(error).__name__}", tokens.ERROR),))
+            row_label = Label(((f"tltui cannot name this: {type(error).__name__}", tokens.ERROR),))
         if self.names.is_asked and self._asking is None:
             self._asking = self.set_timer(SOON, self._ask_names)
         return Drawn(row.depth, self._mark(row), place == self._cursor, row_label)
@@ -495,7 +495,7 @@ class TraceTree(TreeCanvas, inherit_bindings=False):
         """Open all nodes."""
         key = self.node.key
         if not self.outline.expand_all():
-            self.show_message("too many nodes to open all of them: filter first (f)")
+            self.show_message("too many nodes to open all. Filter first (f)")
         self._cursor = self.outline.row_of(key) or 0
         self._changed()
 
@@ -529,7 +529,7 @@ class TraceTree(TreeCanvas, inherit_bindings=False):
         self.outline.set_order(order)
         self._cursor = 0
         self.reveal(keys)
-        self.show_message("by stacks: callers first, what they compiled below")
+        self.show_message("by stacks: callers first, their compiles below")
 
     def action_enter(self) -> None:
         """Go to the document."""
@@ -545,7 +545,7 @@ class TraceTree(TreeCanvas, inherit_bindings=False):
         self.outline.set_filter(text)
         place = self.outline.row_of(key)
         if text and len(self.outline) == 1:
-            self.show_message(f"nothing in the tree has {text!r}")
+            self.show_message(f"no node in the tree matches {text!r}")
         elif self.outline.filter:
             left, total = self.outline.filter_counts
             self.show_message(f"{left:,} of {total:,} compiles: {text} (esc shows all)")

@@ -43,9 +43,10 @@ PIECE = 1 << 20
 """Bytes that are copied at once."""
 _BYTECODE = ("_ORIGINAL_BYTECODE", "_MODIFIED_BYTECODE")
 LEGEND = (
-    "Kept: what torch's own source has: operators, events, settings, its files and lines, the words of its messages; shapes, "
-    "dtypes, sizes, times, ids and other numbers; names of one or two letters, and names and words of yours that torch has too "
-    "(forward, layer, weight); what kind of statement a line of yours is (if, return). All else is anonN, the same everywhere."
+    "Kept from torch's source: operators, events, settings, files, lines and message texts. Also kept: shapes, "
+    "dtypes, sizes, times, ids, other numbers, names of one or two letters, and your names that torch also uses "
+    "(forward, layer, weight). Your source lines keep only the kind of statement (if, return). Everything else becomes anonN, "
+    "the same name everywhere."
 )
 _RANKED = re.compile(r"rank_\d+_(?:dp_\d+_)?")
 LABEL = re.compile(r"(?:attempt_\d+|\d+|rank[_-]?\d+(?:_dp_\d+)?)")
@@ -107,13 +108,13 @@ class Bundle:
         everything = not refs
         traces = [model for model in run.models if not model.log.is_made]
         if traces and not any(is_complete(model) for model in traces):
-            raise BadAddress("a bundle is made of a trace, and only an index of it is here: give the directory of the logs too")
+            raise BadAddress("a bundle needs the trace, not only its index. Add the directory of the logs")
         traces = [model for model in traces if is_complete(model)]
         if not traces:
-            raise BadAddress("a bundle is made of a trace, and there is none: tltui case packs whatever there is")
+            raise BadAddress("a bundle needs a trace. To pack other inputs, use tltui case")
         self.parts = [part for model in traces if (part := self._part(model, everything)) is not None]
         if not self.parts:
-            raise BadAddress("the selection has no record, only other lines: a bundle of it could not be opened")
+            raise BadAddress("the selection has no records, so its bundle could not be opened")
         for number, name in enumerate(_file_names([part.model for part in self.parts], redact)):
             self.parts[number].name = name
         self.redactor = (redactor or self._redactor(secrets, key)) if redact else None
@@ -284,12 +285,12 @@ class Bundle:
         single = len(self.parts) == 1 and not (target.is_dir() or output.endswith(os.sep))
         paths = [target] if single else [target / part.name for part in self.parts]
         if not target.parent.is_dir():
-            raise FileNotFoundError(2, "there is no such directory", str(target.parent))
+            raise FileNotFoundError(2, "no such directory", str(target.parent))
         for path in paths:
             if not force and path.exists():
                 raise FileExistsError(17, "exists", str(path))
             if not force and any(path.parent.resolve() == Path(model.log.path).parent.resolve() for model in self.run.models):
-                raise FileExistsError(17, "lies beside the trace", str(path))
+                raise FileExistsError(17, "is in the directory of the trace", str(path))
         written = []
         for part, path in zip(self.parts, paths, strict=True):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -345,13 +346,13 @@ def compiles_at(run: Run, refs: Sequence[str]) -> list[Compile]:
     for text in refs:
         ref = parse_ref(text)
         if ref.artifact is not None or ref.view:
-            raise BadAddress(f"{text}: a bundle holds whole compiles; give the address of a compile, a frame or a rank")
+            raise BadAddress(f"{text}: a bundle contains whole compiles. Give the address of a compile, frame or rank")
         node = run.resolve(replace(ref, attempt=None))
         for compile_ in _compiles_of(run, node):
             selected.add(id(compile_))
     compiles = [compile_ for compile_ in run.compiles() if id(compile_) in selected]
     if not compiles:
-        raise BadAddress(f"there are no compiles at {' '.join(refs)}")
+        raise BadAddress(f"no compiles at {' '.join(refs)}")
     return compiles
 
 
@@ -399,13 +400,13 @@ def bundle_document(result: BundleResult, options: Options) -> TextDocument:
     builder.add((", ".join(counts), tokens.STRONG), f" in {files}")
     shown = ", ".join(result.compiles[:12])
     builder.add("  ", shown + (f" and {len(result.compiles) - 12:,} more" if len(result.compiles) > 12 else ""))
-    builder.heading("What leaves")
+    builder.heading("Contents of the bundle")
     for kind in result.kinds:
         times = "x" if options.ascii else "×"
         builder.add(f"  {size_of(kind.bytes):>10}  {kind.records:>6,} {times} ", kind.name)
-    builder.heading("What is replaced" if result.redacted else "Nothing is replaced")
+    builder.heading("Replaced" if result.redacted else "Not redacted")
     if result.redacted is None:
-        builder.add("  The payloads hold the code of the model: paths, names, lines of source, strings. --redact replaces those.")
+        builder.add("  The payloads contain the model's code: paths, names, source lines, strings. To replace them: --redact")
         return builder.document(result)
     redacted = result.redacted
     for number, word in ((redacted.paths, "path"), (redacted.lines, "line of source"), (redacted.names, "name"),
@@ -414,9 +415,9 @@ def bundle_document(result: BundleResult, options: Options) -> TextDocument:
                  "string or value": "strings or values"}.get(word, word + "s")
         builder.add(f"  {number:>6,} {word if number == 1 else plain}")
     if result.removed:
-        builder.add(f"  {result.removed:>6,} taken out whole: byte code, dumped files, damaged lines")
+        builder.add(f"  {result.removed:>6,} removed completely: bytecode, dumped files, damaged lines")
     builder.blank()
     for line in wrap(LEGEND, options.width):
         builder.add((line, tokens.DIM))
-    builder.add(("Look at the bundle with tltui before you give it away.", tokens.WARN))
+    builder.add(("Check the bundle with tltui before you share it.", tokens.WARN))
     return builder.document(result)

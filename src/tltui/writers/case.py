@@ -38,7 +38,7 @@ from tltui.writers.redact.user_names import NAME, Learned
 
 INDEX = "case.json"
 PIECE = 1 << 20
-ONLY_INDEXED = "logs that are not here, only in an index"
+ONLY_INDEXED = "logs that exist only in an index"
 KNOWN_LOGS = ("fusion", "guard_latency")
 """Loggers whose messages consist of known words: names of buffers and operators, sizes, torch's own sentences."""
 BEGINNING_OF_ZIP = (1980, 1, 1, 0, 0, 0)
@@ -106,11 +106,11 @@ class Case:
         """
         target = Path(output)
         if not target.parent.is_dir():
-            raise FileNotFoundError(2, "there is no such directory", str(target.parent))
+            raise FileNotFoundError(2, "no such directory", str(target.parent))
         with replacing(target, force=force, private=True) as out, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
             result = self._pack(archive)
             if self._left_out[ONLY_INDEXED] and not result.files:
-                raise BadAddress("a case is made of what is here, and only an index of these logs is: give their directory too")
+                raise BadAddress("a case needs the logs, not only their index. Add the directory of the logs")
         return result
 
     def result(self) -> CaseResult:
@@ -198,7 +198,7 @@ class Case:
             bundle = Bundle(self.run, (), redact=True, redactor=redactor)
             for part in bundle.parts:
                 yield _Entry(os.path.join(TRACE, part.name), TRACE, lambda part=part: bundle.pieces(part), part.model)  # type: ignore[misc]
-            self._left_out["payloads and records of traces that are taken out whole"] += bundle.removed
+            self._left_out["payloads and records of traces that are removed completely"] += bundle.removed
         names: set[str] = set()
         for number, model in enumerate(self.run.models):
             if isinstance(model.log, DebugLog):
@@ -209,7 +209,7 @@ class Case:
                 name = f"text/{number:04}.txt"
                 yield _Entry(name, model.form, lambda log=model.log: self._redacted_text(log, redactor), model)  # type: ignore[misc]
             elif model.form != TRACE:
-                self._left_out["inputs of a form that cannot be redacted"] += 1
+                self._left_out["inputs in a format that cannot be redacted"] += 1
         if unread := set(self.run.discovered.outputs).difference(model.log.path for model in self.run.models):
             self._left_out["files with the output of the job"] += len(unread)
 
@@ -237,11 +237,11 @@ class Case:
             kind, first = log.kind(record), log.written(record)
             head = head_of(first, 0, len(first))
             if kind.event == "text" or head is None:
-                self._left_out["lines that no logger of torch wrote"] += len(log.lines(record))
+                self._left_out["lines not written by a torch logger"] += len(log.lines(record))
                 continue
             form = kind_of(*kind)
             if form.language == "bytecode":
-                self._left_out["texts of byte code"] += 1
+                self._left_out["bytecode listings"] += 1
                 continue
             ours = head["path"].startswith(b"torch/")  # anybody may write to a logger of torch
             if not ours or head["artifact"] is None or (kind.name not in KNOWN_LOGS if kind.event == "log" else form.generic):
@@ -338,9 +338,9 @@ def case_document(result: CaseResult, options: Options) -> TextDocument:
         _left_out(builder, result.left_out)
     builder.blank()
     if result.redacted:
-        builder.add(("Look at it with tltui before you give it away.", tokens.WARN))
+        builder.add(("Check the case with tltui before you share it.", tokens.WARN))
     else:
-        builder.add("Nothing is replaced: it holds code, paths and what the job printed. --redact replaces that, or leaves it out.")
+        builder.add("Not redacted: the case contains code, paths and job output. To replace or omit them: --redact")
     return builder.document(result)
 
 

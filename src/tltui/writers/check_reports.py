@@ -25,7 +25,7 @@ REASONS_SHOWN = 20
 
 
 def check_document(result: Gates, title: str, options: Options, unread: int = 0, lacks: str = "") -> Document:
-    """Return the outcome of the gates as a page.
+    """Return the outcome of the limits as a page.
 
     `unread`: number of unreadable files. `lacks`: note about limits that inputs besides a trace cannot measure.
     """
@@ -34,17 +34,19 @@ def check_document(result: Gates, title: str, options: Options, unread: int = 0,
     scope = f"{fmt.plural(result.compiles, 'compile')} of {title}"
     if over:
         page.add((f"FAILED: {over} of {fmt.plural(len(result.limits), 'limit')} exceeded", tokens.ERROR), f" · {scope}")
-    else:
+    elif result.passed:
         page.add(("passed", tokens.OK), f" · {scope}")
+    else:
+        page.add((f"NOT CHECKED: {_unknown(result)}", tokens.ERROR), f" · {scope}")
     for sentence in unsure(result, lacks=lacks):
         page.say(sentence, style=tokens.WARN)
     if unread:
         page.add((_unread(unread), tokens.WARN, "@damage"))
     rows: list[list[Piece]] = []
     for outcome in result.limits:
-        mark = page.status(Status.ERROR if outcome.exceeded else Status.OK)
-        style = tokens.ERROR if outcome.exceeded else ""
-        value = (number(outcome, outcome.value), style, outcome.page)
+        mark = ("?", tokens.WARN) if outcome.unknown else page.status(Status.ERROR if outcome.exceeded else Status.OK)
+        style = tokens.ERROR if outcome.exceeded else tokens.WARN if outcome.unknown else ""
+        value = (measured(outcome), style, outcome.page)
         rows.append([mark, (outcome.name, tokens.STRONG), value, (at_most(outcome), tokens.DIM), outcome.title])
     page.grid(rows, right=(2,))
     for outcome in result.limits:
@@ -55,12 +57,18 @@ def check_document(result: Gates, title: str, options: Options, unread: int = 0,
 
 def unsure(result: Gates, unread: int = 0, lacks: str = "") -> tuple[str, ...]:
     """Return the caveats of the outcome."""
-    no_compile = "No compiles: limits on compiles counted nothing." if not result.compiles else ""
-    return tuple(filter(None, (no_compile, lacks, _unread(unread) if unread else "")))
+    no_compile = "No compiles, so limits on compiles had no effect." if not result.compiles else ""
+    unknown = (_why_unknown(outcome) for outcome in result.limits if outcome.unknown)
+    return tuple(filter(None, (no_compile, *unknown, lacks, _unread(unread) if unread else "")))
+
+
+def _unknown(result: Gates) -> str:
+    count = sum(bool(outcome.unknown) for outcome in result.limits)
+    return f"{count} of {fmt.plural(len(result.limits), 'limit')} {'is' if count == 1 else 'are'} unknown"
 
 
 def _unread(unread: int) -> str:
-    return f"{fmt.plural(unread, 'file')} could not be read: the numbers are of the others (tltui damage)"
+    return f"{fmt.plural(unread, 'file')} could not be read. The numbers exclude them (details: tltui damage)"
 
 
 def number(outcome: Outcome, value: float) -> str:
@@ -68,8 +76,17 @@ def number(outcome: Outcome, value: float) -> str:
     if outcome.seconds:
         return fmt.seconds(value)
     if outcome.share:
-        return f"{round(value, 1):g} %"
+        return f"{round(value, 1):g}%"
     return fmt.count(int(value)) if value == int(value) else f"{value:g}"
+
+
+def measured(outcome: Outcome) -> str:
+    """Format the value of a limit; `unknown` where torch does not log it."""
+    return "unknown" if outcome.unknown else number(outcome, outcome.value)
+
+
+def _why_unknown(outcome: Outcome) -> str:
+    return f"{outcome.name}: unknown ({outcome.unknown})"
 
 
 def headline(outcome: Outcome) -> str:
@@ -96,7 +113,7 @@ def _add_reasons(page: Page, outcome: Outcome) -> None:
             page.add(*(pieces if n == 0 else [" " * used]), line)
     more = len(outcome.reasons) - REASONS_SHOWN
     if more > 0:
-        page.add("  ", (f"and more; all of them: tltui {outcome.page.removeprefix('@')} PATH", tokens.LINK, outcome.page))
+        page.add("  ", (f"… more. All of them: tltui {outcome.page.removeprefix('@')} PATH", tokens.LINK, outcome.page))
 
 
 CLASS = "tltui.check"
@@ -113,7 +130,7 @@ def junit(result: Gates, title: str, page: str, seconds: float, now: float) -> b
         "name": _token(f"tltui check of {title}"), "package": "tltui", "id": "0", "hostname": "localhost",
         "timestamp": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)), "time": f"{max(seconds, 0):.3f}",
         "tests": str(len(result.limits)), "failures": str(sum(outcome.exceeded for outcome in result.limits)),
-        "errors": "0", "skipped": "0",
+        "errors": str(sum(bool(outcome.unknown) for outcome in result.limits)), "skipped": "0",
     })  # fmt: skip
     properties = ElementTree.SubElement(suite, "properties")
     for name, value in {"run": title, "compiles": str(result.compiles), "tltui": __version__}.items():
@@ -123,6 +140,8 @@ def junit(result: Gates, title: str, page: str, seconds: float, now: float) -> b
         if outcome.exceeded:
             failure = ElementTree.SubElement(case, "failure", {"message": _token(headline(outcome)), "type": outcome.name})
             failure.text = "\n".join(reasons(outcome))
+        elif outcome.unknown:
+            ElementTree.SubElement(case, "error", {"message": _token(_why_unknown(outcome)), "type": "unknown"})
     ElementTree.SubElement(suite, "system-out").text = "\n".join(map(sanitize, page.split("\n")))
     ElementTree.SubElement(suite, "system-err")
     ElementTree.indent(root)
@@ -134,7 +153,7 @@ def reasons(outcome: Outcome) -> list[str]:
     """Return the items that a limit counted, a sanitised line each."""
     lines = [sanitize(_line(reason)) for reason in outcome.reasons]
     if len(lines) == REASONS:
-        lines.append(f"and more; all of them: tltui {outcome.page.removeprefix('@')} PATH")
+        lines.append(f"… more. All of them: tltui {outcome.page.removeprefix('@')} PATH")
     return lines
 
 
@@ -191,7 +210,7 @@ def errors(result: Gates, workspace: str) -> list[Annotation]:
     annotations = [annotation for turn in zip_longest(*by_limit) for annotation in turn if annotation is not None]
     if len(annotations) <= SHOWN:
         return annotations
-    more = f"{len(annotations) - SHOWN + 1} more places are in the output of this step, and in the summary of the job."
+    more = f"{len(annotations) - SHOWN + 1} more places are in the output of this step and in the job summary."
     return [*annotations[: SHOWN - 1], Annotation("error", "tltui check", more)]
 
 
@@ -243,13 +262,15 @@ def summary(result: Gates, title: str, warnings: tuple[str, ...]) -> str:
     """Return the job summary in markdown: each limit, and the reasons of the exceeded ones."""
     over = sum(outcome.exceeded for outcome in result.limits)
     verdict = f"FAILED: {over} of {fmt.plural(len(result.limits), 'limit')} exceeded" if over else "passed"
+    if not over and not result.passed:
+        verdict = f"NOT CHECKED: {_unknown(result)}"
     lines = [f"### tltui check {verdict}", "", f"{fmt.plural(result.compiles, 'compile')} of {_code(sanitize(title))}", ""]
     for warning in warnings:
         lines += [f"⚠ {_code(sanitize(warning))}", ""]
-    lines += ["| | limit | found | allowed | what |", "| --- | --- | ---: | --- | --- |"]
+    lines += ["| | limit | found | allowed | description |", "| --- | --- | ---: | --- | --- |"]
     for outcome in result.limits:
-        mark = "✗" if outcome.exceeded else "✓"
-        lines.append(f"| {mark} | `{outcome.name}` | {number(outcome, outcome.value)} | {at_most(outcome)} | {outcome.title} |")
+        mark = "✗" if outcome.exceeded else "?" if outcome.unknown else "✓"
+        lines.append(f"| {mark} | `{outcome.name}` | {measured(outcome)} | {at_most(outcome)} | {outcome.title} |")
     for outcome in result.limits:
         if outcome.exceeded:
             listed = reasons(outcome)

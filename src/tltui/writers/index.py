@@ -39,7 +39,7 @@ from tltui.writers.redact.name_mapping import Names
 
 LONGEST = 1 << 20
 """Maximum stored bytes of a payload in an index."""
-NO_TRACE = "only traces go into an index; name it beside the index to open both"
+NO_TRACE = "an index contains only traces. Give this path next to the index to open both"
 CODE = frozenset(("fx", "ir", "cpp", "python", "bytecode"))
 """Languages of texts that pages of one compile show, and no page of a whole run reads, but for these:"""
 READ = frozenset(("dynamo_output_graph", "compiled_autograd_graph", "optimize_ddp_split_graph"))
@@ -90,7 +90,7 @@ def log_part(log: FoundLog, lean: bool = False, key: bytes = b"") -> bytes:
         raise OSError(None, NO_TRACE)
     if not log.is_here:
         if key and not opened(log.index).logs[log.number].is_redacted:
-            raise OSError(None, "it is only in an index that is not redacted: give the directory of the log")
+            raise OSError(None, "only in an index that is not redacted. Give the directory of the log")
         try:
             check_log(opened(log.index), log.number)
         except BadIndex as bad:
@@ -154,7 +154,7 @@ def _redacted_part(log: FoundLog, lean: bool, key: bytes) -> bytes:
         changed = os.stat(log.path).st_mtime_ns
         os.utime(path, ns=(changed, changed))
         label = bundle.redactor.path(_name(log))
-        fault = "it was not all there" if log.fault else ""
+        fault = "it was incomplete" if log.fault else ""
         size = os.path.getsize(path)
         return _part(FoundLog(path, size, log.rank, log.launch, log.started, log.ended, log.clock, label=label,
                               is_final=log.is_final, fault=fault), lean, True)  # fmt: skip

@@ -16,6 +16,7 @@ from tltui.model.ref import NO_ID
 from tltui.model.run import Run
 from tltui.questions.runtime.profile_results import Runtime, process_of
 from tltui.questions.runtime.profile_sums import DEVICE, GRAPH, GUARDS, REGIONS, nested_of, profile_of, runtimes_of, spans_of
+from tltui.questions.stacks.tracebacks import display_code
 from tltui.questions.timing.timing_events import event_in, logs_of, payloads_of
 from tltui.text.json_codec import dumps
 from tltui.trace.grammar import number
@@ -185,7 +186,7 @@ def _process_name(process: Process) -> str:
 def _lane_name(compile_: Compile) -> str:
     if compile_.id == NO_ID:
         return "no compile id (worker threads, AOTInductor, export)"
-    function, file, line = compile_.frame.code
+    function, file, line = display_code(compile_.frame)
     text = compile_.label
     if function:
         text += f" {function}"
@@ -251,7 +252,7 @@ def _queue_event(lane: _Lane, queued: _Queued) -> None:
                 queued.begin = lane.open.pop(place)
                 queued.begin.end = max(queued.order[0], queued.begin.order[0])
                 return
-        event["ph"], event["s"], event["name"] = "i", "t", f"end of {event['name']} (it has no begin)"
+        event["ph"], event["s"], event["name"] = "i", "t", f"end of {event['name']} (without a start)"
 
 
 def _closed(lane: _Lane, threads: _Threads, written: Written) -> Iterator[bytes]:

@@ -88,7 +88,7 @@ def _distinct_compiles(process: Process, representatives: dict[str, str]) -> lis
 
 
 BY_STATUS = {
-    Status.ERROR: 1.0, Status.EAGER: 0.9, Status.BREAK: 0.75, Status.MISSING: 0.6, Status.RUNNING: 0.6, Status.EMPTY: 0.3,
+    Status.ERROR: 1.0, Status.EAGER: 0.9, Status.BREAK: 0.75, Status.UNFINISHED: 0.6, Status.RUNNING: 0.6, Status.EMPTY: 0.3,
 }  # fmt: skip
 RECOMPILE, RECOMPILED, SLOWEST, LEAST = 0.6, 0.55, 0.7, 0.1
 """Of a recompile; of the compile whose guards failed; of the slowest compile, others in proportion; of any compile."""
@@ -327,7 +327,7 @@ def representative_note(representatives: Mapping[str, str], ref: str) -> str:
     linked, shown = parse_ref(split_line(ref)[0]), parse_ref(split_line(target)[0])
     if (linked.rank, linked.process) == (shown.rank, shown.process):
         return ""
-    return f"[{_place(shown)}] stands here for [{_place(linked)}]: its graphs, guards and code are the same"
+    return f"[{_place(shown)}] is shown in place of [{_place(linked)}]: its graphs, guards and code are the same"
 
 
 def _place(ref: Ref) -> str:
@@ -469,16 +469,16 @@ class Omissions:
 
 def omissions_document(omissions: Omissions, path: str, options: Options) -> TextDocument:
     """Return the page of omissions."""
-    page = Page(OMITTED_REF, "what is not in this file", options)
-    page.say("What tells most is in this file: what failed, graph breaks, recompiles and slow compiles, with the code that they "
-             "lead to. All else is in the trace, and tltui prints it:")  # fmt: skip
-    page.say(f"PATH in the commands here is the trace: {path}" if path else "PATH in the commands here is the trace, before it was "
+    page = Page(OMITTED_REF, "contents not in this file", options)
+    page.say("This file has the most important parts: failures, graph breaks, recompilations and slow compiles, with their "
+             "code. The rest is in the trace; these commands print it:")  # fmt: skip
+    page.say(f"PATH in these commands is the trace: {path}" if path else "PATH in these commands is the trace before it was "
              "redacted.", "  ", tokens.DIM)  # fmt: skip
     if omissions.missing:
         page.heading("Pages left out of this file")
         page.grid([[(name, tokens.VALUE), (command, tokens.DIM)] for name, command in omissions.missing])
     if omissions.cut:
-        page.heading("Only the first lines are here")
+        page.heading("Pages with only their first lines")
         rows: list[list[Piece]] = [
             [(cut.title, tokens.LINK, cut.ref), f"{cut.lines:,} of {plural(cut.of, 'line')}", (cut.command, tokens.DIM)]
             for cut in omissions.cut
@@ -487,12 +487,12 @@ def omissions_document(omissions: Omissions, path: str, options: Options) -> Tex
     _kinds(page, omissions)
     page.heading("Never in a report")
     page.grid([
-        ["every record, timing events too", ("tltui records PATH", tokens.DIM)],
-        ["the time line, for ui.perfetto.dev", ("tltui timing PATH --perfetto FILE", tokens.DIM)],
+        ["all records, including timing events", ("tltui records PATH", tokens.DIM)],
+        ["the timeline for ui.perfetto.dev", ("tltui timing PATH --perfetto FILE", tokens.DIM)],
         ["everything as JSON", ("tltui ls PATH --json", tokens.DIM)],
         ["payloads as files, byte for byte", ("tltui extract PATH -o DIR", tokens.DIM)],
-        ["what several compiles differ in", ("tltui diff PATH 0/0 0/1", tokens.DIM)],
-        ["a graph as a script that runs", ("tltui repro PATH 0/0 -o FILE", tokens.DIM)],
+        ["the differences between compiles", ("tltui diff PATH 0/0 0/1", tokens.DIM)],
+        ["a graph as a runnable script", ("tltui repro PATH 0/0 -o FILE", tokens.DIM)],
     ])  # fmt: skip
     if omissions.silent:
         page.heading("Pages without data for this run")
@@ -505,16 +505,16 @@ def _kinds(page: Page, omissions: Omissions) -> None:
     rows: list[list[Piece]] = []
     here, total = omissions.compiles
     if here < total:
-        rows.append(["overviews of compiles", f"{here:,} of {total:,}"])
+        rows.append(["summaries of compiles", f"{here:,} of {total:,}"])
     short = [(name, count, of) for name, (count, of) in omissions.kinds.items() if count < of]
     rows += [[(name, tokens.NAME), f"{count:,} of {of:,}"] for name, count, of in short[:NAMES]]
     if rows:
-        page.heading("Not all of them are here")
-        page.say("Equal ones of several ranks count once. tltui show PATH 0/0:NAME prints one, tltui show PATH 0/0 an overview.",
+        page.heading("Partly included")
+        page.say("Equal ones of several ranks count once. tltui show PATH 0/0:NAME prints one, tltui show PATH 0/0 a summary.",
                  "  ", tokens.DIM)  # fmt: skip
         page.grid(rows, right=(1,))
     if len(short) > NAMES:
-        page.say(f"and artifacts of {len(short) - NAMES:,} more names: tltui ls PATH --json", "  ", tokens.DIM)
+        page.say(f"… artifacts of {len(short) - NAMES:,} more names: tltui ls PATH --json", "  ", tokens.DIM)
 
 
 REF = "@compiles"
@@ -531,9 +531,9 @@ def compiles_document(run: Run, equal: Equal, worth: Mapping[str, float], shown:
     page.add((plural(len(ordered) + alike, "compile"), tokens.STRONG))
     if alike:
         are = "is" if alike == 1 else "are"
-        page.say(f"{plural(alike, 'compile')} of other ranks {are} equal to one here, and not listed again.", "", tokens.DIM)
+        page.say(f"{plural(alike, 'compile')} of other ranks {are} equal to a listed one and omitted.", "", tokens.DIM)
     if omitted:
-        page.say(f"Those that are worth a look first; {plural(omitted, 'more compile')}: tltui ls PATH", "", tokens.DIM)
+        page.say(f"Most important compiles first; {plural(omitted, 'more compile')}: tltui ls PATH", "", tokens.DIM)
     several = len(list(run.processes())) > 1
     for process, ref in groupby(equal.compiles, key=lambda compile_: compile_.process):
         compiles = [compile_ for compile_ in ref if not compile_.is_compile or str(compile_.ref) in listed]

@@ -629,7 +629,7 @@ def partner(variant):
         f(x, y)
 
 
-@shape("instead of mark_dynamic makes it no error")
+@shape("instead of mark_dynamic to avoid the error")
 def never_an_error(variant):
     f = compiled("never_an_error", "x: x.sin() if x.shape[0] == 5 else x.cos()")
     x = ones(5)
@@ -651,7 +651,7 @@ def stuck_at_one(variant):
         f(x)
 
 
-@shape("before the branch make one compile")
+@shape("before the branch. One compiled")
 def checked(variant):
     check = "torch._check(x.shape[0] < 10), " if variant.after else "None, "
     f = compiled("checked", f"x: ({check}x.sin() if x.shape[0] < 10 else x.cos())")

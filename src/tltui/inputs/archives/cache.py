@@ -265,7 +265,7 @@ class StandardInput:
                         break
                     self._write(data)
         except OSError as error:
-            self.fault = self.fault or f"standard input could not be read on: {error.strerror or error}"
+            self.fault = self.fault or f"reading standard input failed: {error.strerror or error}"
         finally:
             self._member.end()
             self._begun.set()

@@ -25,9 +25,9 @@ ZSTD_MEMORY = 128
 """MiB: what `zstd` takes without being told otherwise."""
 NO_ZSTD = "zstd-compressed: unpack it with unzstd first"
 NO_MODULE = "{}-compressed, and this Python was built without the module {}: unpack it with {} first"
-CUT_OFF = "the compressed data ends before its end: it was cut off"
-BROKEN = "the compressed data is broken"
-MORE_BEHIND = "something else stands behind the compressed data"
+CUT_OFF = "the compressed data is truncated"
+BROKEN = "the compressed data is damaged"
+MORE_BEHIND = "unexpected data after the compressed data"
 
 
 class CannotUnpack(Exception):
@@ -296,7 +296,7 @@ class ForwardFile(io.RawIOBase):
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         assert whence == os.SEEK_SET
         if offset < self._reached - len(self._buffered):
-            raise Oversized("it refers back to what was read already")
+            raise Oversized("it refers back to data that was already read")
         while self._reached < offset and self._pull(min(PIECE, offset - self._reached)):
             pass
         self.is_cut |= self._reached < offset
@@ -325,7 +325,7 @@ class ForwardFile(io.RawIOBase):
         part = self.stream.read(min(size, PIECE))
         self._reached += len(part)
         if self._reached > self._most:  # members that nobody wants are unpacked too, to get past them
-            raise Oversized(f"it unpacks to more than {size_of(self._most)}: the rest was not looked at")
+            raise Oversized(f"it unpacks to more than {size_of(self._most)}: the rest was not read")
         self._buffered = (self._buffered + part)[-KEPT:]
         return part
 
@@ -405,7 +405,7 @@ class Allowance:
         """Why no more comes out; '' while more may."""
         if self.used < self._most:
             return ""
-        return f"its {size_of(self._packed)} unpack to more than {size_of(self._most)}, as no log does: the rest was not unpacked"
+        return f"its {size_of(self._packed)} unpack to more than {size_of(self._most)}, too much for a log; the rest was skipped"
 
     def limited(self, stream: Stream) -> Stream:
         """Return the stream, which ends with the fault where the allowance does."""

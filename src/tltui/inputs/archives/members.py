@@ -20,11 +20,11 @@ from typing import IO, cast
 from tltui.inputs.archives import Limits
 from tltui.inputs.archives.decompress import PIECE, RAW, CannotUnpack, Deflated, ForwardFile, Oversized, Stream, Unpacked
 
-LINK, HARD_LINK, DEVICE, FIFO, SPECIAL = "a symbolic link", "a hard link", "a device", "a named pipe", "no regular file"
-ABSOLUTE, UPWARDS = "its name is an absolute path", "its name leads out of the archive"
+LINK, HARD_LINK, DEVICE, FIFO, SPECIAL = "a symbolic link", "a hard link", "a device", "a named pipe", "a special file"
+ABSOLUTE, UPWARDS = "its name is an absolute path", "its name points outside of the archive"
 ENCRYPTED = "encrypted: unpack it first"
-TOO_MANY = "more than {:,} members: the rest was not looked at"
-OVERLAPPING = "{:,} of its {:,} members overlap the ones behind them: these were not unpacked"
+TOO_MANY = "more than {:,} members: the rest was not read"
+OVERLAPPING = "{:,} of its {:,} members overlap the members after them and were not unpacked"
 WRONG_SUM = "its checksum is wrong"
 _DRIVE = re.compile(r"[A-Za-z]:")
 _TAR_KINDS = {
@@ -114,11 +114,11 @@ def _tar(file: ForwardFile, most: int, faults: list[str]) -> Iterator[Entry]:
     except (tarfile.TarError, Oversized, EOFError, ValueError, OverflowError, IndexError, UnicodeError, zlib.error) as error:
         is_empty = count == 0 and isinstance(error, tarfile.ReadError) and str(error) == "empty file"
         if not is_empty and not file.stream.fault:  # where the stream ends too early that is the reason
-            faults.append(f"a tar archive that is broken: {error}")
+            faults.append(f"a damaged tar archive: {error}")
     if file.stream.fault:
         faults.append(file.stream.fault)
     elif file.is_cut and not faults:
-        faults.append("the archive ends inside of a member: it was cut off")
+        faults.append("the archive is truncated inside of a member")
 
 
 def _tar_entry(info: tarfile.TarInfo, file: ForwardFile) -> Entry:
@@ -150,7 +150,7 @@ class _TarData:
         data = self._file.read_some(min(size, self._left))
         self._left -= len(data)
         if not data:
-            self.fault, self._left = self._file.stream.fault or "the archive ends inside of it", 0
+            self.fault, self._left = self._file.stream.fault or "the archive is truncated inside of this member", 0
         return data
 
     def close(self) -> None:
@@ -179,7 +179,7 @@ def members_of_zip(file: IO[bytes], limits: Limits) -> Members:
     try:
         archive = zipfile.ZipFile(cast("IO[bytes]", _Bounded(file)))  # it reads, seeks and tells
     except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError, OverflowError, EOFError, IndexError) as error:
-        raise CannotUnpack(f"a zip archive that is broken: {error}") from None
+        raise CannotUnpack(f"a damaged zip archive: {error}") from None
     return Members(_zip(archive, file, limits.members, faults), faults)
 
 
@@ -250,7 +250,7 @@ class _Part:
         self._at += len(data)
         self._left -= len(data)
         if not data and self._left > 0:
-            self.fault = "the archive ends inside of it"
+            self.fault = "the archive is truncated inside of this member"
         return data
 
     def close(self) -> None:

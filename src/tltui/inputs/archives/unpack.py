@@ -105,7 +105,7 @@ FAR = 16 << 20
 """Bytes of a compressed text that are looked at to find out what it is, where it is no archive."""
 DEPTH = 2
 """An archive, and one in it."""
-TOO_DEEP = "an archive in an archive in an archive: unpack it first"
+TOO_DEEP = "an archive inside of two other archives: unpack it first"
 CUT = "cut at the limit: "
 _TRACE = re.compile(rb"^V\d{4} [^\n]*\] ?\{", re.MULTILINE)
 
@@ -381,7 +381,7 @@ class _Unpacking:
                 return "a second member of this name"
             return self._copy(Head(entry.stream), "", entry.parts, entry.changed, path).fault
         except (FileExistsError, NotADirectoryError):
-            return "its name is that of a directory, or of a file in its way"
+            return "its name collides with a directory or another file"
 
     # a file
 

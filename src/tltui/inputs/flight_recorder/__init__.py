@@ -40,7 +40,7 @@ class _Reader:
     def read(self, size: int) -> bytes:
         end = self.at + size
         if size < 0 or end > len(self.data):
-            raise NotPlain("it is cut off")
+            raise NotPlain("truncated")
         chunk = self.data[self.at : end]
         self.at = end
         return chunk
@@ -56,12 +56,12 @@ class _Reader:
 
     def pop(self) -> object:
         if not self.stack:
-            raise NotPlain("it is broken: an opcode has no value")
+            raise NotPlain("damaged: an opcode has no value")
         return self.stack.pop()
 
     def top(self) -> object:
         if not self.stack:
-            raise NotPlain("it is broken: an opcode has no value")
+            raise NotPlain("damaged: an opcode has no value")
         return self.stack[-1]
 
     def items(self) -> list[object]:
@@ -75,21 +75,21 @@ class _Reader:
     def set_items(self, items: list[object]) -> None:
         target = self.top()
         if not isinstance(target, dict) or len(items) % 2:
-            raise NotPlain("it is broken: items without a dictionary")
+            raise NotPlain("damaged: items without a dictionary")
         for key, value in zip(items[::2], items[1::2], strict=True):
             if not isinstance(key, (str, int)):
-                raise NotPlain("it has a key that is neither a text nor a number")
+                raise NotPlain("a key is neither a string nor a number")
             target[key] = value
 
     def append(self, items: list[object]) -> None:
         target = self.top()
         if not isinstance(target, list):
-            raise NotPlain("it is broken: items without a list")
+            raise NotPlain("damaged: items without a list")
         target += items
 
     def recall(self, number: int) -> None:
         if number not in self.memo:
-            raise NotPlain("it is broken: a reference to nothing")
+            raise NotPlain("damaged: a reference without a target")
         self.stack.append(self.memo[number])
 
     def keep(self, number: int) -> None:
@@ -98,7 +98,7 @@ class _Reader:
     def long(self) -> None:
         size = self.number(1)
         if size > 8:
-            raise NotPlain("it has a number of more than 64 bits")
+            raise NotPlain("a number has more than 64 bits")
         self.stack.append(int.from_bytes(self.read(size), "little", signed=True))
 
     def last(self, count: int) -> None:
@@ -155,7 +155,7 @@ def plain_value(data: bytes) -> Generator[None, None, object]:
         if number % PICKLE_PIECE == 0:
             yield
         if reader.at >= size:
-            raise NotPlain("it is cut off")
+            raise NotPlain("truncated")
         code = data[reader.at]
         reader.at += 1
         if code == STOP:
@@ -163,7 +163,7 @@ def plain_value(data: bytes) -> Generator[None, None, object]:
         act = OPCODES.get(code)
         if act is None:
             where = f"opcode {code:#04x} at byte {reader.at - 1:,}"
-            raise NotPlain(f"it asks for more than plain values ({where}); nothing of it was executed")
+            raise NotPlain(f"the pickle contains more than plain values ({where}); tltui executed none of it")
         act(reader)
     raise NotPlain(f"it has more than {VALUES:,} values")
 
@@ -265,13 +265,13 @@ def read_dump(path: str, rank: int) -> Generator[None, None, Dump]:
     except NotPlain as fault:
         raise NotADump(str(fault)) from None
     except json_codec.JSONDecodeError:
-        raise NotADump("it is no JSON, or cut off") from None
+        raise NotADump("not JSON, or truncated") from None
     except OSError as error:
         raise NotADump(error.strerror or str(error)) from None
     dump = _mapping(value)
     records = _sequence(dump.get("entries"))[-ENTRIES:]
     if not records and not _mapping(dump.get("pg_config")):
-        raise NotADump("it has neither collectives nor process groups")
+        raise NotADump("without collectives and process groups")
     status = {_text(key): _mapping(record) for key, record in _mapping(dump.get("pg_status")).items()}
     entries = []
     entered: dict[str, int] = {}
@@ -293,7 +293,7 @@ def _bytes_of(path: str) -> tuple[bytes, float]:
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            raise NotADump("it is not a regular file")
+            raise NotADump("not a regular file")
         if status.st_size > BYTES:
             raise NotADump(f"it has more than {BYTES >> 20} MB")
         return file.read(BYTES), status.st_mtime_ns / 1e3

@@ -71,18 +71,18 @@ def pack(data: bytes, offset: int = 0) -> tuple[bytes, Chunk]:
 def chunk_of(value: object, end: int) -> Chunk:
     """Parse a chunk in the directory of a file whose chunks end at `end`. Raises `BadIndex`."""
     if not isinstance(value, list) or len(value) != 4 or not all(type(number) is int and 0 <= number < 1 << 62 for number in value):
-        raise BadIndex("it is damaged: no place of a chunk")
+        raise BadIndex("damaged index: the position of a chunk is missing")
     chunk = Chunk(*value)
     inside = chunk.offset >= len(MAGIC) and chunk.offset + chunk.stored <= end
     if not inside or chunk.size > LARGEST or not chunk.stored <= chunk.size <= chunk.stored * RATIO:
-        raise BadIndex("it is damaged: a chunk that does not fit into it")
+        raise BadIndex("damaged index: a chunk exceeds the file")
     return chunk
 
 
 def block_of(stream: Chunk, offset: int, stored: int, size: int, crc: int) -> Chunk:
     """Return a block of a stream. Raises `BadIndex` where it is not inside of it."""
     if offset < 0 or offset + stored > stream.stored or size > LARGEST or not stored <= size <= stored * RATIO:
-        raise BadIndex("it is damaged: a chunk that does not fit into it")
+        raise BadIndex("damaged index: a chunk exceeds the file")
     return Chunk(stream.offset + offset, stored, size, crc)
 
 
@@ -90,16 +90,16 @@ def unpack(source: ByteSource, chunk: Chunk) -> bytes:
     """Return the bytes of a chunk from `chunk_of`. Raises `BadIndex`, OSError."""
     data = source.read(chunk.offset, chunk.stored)
     if len(data) != chunk.stored or zlib.crc32(data) != chunk.crc:
-        raise BadIndex("it is damaged: a checksum is wrong")
+        raise BadIndex("damaged index: a checksum is wrong")
     if chunk.stored == chunk.size:
         return data
     unpacking = zlib.decompressobj()
     try:
         output = unpacking.decompress(data, chunk.size + 1)
     except zlib.error:
-        raise BadIndex("it is damaged: a chunk cannot be unpacked") from None
+        raise BadIndex("damaged index: a chunk cannot be unpacked") from None
     if len(output) != chunk.size or not unpacking.eof or unpacking.unused_data:
-        raise BadIndex("it is damaged: a chunk has another length than it says")
+        raise BadIndex("damaged index: the length of a chunk is wrong")
     return output
 
 
@@ -114,22 +114,22 @@ def read_directory(source: ByteSource) -> tuple[dict[str, Any], int]:
     """Return the directory of an index, and the end offset of its chunks. Raises `BadIndex`, OSError."""
     size = source.size()
     if source.read(0, len(MAGIC)) != MAGIC:
-        raise BadIndex("it is no index of tltui")
+        raise BadIndex("not a tltui index")
     end = source.read(max(size - _END.size, 0), _END.size)
     if len(end) < _END.size or not end.endswith(END):
-        raise BadIndex("it is cut off, or still being written")
+        raise BadIndex("truncated, or still being written")
     offset, stored, length, crc, _ = _END.unpack(end)
     if offset < len(MAGIC) or stored > size or offset + stored + _END.size != size:
-        raise BadIndex("it is damaged: its end is")
+        raise BadIndex("damaged index: its end")
     data = source.read(offset, stored)
     checksum = zlib.crc32(data)
     if zlib.crc32(struct.pack("<QQQ", offset, stored, length), checksum) != crc:
-        raise BadIndex("it is damaged: a checksum is wrong")
+        raise BadIndex("damaged index: a checksum is wrong")
     directory = load_json(unpack(source, chunk_of([offset, stored, length, checksum], size)))
     if not isinstance(directory, dict) or directory.get("format") != FORMAT:
         other = directory.get("format") if isinstance(directory, dict) else None
         version = f"format {other}" if type(other) is int else "another format"
-        raise BadIndex(f"it has {version}, and this tltui reads format {FORMAT}: make it again with tltui index")
+        raise BadIndex(f"it has {version}, but this tltui reads format {FORMAT}. Make a new index with tltui index")
     return directory, offset
 
 
@@ -151,7 +151,7 @@ def load_json(data: bytes) -> Any:
     try:
         return parse_json(data[1:], exact=data[:1] == b"j")
     except ValueError:
-        raise BadIndex("it is damaged: no JSON where some must be") from None
+        raise BadIndex("damaged index: invalid JSON") from None
 
 
 BLOCK = 1 << 17
@@ -160,7 +160,7 @@ POOLED = 2048
 """Bytes from which on a payload is kept once for all logs."""
 DIGEST = 16
 IN_STREAM = 0
-_DAMAGED = "it is damaged: texts of a log that cannot be"
+_DAMAGED = "damaged index: invalid texts of a log"
 
 
 @dataclass(slots=True)

@@ -175,7 +175,7 @@ class IndexFile:
         if chunk in self._sound:
             return
         if zlib.crc32(self.source.read(chunk.offset, chunk.stored)) != chunk.crc:
-            raise BadIndex("it is damaged: a checksum is wrong", self.path)
+            raise BadIndex("damaged index: a checksum is wrong", self.path)
         self._sound.add(chunk)
 
     def section(self, log: int, name: str) -> bytes:
@@ -195,7 +195,7 @@ class IndexFile:
             return {}
         data = self.unpacked(self._pool_chunk)
         if len(data) % POOL_ROW:
-            raise BadIndex("it is damaged: its list of texts is", self.path)
+            raise BadIndex("damaged index: its list of texts", self.path)
         texts = {}
         for at in range(0, len(data), POOL_ROW):
             row = data[at : at + POOL_ROW]
@@ -223,16 +223,16 @@ class IndexFile:
     def _stream(self, value: object) -> Chunk:
         """Blocks, each of them checked when it is read."""
         if not isinstance(value, list) or len(value) != 2 or not all(type(number) is int and number >= 0 for number in value):
-            raise BadIndex("it is damaged: no place of a chunk")
+            raise BadIndex("damaged index: the position of a chunk is missing")
         if value[0] + value[1] > self._end:
-            raise BadIndex("it is damaged: a chunk that does not fit into it")
+            raise BadIndex("damaged index: a chunk exceeds the file")
         return Chunk(value[0], value[1], value[1], 0)
 
     def _process(self, number: int, place: int, host: str, ended: bool, entry: object) -> SavedProcess:
         fact = _object(entry)
         course = bytes.fromhex(_match(fact.get("course")))
         if course not in self._courses:
-            raise BadIndex("it is damaged: a course is missing")
+            raise BadIndex("damaged index: a sequence of compiles is missing")
         last = fact.get("last")
         return SavedProcess(
             self, number, place, _integer(fact.get("rank")), _count(fact, "pid"), _count(fact, "twin"),
@@ -245,63 +245,63 @@ class IndexFile:
 
 
 def _bad(detail: str) -> BadIndex:
-    return BadIndex(f"it is damaged: {detail}")
+    return BadIndex(f"damaged index: {detail}")
 
 
 def _object(value: object) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise _bad("something else where facts of a log must be")
+        raise _bad("invalid facts of a log")
     return value
 
 
 def _list(value: object) -> list[Any]:
     if not isinstance(value, list):
-        raise _bad("something else where a list must be")
+        raise _bad("a list is missing")
     return value
 
 
 def _texts(value: object) -> list[str]:
     if not all(isinstance(text, str) for text in _list(value)):
-        raise _bad("something else where texts must be")
+        raise _bad("texts are missing")
     return _list(value)
 
 
 def _text(fact: dict[str, Any], key: str) -> str:
     value = fact.get(key)
     if not isinstance(value, str):
-        raise _bad(f"no {key} of a log")
+        raise _bad(f"a log without a valid {key}")
     return value
 
 
 def _launch(fact: dict[str, Any]) -> str:
     launch = _text(fact, "launch")
     if launch and not _LAUNCH.fullmatch(launch):
-        raise _bad("no launch of a log")
+        raise _bad("a log without a valid launch")
     return launch
 
 
 def _match(value: object) -> str:
     if not isinstance(value, str) or not _HEX.fullmatch(value):
-        raise _bad("no digest where one must be")
+        raise _bad("a digest is missing")
     return value
 
 
 def _count(fact: dict[str, Any], key: str) -> int:
     value = fact.get(key)
     if type(value) is not int or value < 0:
-        raise _bad(f"no {key} of a log")
+        raise _bad(f"a log without a valid {key}")
     return value
 
 
 def _integer(value: object) -> int | None:
     if value is not None and (type(value) is not int or not 0 <= value < 1 << 63):
-        raise _bad("no rank where one must be")
+        raise _bad("a rank is invalid")
     return value
 
 
 def _time(value: object) -> float:
     if type(value) not in (int, float) or not -1e18 < value < 1e18:  # type: ignore[operator]
-        raise _bad("no time where one must be")
+        raise _bad("a time is invalid")
     return float(value)  # type: ignore[arg-type]
 
 
@@ -315,7 +315,7 @@ class Elsewhere(OSError):
     def __init__(self, host: str, path: str, is_named: bool = True) -> None:
         """Create the error. `is_named`: host and path are real names, not placeholders of a redacted index."""
         place = sanitize(f"{host}:{path}")
-        super().__init__(errno.EREMOTE, f"payload is on {place}, and not in the index")
+        super().__init__(errno.EREMOTE, f"payload is on {place}, not in the index")
         self.host = host
         self.path = path
         self._is_named = is_named
@@ -335,7 +335,7 @@ class Elsewhere(OSError):
 
     def __str__(self) -> str:
         command = self.command()
-        return f"{self.strerror}; to have it: {command}" if command else str(self.strerror)
+        return f"{self.strerror}. To get it: {command}" if command else str(self.strerror)
 
 
 NO_EXTENTS = bytes(12)
@@ -357,7 +357,7 @@ def check_log(index: IndexFile, number: int) -> None:
         index.check(block)
     for digest in extents.digests:
         if digest not in index.pool:
-            raise BadIndex("it is damaged: a text is missing", index.path)
+            raise BadIndex("damaged index: a text is missing", index.path)
         index.check(index.pool[digest])
 
 
@@ -398,7 +398,7 @@ class IndexBytes(FileBytes):
         if self._index is None:
             self._index = opened(self.path)
             if not 0 <= self.number < len(self._index.logs):
-                raise BadIndex("it has fewer logs than it had", self.path)
+                raise BadIndex("it now has fewer logs", self.path)
         return self._index
 
     def size(self) -> int:
@@ -417,7 +417,7 @@ class IndexBytes(FileBytes):
         for where, length, begin, count in self._places.pieces(offset, size):
             data = self._unpacked(where)
             if len(data) != length:
-                raise BadIndex("it is damaged: a text has another length than it says", self.path)
+                raise BadIndex("damaged index: the length of a text is wrong", self.path)
             parts.append(data[begin : begin + count])
         if not parts:
             raise Elsewhere(log.host, log.path, not log.is_redacted)
@@ -429,7 +429,7 @@ class IndexBytes(FileBytes):
     def _unpacked(self, where: Chunk | bytes) -> bytes:
         chunk = self.index.pool.get(where) if isinstance(where, bytes) else where
         if chunk is None:
-            raise BadIndex("it is damaged: a text is missing", self.path)
+            raise BadIndex("damaged index: a text is missing", self.path)
         key = (self.index.key, chunk.offset)
         with _lock:
             data = _blocks.get(key)
@@ -462,7 +462,7 @@ def saved_of(index: IndexFile, number: int) -> Saved:
     batches = [batch for batch in (saved.batch, saved.last) if batch is not None]
     ends = [batch.columns.offset[-1] for batch in batches if len(batch.columns)]
     if saved.state.reached != log.reached or log.reached > log.size or any(end >= log.size for end in ends):
-        raise BadIndex("it is damaged: records behind the end of a log", index.path)
+        raise BadIndex("damaged index: records after the end of a log", index.path)
     return saved
 
 

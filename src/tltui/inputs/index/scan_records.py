@@ -18,7 +18,7 @@ from tltui.trace.scan import State
 Row = TypeVar("Row", bound=NamedTuple)
 _COLUMNS = (("offset", "Q"), ("head", "I"), ("size", "Q"), ("kind", "I"), ("context", "I"), ("flags", "B"))
 _LITTLE = sys.byteorder == "little"
-_DAMAGED = "it is damaged: records of a log that cannot be"
+_DAMAGED = "damaged index: invalid records of a log"
 
 
 @dataclass(slots=True)

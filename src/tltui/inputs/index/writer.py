@@ -72,7 +72,7 @@ class Writer:
         for digest in sorted(unpack_extents(index.section(number, EXTENTS) or NO_EXTENTS).digests):
             if digest not in self._pool:
                 if (text := index.pool.get(digest)) is None:
-                    raise BadIndex("it is damaged: a text is missing", index.path)
+                    raise BadIndex("damaged index: a text is missing", index.path)
                 self._pool[digest] = text.moved(self._offset - text.offset)
                 yield from self._copy(index, text)
         rows = []

@@ -189,15 +189,15 @@ AUTOMATIC = "automatic_dynamic"
 class Fact(Enum):
     """A fact in a message besides its own content."""
 
-    STARTS = "Dynamo begins with a frame"
-    STEPS = "Dynamo begins to trace a frame; the first attempt of a compile, unless another message said so"
+    STARTS = "Dynamo starts a frame"
+    STEPS = "Dynamo starts to trace a frame: the first attempt of a compile unless another message came first"
     NAMES = "name, file and line of the frame"
     GRAPH = "its comments name functions"
     BREAK = "its stack names functions"
     TREE = "a guard tree, which a latency may follow"
     LATENCY = "the latency of the guard tree before it"
-    ALONE = "a forward graph if a joint graph came before it, else that of an inference"
-    JOINT = "AOTAutograd will split this graph: what follows is a forward graph"
+    ALONE = "a forward graph if a joint graph came before it, otherwise an inference graph"
+    JOINT = "AOTAutograd will split this graph: the next one is a forward graph"
 
 
 def event(name: str) -> Kind:

@@ -26,8 +26,8 @@ MOST_OPEN = 1024
 MOST_LOGGERS = 4096
 GUESSED = 1 << 14
 """Bytes at the end of a record in which the last frame is looked for."""
-TORN_BY = "torn by another process"
-NOBODY = "torn by another process: it is not known whose line this is"
+TORN_BY = "interleaved by another process"
+NOBODY = "interleaved by another process: the owner of this line is unknown"
 OTHERS = Logger("(other loggers)", [])
 CANDIDATE = re.compile(rb"[VIWEC]\d{4} \d\d:")
 """Where a message may begin, wherever it stands in a line."""

@@ -61,12 +61,12 @@ def sdsc_document(artifact: Artifact, below: Document, title: str, options: Opti
     sdsc = sdsc_of(artifact.owner, artifact.record)
     page = Page(str(artifact.ref), title, options)
     if sdsc.problem:
-        page.say(f"This is not what torch-spyre writes: {sanitize(sdsc.problem)}.", "", tokens.WARN)
+        page.say(f"Unexpected content for torch-spyre: {sanitize(sdsc.problem)}.", "", tokens.WARN)
     file = next((sdsc_file for sdsc_file in files_of(artifact.owner) if sdsc_file.record == artifact.record), None)
     for operation in sdsc.operations:
         _operation(page, operation, file)
     page.blank()
-    page.add(("As it was written", tokens.HEADING))
+    page.add(("Raw JSON", tokens.HEADING))
     return DocumentChain(str(artifact.ref), title, [page.document(sdsc), below], below.badge)
 
 
@@ -96,7 +96,7 @@ def _operation(page: Page, operation: Operation, file: SpyreFile | None) -> None
     if operation.file:
         page.row([("source".ljust(GAP), tokens.LABEL), page.place(operation.file, operation.line)])
     else:
-        page.labelled("source", "not known", gap=GAP)
+        page.labelled("source", "unknown", gap=GAP)
     for compute in operation.computes:
         reads, writes = ", ".join(compute.inputs), ", ".join(compute.outputs)
         page.labelled("computes", sanitize(f"{compute.function} on {compute.unit}: {reads} → {writes}"), gap=GAP)
@@ -117,7 +117,7 @@ def _operation(page: Page, operation: Operation, file: SpyreFile | None) -> None
 
 def _dims(page: Page, operation: Operation) -> None:
     page.blank()
-    page.add("  ", ("cores".ljust(GAP), tokens.LABEL), "not known" if operation.cores is None else f"{operation.cores:,}")
+    page.add("  ", ("cores".ljust(GAP), tokens.LABEL), "unknown" if operation.cores is None else f"{operation.cores:,}")
     slices, places = dict(operation.slices), dict(operation.slice_of)
     sizes = dict(operation.dims)
     rows: list[list[Piece]] = []
@@ -196,15 +196,15 @@ def artifact_document(artifact: Artifact, options: Options) -> Document:
 def elsewhere_document(ref: str, title: str, error: Elsewhere, address: str = "") -> Document:
     """Return a note on bytes on another machine. `address`: the address within that log."""
     builder = Builder(ref, title)
-    builder.add(("The payload is not in the index, and the log is not here. It is on", tokens.WARN))
+    builder.add(("The payload is not in the index, and the log is on another machine:", tokens.WARN))
     builder.add(("host  ", tokens.LABEL), sanitize(error.host))
     builder.add(("file  ", tokens.LABEL), sanitize(error.path))
     if command := error.command(address):
         builder.blank()
-        builder.add("This prints it:")
+        builder.add("To print it:")
         builder.add("  ", (command, tokens.STRONG))
     builder.blank()
-    builder.add("Where a copy of the log is here, give its directory beside the index: tltui FILE.tlx DIR")
+    builder.add("If a copy of the log is on this machine, open its directory with the index: tltui FILE.tlx DIR")
     return builder.document()
 
 
@@ -214,8 +214,8 @@ def gone_document(ref: str, title: str, error: Gone, options: Options) -> Docume
     builder.add((f"This is {error.strerror}.", tokens.WARN))
     builder.add(("file  ", tokens.LABEL), str(error.filename))
     builder.blank()
-    builder.add("The tree and the pages say what was read before that. What the file holds now is another process in the tree,")
-    builder.add("where the run is followed.")
+    builder.add("The tree and the pages show the content that was read before. The new content is a separate process in the tree")
+    builder.add("if the run is followed.")
     follow, again = (key_hint(options, command, "{}") for command in ("app.follow", "app.read_again"))
     if follow[0] and again[0]:
         builder.add("  ", follow, "  follows the run, or stops")

@@ -27,7 +27,7 @@ class ShownArtifact(TypedDict):
     ref: str
     name: str
     title: str
-    """What its kind is called."""
+    """The title of its kind."""
     phase: str
     """The step of the compiler that wrote it."""
     unit: str | None
@@ -42,17 +42,17 @@ def in_unit(run: Run, ref: Ref, unit: str) -> Ref:
     """Return the address of the artifact of that name in a unit. Raises `BadAddress` with the existing units."""
     node = run.resolve(replace(ref, artifact=None, n=None))
     if not isinstance(node, Compile) or ref.artifact is None:
-        raise BadAddress(f"--unit needs the address of an artifact, not {ref or 'the run'}")
+        raise BadAddress(f"--unit needs the address of an artifact, not '{ref}'", "for example 0/0:inductor_output_code")
     artifacts = artifacts_of(node)
     units = units_of(artifacts)
     wanted = next((unit_ for unit_ in units if unit_.name == unit or unit_.direction == unit), None)
     if wanted is None:
-        raise BadAddress(f"{node.ref} has no unit {unit!r}. It has: {', '.join(unit_.name for unit_ in units) or 'none'}")
+        raise BadAddress(f"unknown unit of {node.ref}: {unit!r}", f"units: {', '.join(unit_.name for unit_ in units) or 'none'}")
     for artifact in artifacts:
         if artifact.unit == wanted.number and artifact.name == ref.artifact:
             return artifact.ref
     names = sorted({a.name for a in artifacts if a.unit == wanted.number})
-    raise BadAddress(f"there is no {ref.artifact} in {wanted.name} of {node.ref}. It has: {', '.join(names)}")
+    raise BadAddress(f"no {ref.artifact} in the {wanted.name} unit of {node.ref}", f"artifacts: {', '.join(names)}")
 
 
 def shown_data(run: Run, ref: Ref, document: Document) -> Any:
@@ -76,7 +76,7 @@ def raw_bytes(run: Run, ref: Ref) -> Iterator[bytes]:
     """Yield the unsanitized payload (for metrics, the stored first line). Raises `BadAddress`, OSError."""
     node = run.resolve(ref)
     if not isinstance(node, Artifact):
-        raise BadAddress(f"--raw needs the address of an artifact, not {ref or 'the run'}")
+        raise BadAddress(f"--raw needs the address of an artifact, not '{ref}'", "for example 0/0:inductor_output_code")
     yield from _bytes_of(node)
 
 

@@ -17,6 +17,7 @@ from tltui.model.derived_cache import Parts
 from tltui.model.node_answers import Count, counts, part
 from tltui.model.nodes import Compile, Process
 from tltui.model.record_reader import JSON_LIMIT, Reader, json_in, metrics_fields, number_in, records_of, text_in, whole_in
+from tltui.questions.stacks.tracebacks import display_code
 from tltui.questions.timing.timing_events import EVENT_LIMIT, Event
 from tltui.text.frozen import frozen
 
@@ -554,7 +555,7 @@ def caches_in(node: Compile, reader: Reader) -> tuple[CompileCaches, dict[str, K
             triton.update(_autotuned(reader.json(record)))
     metrics = [fields for _, fields in metrics_fields(node, reader)]
     lowered = bool(node.counts["fx_graph_runnable"]) or any(name in LOWERED for _, name in listed)
-    function, file, line = node.frame.code
+    function, file, line = display_code(node.frame)
     seconds = [answer.seconds_taken for answer in answers if answer.seconds_taken is not None]
     bundles = [count for fields in metrics if (count := whole_in(fields, "num_triton_bundles"))]
     return CompileCaches(
@@ -646,7 +647,7 @@ def _off(
         if by:
             settings.append(f"{FX}: fx_graph_cache is False in inductor_config")
         elif any(DISABLED.encode() in reader.payload(n, EVENT_LIMIT) for n, _ in records_of(node, ("chromium_event",))):
-            settings.append(f"{FX}: torch noted {DISABLED}; the configuration in the metrics does not say by what")
+            settings.append(f"{FX}: torch logged {DISABLED}; the setting is unknown (not in the metrics)")
     if AOT not in asked and any(json_in(f, "functorch_config").get("enable_autograd_cache") is False for f in metrics):
         settings.append(f"{AOT}: enable_autograd_cache is False in functorch_config")
     return tuple(settings)

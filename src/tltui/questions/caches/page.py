@@ -57,10 +57,10 @@ STYLES = {HIT: tokens.OK, MISS: tokens.WARN, BYPASS: tokens.WARN, DISABLED_STATE
 def add_totals(page: Page, totals: Sequence[CacheTotal], compiles: int, older: bool) -> None:
     """Hits, misses and bypasses of each cache. `older`: torch wrote answers that have to be read."""
     if not totals and older:
-        page.add((f"{fmt.plural(compiles, 'compile')}: what caches answered them stands below", tokens.STRONG))
+        page.add((f"{fmt.plural(compiles, 'compile')}: cache lookups are listed below", tokens.STRONG))
     elif not totals:
-        text = f"{fmt.plural(compiles, 'compile')}, and no hit, miss or bypass of a cache was logged"
-        page.add((page.so_far(text if compiles else "no compile here, so no cache was asked"), tokens.STRONG))
+        text = f"{fmt.plural(compiles, 'compile')}; no cache hit, miss or bypass was logged"
+        page.add((page.so_far(text if compiles else "no compiles, so no cache lookups"), tokens.STRONG))
     for total in totals:
         words: list[Piece] = [(fmt.plural(total.hits, "hit"), tokens.OK if total.hits else tokens.DIM)]
         words.append((fmt.plural(total.misses, "miss", "misses"), tokens.WARN if total.misses else tokens.DIM))
@@ -81,9 +81,9 @@ def add_divergences(page: Page, divergences: Sequence[Divergence]) -> None:
         states = tuple((answer.rank, answer.state) for answer in one.answers)
         groups.setdefault((one.function, one.file, one.line, one.ordinal, states), []).append(one)
     merged = list(groups.values())
-    page.heading(f"Ranks got different answers ({fmt.plural(len({key[:4] for key in groups}), 'compile')})")
+    page.heading(f"Cache results differ between ranks ({fmt.plural(len({key[:4] for key in groups}), 'compile')})")
     page.say(
-        "Ranks that hit go on at once, those that miss compile first. A collective in between waits for them, or hangs "
+        "Ranks with a hit continue at once; ranks with a miss compile first. A collective in between waits for them, or hangs "
         "(pytorch issue 193043).", "  ", tokens.WARN,
     )  # fmt: skip
     for group in merged[:ROWS_SHOWN]:
@@ -130,7 +130,7 @@ def add_answers(page: Page, compiles: Sequence[CompileCaches]) -> None:
     answers = [answer for compile_ in compiles for answer in compile_.answers]
     if not answers:
         return
-    page.heading("Answers, in order")
+    page.heading("Lookups, in order")
     for answer in answers:
         pieces: list[Piece] = [answer.cache, "  ", (answer.state, STYLES.get(answer.state, ""), answer.ref or "")]
         if answer.seconds_saved is not None:
@@ -141,7 +141,7 @@ def add_answers(page: Page, compiles: Sequence[CompileCaches]) -> None:
         if answer.key:
             page.add("    ", ("key  ", tokens.LABEL), (fmt.clip_middle(sanitize(answer.key), page.width - 9), tokens.VALUE))
         if answer.guards:
-            page.say(f"found with the guards {answer.guards}", "    ", tokens.DIM)
+            page.say(f"guards of the entry: {answer.guards}", "    ", tokens.DIM)
 
 
 def add_asked(page: Page, report: CachesReport) -> None:
@@ -149,7 +149,7 @@ def add_asked(page: Page, report: CachesReport) -> None:
     asked = [(compile_, answer) for compile_ in report.compiles for answer in compile_.answers if answer.state == "asked"]
     if not asked:
         return
-    page.heading(f"Asked, but the answer is not in the log ({fmt.count(len(asked))})")
+    page.heading(f"Lookups without a logged result ({fmt.count(len(asked))})")
     groups = alike_on_ranks(asked, lambda item: item[0].ref, page.newest, lambda item: item[1].cache)
     for group in groups[:ROWS_SHOWN]:
         answer = group[0][1]
@@ -169,7 +169,7 @@ def add_off(page: Page, report: CachesReport) -> None:
             groups.setdefault(why, []).append(compile_)
     if not groups:
         return
-    page.heading("Switched off")
+    page.heading("Disabled")
     for why, members in groups.items():
         page.say(why, "  ", tokens.WARN, "    ")
         refs = first_refs(page, [compile_.ref for compile_ in members], REFS_SHOWN)
@@ -181,7 +181,7 @@ def add_hits(page: Page, report: CachesReport) -> None:
     compiles = [compile_ for compile_ in report.compiles if any(answer.state == HIT for answer in compile_.answers)]
     if not compiles:
         return
-    saved = f", which saved {fmt.seconds(report.saved_s)} of compiling" if report.saved_s else ""
+    saved = f", saving {fmt.seconds(report.saved_s)} of compiling" if report.saved_s else ""
     page.heading(f"Hits in {fmt.plural(len(compiles), 'compile')}{saved}")
     compiles.sort(key=lambda compile_: -(compile_.saved_s or 0.0))
     groups = _on_ranks(page, compiles)
@@ -235,7 +235,7 @@ def add_backends(page: Page, report: CachesReport) -> None:
             total[backend.cache, backend.where, MISS] += backend.misses
     if not any(where == "remote" for _, where, _ in total):
         return
-    page.heading("Local and remote, as the metrics count them")
+    page.heading("Local and remote lookups, from the metrics")
     for cache in (AOT, FX):
         for where in ("local", "remote"):
             hits, misses = total[cache, where, HIT], total[cache, where, MISS]
@@ -248,7 +248,7 @@ def add_profiles(page: Page, report: CachesReport) -> None:
     profiles = [(compile_, answer) for compile_ in report.compiles for answer in compile_.profiles]
     if not profiles:
         return
-    page.heading("Profiles of sizes that vary (PGO)")
+    page.heading("Profiles of dynamic sizes (PGO)")
     groups = alike_on_ranks(profiles, lambda item: item[0].ref, page.newest, lambda item: (item[1].cache, item[1].state))
     for group in groups[:ROWS_SHOWN]:
         answer = group[0][1]
@@ -268,8 +268,8 @@ def add_triton(page: Page, report: CachesReport) -> None:
     if not total and not bundles:
         return
     page.heading("Triton")
-    words = {HIT: "from the autotuning cache", MISS: "tuned anew", "only 1 config": "with nothing to tune",
-             "force_disabled": "with the autotuning cache switched off"}  # fmt: skip
+    words = {HIT: "from the autotuning cache", MISS: "autotuned", "only 1 config": "with a single config",
+             "force_disabled": "with the autotuning cache disabled"}  # fmt: skip
     for state, count in total.most_common():
         page.add("  ", f"{fmt.plural(count, 'kernel')} {words.get(state, state)}")
     if bundles:
@@ -284,7 +284,7 @@ def add_compiles(page: Page, report: CachesReport) -> Iterator[None]:
     page.blank()
     page.close(0)
     page.open("Every compile", folded=True)
-    page.add((f"Every compile that asked a cache ({fmt.count(len(compiles))})", tokens.HEADING))
+    page.add((f"Compiles with cache lookups ({fmt.count(len(compiles))})", tokens.HEADING))
     if len(on_rows := _on_ranks(page, compiles)) <= MANY_COMPILES:
         _rows(page, on_rows, "  ")
     else:
@@ -312,11 +312,11 @@ def add_silent(page: Page, report: CachesReport, everyone: Sequence[CompileCache
     unrecorded = [compile_ for compile_ in everyone if compile_.lowered and not compile_.answers and not compile_.off]
     if unrecorded:
         page.blank()
-        text = f"{fmt.plural(len(unrecorded), 'compile')} lowered a graph without a record of any cache"
-        page.say(page.so_far(f"{text}: none was asked, or its record is missing."), "", tokens.DIM)
+        text = f"{fmt.plural(len(unrecorded), 'compile')} lowered a graph without a cache record"
+        page.say(page.so_far(f"{text}: no lookup, or its record is missing."), "", tokens.DIM)
     if report.silent:
         page.blank()
-        text = f"{fmt.plural(len(report.silent), 'compile')} asked no cache: Inductor lowered nothing in them"
+        text = f"{fmt.plural(len(report.silent), 'compile')} did not query a cache (Inductor lowered no graph)"
         page.add((fmt.clip(page.so_far(text), page.width), tokens.DIM))
         flow(page, first_refs(page, report.silent, REFS_SHOWN))
 
@@ -331,7 +331,7 @@ def add_misses(page: Page, report: CachesReport) -> Iterator[None]:
     """Add missed keys: those that differ from their nearest in the same components are one group."""
     if not report.misses:
         return
-    took = f", after which compiling took {fmt.seconds(report.taken_s)}" if report.taken_s else ""
+    took = f", costing {fmt.seconds(report.taken_s)} of compiling" if report.taken_s else ""
     page.heading(f"Misses ({fmt.count(len(report.misses))}){took}")
     by_key: dict[tuple[str, str | None], list[CacheMiss]] = {}
     for n, miss in enumerate(report.misses):
@@ -373,14 +373,14 @@ def _miss_group(page: Page, group: Sequence[Sequence[CacheMiss]]) -> None:
     _miss(page, group[0])
     if hits := _hits_of(first):
         records = {use.compile: use.ref for use in hits}
-        flow(page, first_refs(page, records, REFS_SHOWN, records.__getitem__), "    ", ["the same key was found by "])
-        page.say("so nothing differs: the entry was not in the cache yet, or not in this one.", "    ", tokens.DIM)
+        flow(page, first_refs(page, records, REFS_SHOWN, records.__getitem__), "    ", ["hits of the same key: "])
+        page.say("The keys are identical: the entry was not in the cache yet, or was in a different cache.", "    ", tokens.DIM)
     elif first.nearest is not None:
         _nearest(page, first.nearest)
     if len(group) > 1:
         title = fmt.plural(len(group) - 1, "more key")
         verb = "differs" if len(group) == 2 else "differ"
-        title += " that others found" if hits else f" that {verb} in the same components"
+        title += " with hits in other compiles" if hits else f" that {verb} in the same components"
         with page.fold(title, "    "):
             for keys in _across_ranks(group[1:])[:NAMED]:
                 _misses(page, keys, "      ")
@@ -426,20 +426,20 @@ def _miss(page: Page, same: Sequence[CacheMiss], indent: str = "  ") -> None:
         pieces.append(f"  compiling took {fmt.seconds(answer.seconds_taken)}")
     page.row(pieces, indent)
     if answer.detail and answer.detail != "full_miss":
-        texts = {"guard_miss": "entries with this key are there, but their guards on sizes do not hold"}
-        page.say(texts.get(answer.detail, f"torch says: {answer.detail}"), indent + "  ")
+        texts = {"guard_miss": "entries with this key exist, but their guards on sizes failed"}
+        page.say(texts.get(answer.detail, f"torch logged: {answer.detail}"), indent + "  ")
     if len(same) > 1:
         records = {other.compile: other.answer.ref or "" for other in same[1:]}
-        flow(page, first_refs(page, records, REFS_SHOWN, records.__getitem__), indent + "  ", ["missed the same key: "])
+        flow(page, first_refs(page, records, REFS_SHOWN, records.__getitem__), indent + "  ", ["misses of the same key: "])
 
 
 def _nearest(page: Page, nearest: Nearest) -> None:
     use = nearest.uses[0]
     pieces: list[Piece] = ["nearest: key ", (fmt.clip(sanitize(nearest.key), 12), tokens.LINK, use.ref)]
     pieces += [" of ", (f"[{use.compile}]", tokens.LINK, use.compile)]
-    facts = ["same function" if nearest.same_code else "another function"]
+    facts = ["same function" if nearest.same_code else "different function"]
     if nearest.before is not None:
-        facts.append("asked for before" if nearest.before else "asked for later")
+        facts.append("looked up earlier" if nearest.before else "looked up later")
     page.row([*pieces, " ", (f"({', '.join(facts)})", tokens.DIM)], "    ")
     text = f"{fmt.count(nearest.differ)} of {fmt.plural(nearest.of, 'component')}"
     page.add("    ", (f"{text} {'differs' if nearest.differ == 1 else 'differ'}", tokens.STRONG))
@@ -465,7 +465,7 @@ def _difference(page: Page, difference: ComponentDifference) -> None:
     if more > MANY_LINES:  # another graph: its lines are not comparable
         lines, more = lines[:1], more + len(lines) - 1
     if not lines:
-        page.add("        ", ("torch wrote the same text of both; only the hashes differ", tokens.DIM))
+        page.add("        ", ("same text in both; only the hashes differ", tokens.DIM))
     for line in lines:
         _changed(page, line)
     if more:
@@ -500,7 +500,7 @@ def _plain_misses(page: Page, plain: Sequence[Sequence[CacheMiss]]) -> None:
         groups.setdefault((same[0].answer.cache, same[0].components > 0), []).append(same)
     for (cache, compared), members in groups.items():
         title = f"{cache}: {fmt.plural(sum(map(len, members)), 'miss', 'misses')}"
-        title += " with no earlier key to compare" if compared else ", torch wrote no components"
+        title += ", no earlier key to compare" if compared else ", no key components logged"
         title = page.so_far(title)
         rows = _across_ranks(members)
         page.open(title, folded=len(rows) > ROWS_SHOWN)
@@ -533,6 +533,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 
 def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, CachesReport]:
     """Add the counts of the index first, then the content of records."""
+    page.add((f"Caches{scope.title}", tokens.TITLE))
     single = len(scope.compiles) == 1
     totals = totals_of(scope.compiles)
     within = {id(node) for node in scope.compiles}
@@ -678,7 +679,7 @@ def cache_rows(data: CachesReport) -> Iterator[CacheRow]:
 
 QUESTION = Question(
     name="caches",
-    help="cache hits, misses, bypasses: why, time saved, and how a missed key differs",
+    help="cache hits, misses, bypasses: reasons, time saved, differences of missed keys",
     key="7",
     group="why is it so",
     order=70,
@@ -688,7 +689,7 @@ QUESTION = Question(
     rows=CacheRow,
     records=cache_rows,
     doc="""
-    Cache hits, misses, bypasses: a row for each question of a compile to a cache. How a missed key differs is in
-    `data.misses`.
+    Cache hits, misses, bypasses: a row per cache lookup of a compile. `data.misses` has the differences of
+    missed keys.
     """,
 )

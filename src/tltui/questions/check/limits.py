@@ -15,8 +15,11 @@ from tltui.model.nodes import Compile
 from tltui.model.ref import NO_ID, Ref, with_noun
 from tltui.model.run import Run
 from tltui.model.status import Status
+from tltui.model.torch_version import version_of
 from tltui.questions.job_failures.job_failures import RunFailure, failures_outside_trace, independent_failures
+from tltui.questions.overview.graphs_made import ranks_without_graph
 from tltui.questions.overview.run_summary import Code
+from tltui.questions.problems.compile_problems import headline_of
 from tltui.questions.problems.problem_list import Problems, problems
 from tltui.questions.ranks.differences import Side, differences_of
 from tltui.questions.ranks.matching import WORDS
@@ -24,6 +27,7 @@ from tltui.questions.recompiles.recompile_reasons import parse_reason
 from tltui.questions.runtime.costs import self_us
 from tltui.questions.runtime.profile_results import CompileTime, Refused, Runtime, break_times, compile_at, fallback_times
 from tltui.questions.runtime.profile_sums import runtimes_of
+from tltui.questions.stacks.tracebacks import display_code, display_name
 from tltui.questions.timing.timing_events import record_page
 from tltui.text.formatting import micros
 from tltui.text.frozen import frozen
@@ -35,7 +39,7 @@ REASONS = 50
 
 
 class Occurrence(NamedTuple):
-    """Occurrence of what a gate counts."""
+    """Occurrence of something that a limit counts."""
 
     ref: str
     """Its address."""
@@ -48,7 +52,7 @@ class Occurrence(NamedTuple):
 
 
 class Facts:
-    """A run as the gates see it. Payloads are read once, and only if a gate asks for them."""
+    """A run as the limits see it. Payloads are read once, and only if a limit needs them."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -76,7 +80,7 @@ class Measure:
     """The page with more about it: a name of `questions/index.py`, or `damage`."""
     seconds: bool = False
     share: bool = False
-    """Whether it is a share, in percent."""
+    """Whether the value is a percentage."""
 
 
 def one_line(text: str) -> str:
@@ -125,7 +129,7 @@ def why_no_profile(run: Run) -> str:
     runtimes = runtimes_of(run)
     if any(isinstance(item, Runtime) for item in runtimes):
         return ""
-    refused = [f"{item.profile} was not joined: {item.why}" for item in runtimes if isinstance(item, Refused)]
+    refused = [f"{item.profile} does not match this trace: {item.why}" for item in runtimes if isinstance(item, Refused)]
     return "; ".join(refused) or "none was found. Add --profile FILE; tltui runtime PATH shows how to record one"
 
 
@@ -180,12 +184,12 @@ def _of_compile(facts: Facts, ref: str, text: str) -> Occurrence:
 
 
 def _percent(part: float, total: float) -> str:
-    return f"{100 * part / total:.0f} %" if total > 0 else "0 %"
+    return f"{100 * part / total:.0f}%" if total > 0 else "0%"
 
 
 def _name(facts: Facts, ref: str) -> str:
     compile_ = compile_at(facts.run, ref)
-    return (compile_.frame.code[0] if compile_ is not None else None) or ref or "a function"
+    return (display_name(compile_.frame) if compile_ is not None else None) or ref or "a function"
 
 
 def _eager_share(facts: Facts) -> list[Occurrence]:
@@ -245,7 +249,7 @@ RUNTIME_MEASURES: dict[str, Measure] = {
 
 
 def _function_name(compile_: Compile) -> str:
-    name, file, line = compile_.frame.code
+    name, file, line = display_code(compile_.frame)
     return f"{name or '?'} ({file}:{line})" if file else name or "?"
 
 
@@ -255,7 +259,7 @@ def _errors(facts: Facts) -> list[Occurrence]:
         failure = group.failure
         side = "backward: " if failure.backward else ""
         where = f" at {failure.file}:{failure.line}" if failure.file else ""
-        text = f"{side}{failure.type}: {one_line(failure.reason.partition(chr(10))[0])} (in {group.code.name or '?'}{where})"
+        text = f"{side}{failure.type}: {one_line(headline_of(failure.reason))} (in {group.code.shown or '?'}{where})"
         key = f"{failure.type}\0{failure.reason.partition(chr(10))[0]}\0{group.code.name}"
         location = _user_location(failure.file, failure.line, group.code)
         occurrences += [Occurrence(item.ref, text, key, *location) for item in group.occurrences]
@@ -290,7 +294,7 @@ def _eager(facts: Facts) -> list[Occurrence]:
     occurrences = []
     for group in facts.problems.eager:
         where = f" at {group.file}:{group.line}" if group.file else ""
-        text = f"{group.eager}: {one_line(group.headline)} (in {group.code.name or '?'}{where})"
+        text = f"{group.eager}: {one_line(group.headline)} (in {group.code.shown or '?'}{where})"
         key = f"{group.eager}\0{group.headline}\0{group.code.name}"
         location = _user_location(group.file, group.line, group.code)
         occurrences += [Occurrence(item.ref, text, key, *location) for item in group.occurrences]
@@ -300,7 +304,7 @@ def _eager(facts: Facts) -> list[Occurrence]:
 def _limits(facts: Facts, eager: bool | None = None) -> list[Occurrence]:
     """Return the hits of the recompile limit: all, or only those that are errors or not (`eager`)."""
     return [
-        Occurrence(item.ref, f"recompile limit reached by {group.code.name or '?'}", f"limit\0{group.code.name}",
+        Occurrence(item.ref, f"recompile limit reached by {group.code.shown or '?'}", f"limit\0{group.code.name}",
               group.code.file, group.code.line)
         for group in facts.problems.limits
         if eager is None or group.eager is eager
@@ -403,9 +407,19 @@ def _unfinished(facts: Facts) -> list[Occurrence]:
     ]
 
 
+def _without_graph(facts: Facts) -> list[Occurrence]:
+    results = []
+    for rank in ranks_without_graph(facts.run):
+        compiles = [compile_ for process in rank.processes for compile_ in process.ordered() if compile_.is_compile]
+        title = f"{rank.title}: " if rank.number is not None else ""
+        text = f"{title}no graph with operations in {len(compiles)} compiles"
+        results.append(Occurrence(str(compiles[0].ref), text, rank.title, *_at(compiles[0])))
+    return results
+
+
 def _skipped(facts: Facts) -> list[Occurrence]:
     return [
-        Occurrence(item.ref, f"no operations: {group.code.name or '?'}", f"{group.code.name}", group.code.file, group.code.line)
+        Occurrence(item.ref, f"no operations: {group.code.shown or '?'}", f"{group.code.name}", group.code.file, group.code.line)
         for group in facts.problems.skipped
         for item in group.occurrences
     ]
@@ -489,10 +503,13 @@ MEASURES: dict[str, Measure] = {
         "cache misses", lambda f: len(_cache_misses(f)), _cache_misses, "caches"),
     "compile_time": Measure(
         "compile time of the slowest rank", _slowest_rank, _costs, "timing", seconds=True),
+    "no_graph": Measure(
+        "ranks without a graph for a backend", lambda f: len(ranks_without_graph(f.run)), _without_graph, "summary"),
     "empty": Measure(
         "compiles without operations", lambda f: len(_skipped(f)), _skipped, "problems"),
     "unfinished": Measure(
-        "compiles that did not finish", lambda f: len(f.problems.unfinished) + len(f.problems.running), _unfinished, "problems"),
+        "compiles that are running or unfinished", lambda f: len(f.problems.unfinished) + len(f.problems.running), _unfinished,
+        "problems"),
     "damage": Measure(
         "damaged places of the logs", lambda f: f.run.damaged, _damage, "damage"),
     "unknown": Measure(
@@ -503,14 +520,14 @@ MEASURES: dict[str, Measure] = {
         "differences between ranks", lambda f: differences(f.run), lambda f: difference_reasons(f.run), "summary"),
     **RUNTIME_MEASURES,
 }  # fmt: skip
-"""All gates, in the order in which help lists them."""
+"""All limits, in the order in which help lists them."""
 
 
 SCHEMA = 2
 
 
 class BadLimit(ValueError):
-    """Unknown gate or invalid number. Its text lists the gates."""
+    """Unknown limit or invalid number. Its text lists the limits."""
 
 
 @frozen
@@ -528,7 +545,7 @@ class Limit:
 
 @frozen
 class Reason:
-    """One of the things that a gate counts."""
+    """One occurrence that a limit counts."""
 
     ref: str
     """Where it is."""
@@ -543,7 +560,7 @@ class Reason:
 
 @frozen
 class Outcome:
-    """One gate, measured."""
+    """One limit, measured."""
 
     name: str
     title: str
@@ -559,6 +576,8 @@ class Outcome:
     """The address of the page with more about it."""
     share: bool = False
     """Whether the numbers are shares, in percent."""
+    unknown: str = ""
+    """Why the value is unknown: the limit is then neither passed nor exceeded. '' if it is known."""
 
 
 @frozen
@@ -567,8 +586,14 @@ class Gates:
 
     schema: int
     passed: bool
+    """Whether no limit is exceeded and none is unknown."""
     compiles: int
     limits: tuple[Outcome, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of `tltui check`: 1 if a limit is exceeded, 2 if one is unknown."""
+        return 0 if self.passed else 1 if any(outcome.exceeded for outcome in self.limits) else 2
 
 
 DEFAULT = "error,eager"
@@ -577,7 +602,7 @@ DEFAULT = "error,eager"
 def parse_limits(text: str, baseline: bool = False) -> tuple[Limit, ...]:
     """Parse limits: `error,recompiles=2,compile_time=+10%`. Raises `BadLimit`.
 
-    A number is the maximum, for a share in percent. With a baseline, a gate without a number allows the baseline's value, `+N`
+    A number is the maximum, for a share in percent. With a baseline, a limit without a number allows the baseline's value, `+N`
     or `+N%` that much more, for a share that many points.
     """
     limits: dict[str, Limit] = {}
@@ -614,7 +639,7 @@ def _limit(name: str, number: str) -> Limit:
     return Limit(name, more=value, percent=percent) if more else Limit(name, value)
 
 
-NEED_A_TRACE = ("eager", "recompile_limit", "cache_miss", "compile_time", "empty", "unfinished")
+NEED_A_TRACE = ("eager", "recompile_limit", "cache_miss", "compile_time", "no_graph", "empty", "unfinished")
 """Limits that only a trace can measure."""
 
 
@@ -640,7 +665,7 @@ def why_a_profile(run: Run, names: Sequence[str]) -> str:
 def why_a_trace(run: Run, names: Sequence[str]) -> str:
     """Return why these limits cannot be checked without a trace."""
     verb = "needs" if len(names) == 1 else "need"
-    return f"{', '.join(names)}: {verb} a trace. {title_of(run.processes())} does not record it: {HOW}"
+    return f"{', '.join(names)}: {verb} a trace. {title_of(run.processes())} does not record it. {HOW}"
 
 
 def gates(run: Run, limits: Sequence[Limit], baseline: Run | None = None) -> Gates:
@@ -648,7 +673,18 @@ def gates(run: Run, limits: Sequence[Limit], baseline: Run | None = None) -> Gat
     facts = Facts(run)
     before = None if baseline is None else Facts(baseline)
     outcomes = tuple(_measured(limit, facts, before) for limit in limits)
-    return Gates(SCHEMA, not any(outcome.exceeded for outcome in outcomes), len(facts.compiles), outcomes)
+    passed = not any(outcome.exceeded or outcome.unknown for outcome in outcomes)
+    return Gates(SCHEMA, passed, len(facts.compiles), outcomes)
+
+
+def _why_unknown(limit: Limit, facts: Facts) -> str:
+    """Return why a torch of the run does not log the limited quantity; '' if all do."""
+    if limit.name != "recompile_limit" or (limit.at_most is not None and limit.at_most >= len(facts.compiles)):
+        return ""
+    span = kind_of("artifact", "recompile_reasons").span
+    versions = (version_of(process) for process in compiling(list(facts.run.processes())) if process.is_traced)
+    unlogged = next((version for version in versions if version.has(span) is False), None)
+    return f"{unlogged.words} does not log hits of the recompile limit; torch 2.5 and later do" if unlogged is not None else ""
 
 
 def _measured(limit: Limit, facts: Facts, before: Facts | None) -> Outcome:
@@ -660,6 +696,7 @@ def _measured(limit: Limit, facts: Facts, before: Facts | None) -> Outcome:
         relative = limit.percent and not measure.share
         at_most = (had or 0.0) + (limit.more / 100 * (had or 0.0) if relative else limit.more)
     exceeded = value > at_most + 1e-9
+    unknown = "" if exceeded else _why_unknown(limit, facts)
     reasons: tuple[Reason, ...] = ()
     if exceeded:
         compared = before is not None and not measure.seconds
@@ -670,4 +707,4 @@ def _measured(limit: Limit, facts: Facts, before: Facts | None) -> Outcome:
         ]
         reasons = tuple(sorted(listed, key=lambda reason: not reason.new)[:REASONS])
     page = str(Ref(view=measure.page))
-    return Outcome(limit.name, measure.title, value, at_most, had, exceeded, measure.seconds, reasons, page, measure.share)
+    return Outcome(limit.name, measure.title, value, at_most, had, exceeded, measure.seconds, reasons, page, measure.share, unknown)

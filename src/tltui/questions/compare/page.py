@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from tltui.documents.format import clip, plural, seconds
-from tltui.documents.page import Page
+from tltui.documents.page import Page, to_page
 from tltui.model.artifacts import Artifact, artifacts_of
 from tltui.model.input_coverage import told_less
 from tltui.model.nodes import Compile, Frame, Process, Rank
@@ -33,7 +33,8 @@ from tltui.questions.compare.artifacts_page import (
 from tltui.questions.compare.comparable_lines import Difference, rules_for
 from tltui.questions.compare.pairing import Pair, artifact_difference, artifact_pairs, compile_pairs, digest_of, owns_of, rest_pairs
 from tltui.questions.shapes.shape_env import Inputs, inputs_of
-from tltui.questions.timing.timing_events import ORDER, events_of, timing_of
+from tltui.questions.stacks.tracebacks import display_code, display_name
+from tltui.questions.timing.timing_events import ORDER, events_of, timing_of, within_metrics
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece
@@ -78,7 +79,7 @@ _ALWAYS: tuple[tuple[str, Callable[[Compile], str | None]], ...] = (
     ("status", lambda c: str(c.status) if c.status else None),
     ("time", _took),
     ("operations", lambda c: _shown(c.facts.graph_op_count)),
-    ("guards", lambda c: _shown(c.facts.guard_count)),
+    ("guard_count", lambda c: _shown(c.facts.guard_count)),
     ("graph breaks", lambda c: _shown(c.facts.breaks)),
 )
 
@@ -97,7 +98,7 @@ def timing_between(left: Compile, right: Compile) -> list[Fact]:
     tables = []
     for compile_ in (left, right):
         reader = Reader(compile_.process.log)
-        timing = timing_of(events_of(compile_, reader), metrics_fields(compile_, reader))
+        timing = within_metrics(timing_of(events_of(compile_, reader), metrics_fields(compile_, reader)), compile_.tally.seconds)
         table = {phase.name: phase.seconds for phase in timing.phases}
         table |= {f"{phase.name}, later": phase.seconds for phase in timing.backward}
         tables.append(table)
@@ -250,7 +251,7 @@ def fill_compiles(
 
 
 def _compile_label(compile_: Compile, linked: bool) -> list[Piece]:
-    name = compile_.frame.code[0] or ""
+    name = display_name(compile_.frame) or ""
     ref = str(compile_.ref)
     return [(ref, tokens.LINK, ref) if linked else ref, (f" {name}", tokens.DEFINITION)]
 
@@ -287,7 +288,7 @@ def _listed(page: Page, title: str, facts: Sequence[Fact], none: str, target: st
     if len(facts) > SHOWN:
         page.close()
     if target:
-        page.add("  ", ("compare the guards", tokens.LINK, target))
+        page.add("  ", to_page("compare the guards", target))
 
 
 HEAD = 24
@@ -405,7 +406,7 @@ def _compile_row(pair: Pair[Compile]) -> CompareRow:
     left, right = pair.left, pair.right
     shown = left or right
     assert shown is not None
-    name, file, line = shown.frame.code
+    name, file, line = display_code(shown.frame)
     place = f"  {(file or '').rpartition('/')[2]}:{line}" if file else ""
     label = f"{name or shown.label}{place}"
     if left is None or right is None:

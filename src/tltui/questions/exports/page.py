@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 
 from tltui.documents import format as fmt
-from tltui.documents.page import Page
+from tltui.documents.page import Page, to_page
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs
 from tltui.model.run import Run
@@ -37,7 +37,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
     """Return the page `exports` for the scope. It grows: a large export has many expressions."""
 
     def fill(page: Page) -> Generator[None, None, Exports]:
-        page.add((f"Export runs{scope.title}", tokens.TITLE))
+        page.add((f"Exports{scope.title}", tokens.TITLE))
         exports = yield from read_exports(scope.compiles)
         if not exports.exports:
             _add_no_exports(page, run.finished, bool(str(scope.ref)))
@@ -46,7 +46,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
             yield
         return exports
 
-    return GrowingDocument(scope.page("exports"), f"export runs{scope.title}", options, fill, Page)
+    return GrowingDocument(scope.page("exports"), f"exports{scope.title}", options, fill, Page)
 
 
 def _add_no_exports(page: Page, finished: bool, part: bool) -> None:
@@ -94,7 +94,7 @@ def _links(export: Export) -> list[Piece]:
         text = f"exported program, {fmt.size_of(export.program_size)}"
         pieces.append((text, tokens.LINK, export.program))
     if export.partial is not None:
-        pieces.append(("partially traced graph", tokens.LINK, export.partial))
+        pieces.append(to_page("partially traced graph", export.partial))
     if export.guards:
         pieces.append((f"{fmt.plural(export.guards, 'other guard')} added", tokens.DIM))
     pieces.append((f"records of [{export.ref}]", tokens.LINK, f"@records:{export.ref}"))
@@ -109,7 +109,7 @@ def _failure(page: Page, failure: ExportFailure, n: int, total: int, nested: boo
     page.open(f"{kind}: {expression}")
     times = f"  {failure.count}×" if failure.count > 1 else ""
     head: list[Piece] = [(f"{n} " if total > 1 else "", tokens.DIM), (kind, tokens.ERROR if _stops(failure) else tokens.WARN)]
-    head += [(times, tokens.STRONG), "  ", ("record", tokens.LINK, failure.record)]
+    head += [(times, tokens.STRONG), "  ", to_page("record", failure.record)]
     page.add(*head)
     page.say(expression, "  ", tokens.STRONG)
     for text in _meaning(failure):
@@ -270,7 +270,7 @@ class ExportRow:
     line: int | None
     """The line, from 1."""
     code: str | None
-    """What stands there."""
+    """The source line."""
 
 
 def export_rows(data: Exports) -> Iterator[ExportRow]:

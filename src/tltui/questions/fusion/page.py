@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 
 from tltui.documents import format as fmt
 from tltui.documents.format import joined
-from tltui.documents.page import Page
+from tltui.documents.page import Page, to_page
 from tltui.documents.scope import Scope
 from tltui.inputs.index.indexed_log import Elsewhere
 from tltui.model.input_coverage import Needs
@@ -115,7 +115,7 @@ def _texts(page: Page, unit: UnitFusion) -> None:
     texts = (("IR before", unit.pre_ref), ("IR after", unit.post_ref), ("graph", unit.graph_ref), ("code", unit.code_ref))
     pieces += [(label, tokens.LINK, ref) for label, ref in texts if ref]
     if unit.pre_ref and unit.post_ref:
-        pieces.insert(2, ("changes by fusion", tokens.LINK, diff_ref(unit.pre_ref, unit.post_ref)))
+        pieces.insert(2, to_page("changes by fusion", diff_ref(unit.pre_ref, unit.post_ref)))
     if pieces:
         page.joined(pieces, "  ")
 
@@ -510,9 +510,9 @@ def _compile(page: Page, compile_fusion: CompileFusion, several: bool) -> Genera
     for unit in compile_fusion.units:
         page.close(1 if several else 0)
         page.blank()
-        page.open(unit.unit)
+        page.open(fmt.graph_title(unit.unit))
         head = f"{fmt.plural(unit.ops, 'operation')} → {fmt.plural(len(unit.nodes), 'node')}" if unit.nodes else ""
-        page.add((sanitize(unit.unit), tokens.HEADING), (f"  {head}" if head else "", tokens.DIM))
+        page.add((sanitize(fmt.graph_title(unit.unit)), tokens.HEADING), (f"  {head}" if head else "", tokens.DIM))
         yield from add_unit(page, unit)
     page.close(0)
 

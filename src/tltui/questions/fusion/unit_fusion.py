@@ -31,6 +31,7 @@ from tltui.questions.fusion.fusion_decisions import (
 )
 from tltui.questions.provenance.provenance import provenance_of
 from tltui.questions.provenance.records import POST, PY, Kernel, UnitProvenance
+from tltui.questions.stacks.tracebacks import display_name
 from tltui.text.frozen import frozen
 from tltui.text.graphs import fusion_log, scheduler_ir
 from tltui.text.graphs.fusion_log import FusionRun
@@ -444,7 +445,7 @@ def fusion_of_compile(compile_: Compile, reader: Reader, version: TorchVersion) 
             _ref(pre.get(number)), _ref(post.get(number)), version,
         ))  # fmt: skip
     runs = fusion_log.parse(_log_texts(compile_, reader))
-    function = compile_.frame.code[0]
+    function = display_name(compile_.frame)
     return CompileFusion(str(compile_.ref), function, tuple(map(fusion_of, with_runs(texts, runs, version))))
 
 

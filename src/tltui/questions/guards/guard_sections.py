@@ -15,6 +15,7 @@ from tltui.model.nodes import Compile, Frame
 from tltui.model.ref import at_line
 from tltui.questions.guards.guard_report import Guard, GuardCounts, GuardFilter
 from tltui.questions.recompiles.failed_guard_text import OBJECTS, class_name
+from tltui.questions.stacks.tracebacks import display_name
 from tltui.text import tokens
 from tltui.text.document import Piece, piece_text
 from tltui.text.graphs.guard_tree import GuardNode
@@ -318,7 +319,7 @@ def _place(failed: _Failed) -> Piece:
 
 FAILED: Table[tuple[_Failed, OnRanks]] = Table((
     Column("", lambda row: (f"[{row[1].label}]", tokens.LINK, f"@guards:{row[1].ref}")),
-    Column("", lambda row: (fmt.clip_middle(sanitize(row[0].frame.code[0] or "?"), 30), tokens.FUNCTION)),
+    Column("", lambda row: (fmt.clip_middle(sanitize(display_name(row[0].frame) or "?"), 30), tokens.FUNCTION)),
     Column("", _recompiles, right=True),
     Column("", lambda row: (_causes(row[0]), tokens.KEYWORD)),
     Column("", lambda row: _place(row[0])),

@@ -41,7 +41,8 @@ from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 
 NAME = "guards"
-HELP = "a filter has kind:WORD, source:WORD, is:failed and any other text"
+HELP = "a filter: kind:WORD, source:WORD, is:failed, or any other text"
+MEANING = "Guards run on every call. If one fails, torch tries the next compiled version of the frame, then recompiles."
 NAMED = 400
 """Compiles without guards that are named."""
 EVERY = 16
@@ -100,9 +101,8 @@ class _Table:
     def fill(self, page: Page) -> Generator[None, None, object]:
         listed: list[GuardCounts] = []
         without: list[Compile] = []
-        if self._compiles:
-            page.say("Guards are checked at each call: when one fails, the next compile of the frame is tried.", "", tokens.DIM)
-            page.add()
+        page.add((f"Guards{self._scope.title}", tokens.TITLE))
+        page.blank()
         alone = len(self._compiles) <= ROWS_SHOWN and not any(process.ranks_differ for process in self._scope.processes)
         rows: list[tuple[Compile, GuardCounts]] = []
         for n, each in enumerate(each_with_failures(self._compiles)):
@@ -183,17 +183,18 @@ class _Table:
             page.close()
         if not self._compiles:
             where = f" in {self._scope.ref}" if str(self._scope.ref) else ""
-            page.say(page.so_far(f"No guards: there are no compiles{where}."))
+            page.say(page.so_far(f"No guards: no compiles{where}."))
         elif counts:
             page.heading(f"By kind: {fmt.plural(total.total(), 'guard')} of {fmt.plural(len(counts), 'compile')}")
             _kinds(page, sorted(total.items(), key=lambda item: (-item[1], item[0])))
+            page.blank()
             times = [c.latency_us for c in counts if c.latency_us is not None]
             if times:
-                page.blank()
                 page.say(
-                    f"To check the guards of a compile takes {min(times):,.0f} to {max(times):,.0f} µs, as torch measured it once "
-                    "after each compile.", "  ", tokens.DIM,
+                    f"Checking the guards of a compile takes {min(times):,.0f} to {max(times):,.0f} µs (torch measured it once "
+                    "after each compile).", "  ", tokens.DIM,
                 )  # fmt: skip
+            page.say(MEANING, "  ", tokens.DIM)
         page.more()
 
 
@@ -266,7 +267,7 @@ class _Tree:
         if counts is None:
             return CompileGuards(SCHEMA, None, self._typed, ())
         yield
-        title = "Guards by source" + (f", only those with {self._typed!r}" if self._filter else "")
+        title = "Guards by source" + (f", matching {self._typed!r}" if self._filter else "")
         guards = yield from self.body(page, counts, [(title, tokens.HEADING)])
         if self._filter:
             page.blank()
@@ -296,7 +297,7 @@ class _Tree:
             return
         words: list[Piece] = [(fmt.plural(counts.guards, "guard"), tokens.LINK, counts.artifact)]
         if counts.latency_us is not None:
-            words.append(f"{counts.latency_us:,.1f} µs to check them all")
+            words.append(f"{counts.latency_us:,.0f} µs to check them all")
         if counts.failed:
             refs = {failed.ref for failed in counts.failed}
             words.append((f"failed for {fmt.plural(len(refs), 'recompile')}", tokens.ERROR))
@@ -337,7 +338,7 @@ def _why_none(compile_: Compile) -> str:
     """Return why a compile has no guards in the log."""
     facts = compile_.facts
     if not facts.traced:
-        return "none are in the text"
+        return "not in the text"
     if facts.waiting:
         return "the compile is still running"
     if facts.recompile_limit:
@@ -391,7 +392,7 @@ def guard_rows(data: GuardTable | CompileGuards | tuple[CompileGuards, ...]) -> 
 
 QUESTION = Question(
     name="guards",
-    help="what compiled code relies on: guards by source, their cost, and which failed later",
+    help="guards by source, their cost, and later failures",
     key="5",
     group="why is it so",
     order=50,
@@ -403,7 +404,7 @@ QUESTION = Question(
     records=guard_rows,
     keywords=(Keyword("filter", "filter"),),
     doc="""
-    What compiled code relies on. Of one compile a row a guard; of several a row for each kind of guard of each compile.
+    Guards of compiled code. For one compile a row per guard; for several a row per kind of guard and compile.
 
     `filter`: only guards with this text, a regular expression; `kind:WORD`, `source:WORD` and `is:failed` restrict further.
     """,

@@ -14,6 +14,7 @@ from tltui.model.nodes import Compile, Process
 from tltui.model.record_reader import Reader, addresses, number_in, records_of, text_in
 from tltui.model.ref import NO_ID
 from tltui.model.status import BACKWARD
+from tltui.questions.stacks.tracebacks import display_code, display_name
 from tltui.text.frozen import frozen
 from tltui.trace.grammar import PREFIX
 
@@ -42,7 +43,7 @@ class Phase:
     """An open phase: begun and not ended."""
 
     name: str
-    """As torch calls it."""
+    """Torch's name for it."""
     since: float
     """Microseconds since the epoch, by the clock of the process."""
 
@@ -173,11 +174,11 @@ def inside_of(compile_: Compile, reader: Reader) -> Inside | None:
         if not phases:
             return None
     text = _kind(compile_, phases, closed)
-    ref, label, code = str(compile_.ref), compile_.label, compile_.frame.code
+    ref, label, code = str(compile_.ref), compile_.label, display_code(compile_.frame)
     if text in (AGAIN, CAPTURE, OUTSIDE):
         label, code = compile_.id.of(0).bracketed, (None, None, None)
     elif text == BACKWARD_OF and len(candidates := _without_backward(compile_)) > 1:
-        names = dict.fromkeys(item.frame.code[0] or item.label for item in candidates)
+        names = dict.fromkeys(display_name(item.frame) or item.label for item in candidates)
         label, code = compile_.id.of(0).bracketed, (" or ".join(names), None, None)
     return Inside(ref, label, text, *code, phases, *(("", "") if text == AGAIN else written(compile_)))
 

@@ -280,7 +280,7 @@ def _suggest_stacks(page: Page, pid: int, place: str) -> None:
     # logs of torch 2.4 and older have the number of the thread in place of the process
     command = f" (py-spy dump --pid {pid})" if 0 < pid <= PID_MAX else ""
     page.say(
-        f"On the machine {place}, tltui where PATH --pids (on screen: P) shows whether it is alive and its state; "
+        f"On the machine {place}, tltui where {page.options.path} --pids (on screen: P) shows whether it is alive and its state; "
         f"--stacks shows its Python stacks{command}.", "", tokens.DIM,
     )  # fmt: skip
 
@@ -343,7 +343,7 @@ def where_document(run: Run, scope: Scope, options: Options, here: Here | None, 
         add_advice(page, places, here is not None or bool(failures), _missing(run, recorded))
         return report
 
-    return GrowingDocument(ref or scope.page("where"), f"open work{scope.title}", options, fill, Page)
+    return GrowingDocument(ref or scope.page("where"), f"where{scope.title}", options, fill, Page)
 
 
 def _causes_first(groups: Sequence[Group], failures: Sequence[RunFailure]) -> tuple[Group, ...]:
@@ -380,7 +380,7 @@ def _groups(page: Page, places: Where) -> None:
 
 @frozen
 class WhereRow:
-    """Ranks that are at the same place, who is behind first."""
+    """Ranks at the same place; the ranks with the least progress come first."""
 
     ranks: str
     """The ranks, as ranges."""
@@ -391,7 +391,7 @@ class WhereRow:
     over: bool
     """Whether their logs have ended: then they were there."""
     what: str
-    """What they are in the middle of."""
+    """The open operation."""
     function: str | None
     """That is compiled, or was compiled last."""
     file: str | None
@@ -401,13 +401,13 @@ class WhereRow:
     ref: str
     """The address of the compile on the first of them."""
     trail: str
-    """The open phases that tell most."""
+    """The most informative open phases."""
     since_s: float | None
     """When the innermost of them began, in seconds since 1970 (UTC)."""
     done: int
     """Compiles that each has finished at least."""
     behind: bool
-    """Nothing is open, and they have come less far than others."""
+    """Nothing is open, and they have made less progress than others."""
 
 
 def where_rows(data: WhereReport) -> Iterator[WhereRow]:

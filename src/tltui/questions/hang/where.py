@@ -31,6 +31,7 @@ from tltui.questions.hang.open_phases import (
 )
 from tltui.questions.question import result_of
 from tltui.questions.ranks.pace import Clock, Offset, clocks, offsets, without_late, written_us
+from tltui.questions.stacks.tracebacks import display_code
 from tltui.questions.timing.timing_events import Event, events_of
 from tltui.text.frozen import frozen
 
@@ -66,7 +67,7 @@ def interrupted_position(compile_: Compile, reader: Reader) -> Inside | None:
     if not compile_.facts.interrupted:
         return None
     phases = before_the_ends([event for event in events_of(compile_, reader) if event.phase in "BE" and event.name != AFTERWARDS])
-    return Inside(str(compile_.ref), compile_.label, INTERRUPTED, *compile_.frame.code, phases, *written(compile_))
+    return Inside(str(compile_.ref), compile_.label, INTERRUPTED, *display_code(compile_.frame), phases, *written(compile_))
 
 
 def before_the_ends(events: Sequence[Event]) -> tuple[Phase, ...]:
@@ -142,7 +143,7 @@ class Group:
     not_begun: str
     """The ranks with nothing open that have not begun it."""
     behind: bool
-    """Nothing is open, and they have come less far than others."""
+    """Nothing is open, and they have made less progress than others."""
     first: int
     """The first of the ranks."""
     pid: int
@@ -288,7 +289,7 @@ def place_of(process: Process, reader: Reader) -> Position:
         compile_ = compiles[-1]
     if compile_ is not None:
         step = steps[compiles.index(compile_)]
-        at = CurrentCompile((step.code, step.number), step.done, str(compile_.ref), compile_.label, *compile_.frame.code)
+        at = CurrentCompile((step.code, step.number), step.done, str(compile_.ref), compile_.label, *display_code(compile_.frame))
     return Position(positions, at, sum(step.done for step in steps), last_record(process))
 
 

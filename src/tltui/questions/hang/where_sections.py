@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tltui.documents import format as fmt
-from tltui.documents.page import Page
+from tltui.documents.page import Page, to_page
 from tltui.model.ref import is_several, ranges, shortened, with_noun
 from tltui.model.run import Run
 from tltui.model.status import Status
@@ -203,7 +203,7 @@ def _idle_words(group: Group, places: Where) -> str:
 def add_group(page: Page, group: Group, places: Where, is_detailed: bool) -> None:
     """Add a group of ranks; `is_detailed`: with its open phases and the ranks that passed it."""
     open_now = group.state == INSIDE and group.what != INTERRUPTED
-    mark = page.status(Status.MISSING if group.over else Status.RUNNING) if open_now else ("·", tokens.DIM)
+    mark = page.status(Status.UNFINISHED if group.over else Status.RUNNING) if open_now else ("·", tokens.DIM)
     pieces: list[Piece] = [mark, " ", (subject(group, places), tokens.STRONG), "  "]
     if group.state == EMPTY:
         pieces.append("no compile" if group.over else "no compile yet")
@@ -247,7 +247,7 @@ def _written(page: Page, group: Group, trail: bool, is_detailed: bool) -> None:
     if group.last is not None:
         words.append((f"last record {fmt.clock(group.last)}", tokens.DIM))
     if group.graph:
-        words.append(("last graph", tokens.LINK, group.graph))
+        words.append(to_page("last graph", group.graph))
     elif group.artifact and is_detailed:
         until = "" if group.over else " so far"
         words.append((f"last artifact{until}: {fmt.clip_middle(sanitize(group.artifact), 40)}", tokens.DIM))
@@ -278,7 +278,7 @@ def add_rest(page: Page, groups: Sequence[Group], places: Where) -> None:
         return
     count = sum(group.count for group in groups)
     page.say(
-        f"and {_ranks(count, places)} at {fmt.plural(len(groups), 'other place')}: tltui where PATH RANK: shows each"
+        f"and {_ranks(count, places)} at {fmt.plural(len(groups), 'other place')}: tltui where {page.options.path} RANK: shows each"
         if places.numbered else f"and {_ranks(count, places)} at {fmt.plural(len(groups), 'other place')}", "", tokens.DIM,
     )  # fmt: skip
 

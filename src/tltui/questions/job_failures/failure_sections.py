@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 
 from tltui.documents import format as fmt
-from tltui.documents.page import Page
+from tltui.documents.page import Page, to_page
 from tltui.model.run import Run
 from tltui.model.status import Status
 from tltui.questions.hang.open_phases import BACKWARD_OF, CAPTURE, OUTSIDE, Inside
+from tltui.questions.job_failures.checkpoint_failures import limit_in_checkpoint
 from tltui.questions.job_failures.failure_order import ENDED, FOLLOWED
 from tltui.questions.job_failures.job_failures import (
     RunFailure,
@@ -21,11 +22,16 @@ from tltui.questions.job_failures.job_failures import (
 from tltui.questions.problems.compile_problems import read_reason
 from tltui.questions.problems.reason_sections import add_explanation, add_traceback
 from tltui.questions.records.log_page import line_in_log
+from tltui.questions.stacks.tracebacks import display_name
 from tltui.text import tokens
 from tltui.text.document import Piece
 from tltui.text.sanitize import sanitize
 
 INDENT = "    "
+AFTER_LIMIT = (
+    "Calls that match no compiled version run in eager mode, which may save other tensors than the compiled forward.",
+    "Raise torch._dynamo.config.recompile_limit, or remove the cause of its recompilations.",
+)
 SHOWN = 3
 """Failures of a launch that have a line each."""
 LAUNCHES_SHOWN = 3
@@ -178,6 +184,18 @@ def add_of_compile(page: Page, run: Run, ref: str) -> None:
             _add_failure(page, run, item)
 
 
+def _add_limit_in_checkpoint(page: Page, run: Run, item: RunFailure) -> None:
+    """Add the hit of the recompile limit after which a checkpointed region runs in eager mode."""
+    hit = limit_in_checkpoint(run, item)
+    if hit is None:
+        return
+    ref, name = str(hit.ref), sanitize(display_name(hit.frame) or "a function")
+    text = f" {name} reached the recompile limit inside of torch.utils.checkpoint before."
+    page.row([(f"[{ref}]", tokens.LINK, ref), text], INDENT)
+    for sentence in AFTER_LIMIT:
+        page.say(sentence, INDENT)
+
+
 def _add_failure(page: Page, run: Run, item: RunFailure) -> None:
     is_cause = not item.is_consequence and item.is_deadly
     page.open(sanitize(item.sentence))
@@ -186,6 +204,7 @@ def _add_failure(page: Page, run: Run, item: RunFailure) -> None:
     page.row([page.status(Status.ERROR) if is_cause else "·", " ", sentence, *_where(page, item)])
     if item.means:
         page.say(capital(item.means) + ".", INDENT)
+    _add_limit_in_checkpoint(page, run, item)
     if is_outside(item):
         page.say("Its log has no open compile, so it failed outside of torch.compile.", INDENT)
     if item.host or item.time:
@@ -195,7 +214,7 @@ def _add_failure(page: Page, run: Run, item: RunFailure) -> None:
         page.say("The output does not name the compile; this is the last unfinished one before the failure.", INDENT, tokens.DIM)
     model = next((model for model in outputs_of(run) if model.log.path == item.log), None)
     if model is not None:
-        page.add(INDENT, ("in the output", tokens.LINK, line_in_log(run, model, item.offset, page.options)))
+        page.add(INDENT, to_page("in the output", line_in_log(run, model, item.offset, page.options)))
     traceback = traceback_of(run, item) if item.role not in (ENDED, FOLLOWED) else None
     if traceback is not None and traceback.is_compile:
         reason = read_reason(traceback.message).first

@@ -433,7 +433,7 @@ def _unit(texts: _Texts, parts: Parts, unit: UnitProvenance, unit_nodes: _UnitNo
     unknown = len(unit.kernels) - len(of_kernel)
     why = unit_nodes.why
     if unknown and not why:
-        why = "the nodes are not known, or not where in the program they stand"
+        why = "the nodes, or their place in the program, are unknown"
     costs = _costs(texts, parts, unit)
     stacks = unit_artifacts.kernel_stacks(unit_artifacts.read_json(texts.reader, parts.record(unit_artifacts.KERNEL_STACKS)))
     return UnitLayers(

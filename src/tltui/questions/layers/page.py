@@ -8,7 +8,7 @@ from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, 
 
 from tltui.documents import format as fmt
 from tltui.documents.format import joined
-from tltui.documents.page import Page
+from tltui.documents.page import Page, to_page
 from tltui.documents.rank_groups import add_alike
 from tltui.documents.scope import Scope
 from tltui.inputs.index.indexed_log import Elsewhere
@@ -197,9 +197,9 @@ def add_tree(page: Page, rows: Sequence[Row], of: str) -> None:
 
     for n in below.get(-1, ()):
         add(n, 0)
-    page.say("A kernel counts in each layer that it computes something of; alone: in this one only.", "  ", tokens.DIM)
+    page.say('A fused kernel counts once in each of its layers; "alone" counts kernels used by this layer only.', "  ", tokens.DIM)
     if any(row.priced < row.kernels for row in rows):
-        page.say("≥: not of all kernels of the layer is it known how much they move.", "  ", tokens.DIM)
+        page.say("≥: the memory traffic of some kernels of the layer is unknown.", "  ", tokens.DIM)
 
 
 def _cells(row: Row, estimated: bool, measured: bool) -> list[str]:
@@ -241,7 +241,7 @@ def add_kernels(
     us: float | None, of: str,
 ) -> None:  # fmt: skip
     """One layer, or the iterations of one (`paths`): its sums, its lines, and its kernels in the order of the code."""
-    text = f"{fmt.plural(len(layer.kernels), 'kernel')}, {len(layer.alone)} of them for it alone; "
+    text = f"{fmt.plural(len(layer.kernels), 'kernel')}, {len(layer.alone)} for this layer only; "
     text += fmt.plural(len(layer.post), "node")
     name = sanitize(layer.path) or "the whole model"
     page.say(f"{name}{f' × {len(paths)}' if len(paths) > 1 else ''}: {text}", "  ", tokens.STRONG)
@@ -249,8 +249,8 @@ def add_kernels(
         coverage = f" (of {layer.priced} of {len(layer.kernels)} kernels)" if layer.priced < len(layer.kernels) else ""
         page.labelled("together", cost_text + coverage, gap=LABEL)
     if us is not None:
-        page.labelled("measured", f"{micros(us)} µs {of} in kernels that are in it", gap=LABEL)
-    links = (("provenance", tokens.LINK, f"@provenance:{ref}"), ", ", ("all layers", tokens.LINK, f"@layers:{ref}"))
+        page.labelled("measured", f"{micros(us)} µs {of} in its kernels", gap=LABEL)
+    links = (to_page("provenance", f"@provenance:{ref}"), ", ", to_page("all layers", f"@layers:{ref}"))
     page.row([("see".ljust(LABEL), tokens.LABEL), *links])
     _places(page, "lines", layer.lines)
     if unit is None:
@@ -303,7 +303,7 @@ def add_sites(page: Page, sites: Sequence[Site]) -> None:
     if not sites:
         return
     page.blank()
-    title = "call sites, as the stacks of the kernels have them"
+    title = "call sites (from kernel stacks)"
     page.open(title, folded=True)
     page.add("  ", (title, tokens.LABEL))
     depths: list[int] = []
@@ -332,16 +332,17 @@ AT_ONCE = 8
 NAMED = 8
 LISTED = 200
 """Compiles up to which each has its own line."""
-NOTHING = "No layer is known here: no graph reads parameters of a module by their names."
+NO_PARAMETERS = "no graph reads parameters of a module by name"
+NOTHING = f"No layers: {NO_PARAMETERS}."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this command to those of every view."""
-    one = "only this layer: layers.3.attn, layers.*.attn, or an end of it: attn"
+    one = "only this layer: layers.3.attn, layers.*.attn, or its last part: attn"
     parser.add_argument("place", nargs="?", metavar="LAYER", help=one)
-    same = "the same, for a layer that is called like an address"
+    same = "the same, for a layer whose name looks like an address"
     parser.add_argument("--layer", metavar="LAYER", dest="filter", default="", help=same)
-    parser.add_argument("--merge", action="store_const", dest="sort", const=MERGE, default="", help="iterations as one: layers.*")
+    parser.add_argument("--merge", action="store_const", dest="sort", const=MERGE, default="", help="merge iterations: layers.*")
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
@@ -371,13 +372,12 @@ def _wanted(layers: Layers, name: str, number: int | None) -> str | None:
     if name:
         if not chosen(names, name):
             alike = sanitize(", ".join(near(names, name)))
-            text = f". It has: {alike}" if alike else ", and none like it"
-            raise BadAddress(f"[{layers.ref}] has no layer {sanitize(name)!r}{text}")
+            raise BadAddress(f"unknown layer of [{layers.ref}]: {sanitize(name)!r}", f"similar: {alike}" if alike else "")
         return name
     if number is None:
         return None
     if not 0 < number <= len(names):
-        raise BadAddress(f"[{layers.ref}] has {fmt.plural(len(names), 'layer')}, and no number {number}")
+        raise BadAddress(f"unknown layer of [{layers.ref}]: number {number}", f"it has {fmt.plural(len(names), 'layer')}")
     return names[number - 1] or ROOT
 
 
@@ -391,8 +391,9 @@ def _only(scope: Scope, name: str) -> Generator[None, None, Compile]:
             compiles.append(compile_)
     if len(compiles) != 1:
         several = ", ".join(f"[{compile_.ref}]" for compile_ in compiles[:NAMED]) + (" …" if len(compiles) > NAMED else "")
-        text = f"several compiles have it: {several}; name one, as in 0/0" if compiles else "no compile here has it"
-        raise BadAddress(f"of which compile is the layer {sanitize(name)!r}? {text[0].upper()}{text[1:]}")
+        if not compiles:
+            raise BadAddress(f"unknown layer: {sanitize(name)!r}")
+        raise BadAddress(f"several compiles have layer {sanitize(name)!r}", f"name one: {several}")
     return compiles[0]
 
 
@@ -438,9 +439,9 @@ def _compile(
     for unit in layers.units:
         unit_provenance = provenance.unit(unit.unit)
         measured = _measured(costs, layers.ref, unit.unit)
-        page.heading(unit.unit)
+        page.heading(fmt.graph_title(unit.unit))
         if not unit.layers:
-            page.say(page.so_far(f"No layer is known: {unit.why or NOTHING}."), "  ", tokens.DIM)
+            page.say(page.so_far(f"Layers unknown ({unit.why or NO_PARAMETERS})."), "  ", tokens.DIM)
         if name is None:
             units.append(_tree(page, layers.ref, unit, unit_provenance, merge, measured, numbers, costs))
         else:
@@ -480,7 +481,7 @@ def _tree(
     if rows:
         add_tree(page, rows, costs.of if costs is not None else "")
     if unit.unknown and unit.layers:
-        page.say(page.so_far(f"Of {fmt.plural(unit.unknown, 'kernel')} no layer is known: {unit.why}."), "  ", tokens.DIM)
+        page.say(page.so_far(f"Layers of {fmt.plural(unit.unknown, 'kernel')} unknown ({unit.why})."), "  ", tokens.DIM)
     add_sites(page, unit.sites)
     return UnitCosts(unit.unit, unit.why, unit.unknown, layer_costs, _kernels(unit, unit_provenance, None, measured), unit.sites)
 
@@ -498,7 +499,7 @@ def _one(
     paths = set(chosen((layer.path for layer in unit.layers), name))
     layers = [layer for layer in unit.layers if layer.path in paths]
     if not layers:
-        page.say(f"{sanitize(name)} computes nothing here, as far as is known.", "  ", tokens.DIM)
+        page.say(f"No kernel of {sanitize(name)} is known in this unit.", "  ", tokens.DIM)
         return UnitCosts(unit.unit, unit.why, unit.unknown, (), (), ())
     merged_layer = union(unit, layers[0].path if len(layers) == 1 else name, layers)
     layer_cost = _layer_cost(merged_layer, len(layers), measured)
@@ -541,7 +542,7 @@ class LayerRow:
     lines: str
     """The lines of source, `FILE:LINE`."""
     loads: int | None
-    """Loads in the code of its kernels, as far as it tells."""
+    """Known loads in the code of its kernels."""
     stores: int | None
     """Stores."""
     reductions: int | None
@@ -568,7 +569,7 @@ def layer_rows(data: tuple[CompileLayers, ...]) -> Iterator[LayerRow]:
 
 QUESTION = Question(
     name="layers",
-    help="which kernels, nodes and lines belong to which layer of the model, and what they move and take",
+    help="kernels, graph nodes and source lines by model layer, with memory traffic and time",
     group="why is it so",
     order=150,
     sorts=SORTS,
@@ -580,10 +581,10 @@ QUESTION = Question(
     rows=LayerRow,
     records=layer_rows,
     doc="""
-    Which kernels, nodes and lines belong to which layer of the model, and what they move and take. A row a layer.
+    Kernels, graph nodes and source lines by model layer, with memory traffic and time. A row per layer.
 
-    Of several compiles the page only says how many layers each has, and the rows of all of them take a while where they are many.
+    For several compiles the page only counts the layers of each, and the rows of all of them take a while if they are many.
 
-    `layer`: only this one: `layers.3.attn`, `layers.*.attn`, or an end of it. `merge`: iterations as one, `layers.*`.
+    `layer`: only this one: `layers.3.attn`, `layers.*.attn`, or its last part. `merge`: iterations merged, `layers.*`.
     """,
 )

@@ -8,7 +8,7 @@ from typing import Any
 
 from tltui.documents import format as fmt
 from tltui.documents.columns import Column, Table
-from tltui.documents.page import Page
+from tltui.documents.page import Page, to_page
 from tltui.documents.rank_groups import alike_on_ranks
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs
@@ -40,6 +40,7 @@ from tltui.questions.metrics.metric_sums import (
     run_metrics,
 )
 from tltui.questions.question import Question
+from tltui.questions.stacks.tracebacks import display_code
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece
@@ -54,7 +55,7 @@ EVENTS = {
     "compilation_metrics_runtime": "At run time",
     "bwd_compilation_metrics_runtime": "Backward at run time",
 }
-UNKNOWN = "not known to this version of tltui"
+UNKNOWN = "unknown to this version of tltui"
 ITEMS_SHOWN = 3
 ENTRIES_SHOWN = 2000
 
@@ -79,7 +80,7 @@ def add_record(page: Page, compile_metrics: CompileMetrics, record: MetricsRecor
             page.close()
     copies = [field for field in fields if field.name in COPIES]
     if copies:
-        title = f"{fmt.plural(len(copies), 'field')} that repeat{'s' if len(copies) == 1 else ''} one of these in another unit"
+        title = f"{fmt.plural(len(copies), 'copy', 'copies')} of these fields in other units"
         with page.fold(title):
             for field in copies:
                 _field(page, field, record.ref, width, compile_metrics)
@@ -200,7 +201,7 @@ def _container(page: Page, head: list[Piece], field: Field, ref: str, room: int,
     if field.name in compile_metrics.same_configs:
         text += f", the same as in [{compile_metrics.first}]"
     elif field.group == CONFIG and compile_metrics.first and isinstance(value, dict):
-        text += f", not the same as in [{compile_metrics.first}]: see the metrics of the run"
+        text += f", different from [{compile_metrics.first}]: see the metrics of the run"
     page.open(field.name, folded=len(entries) > ITEMS_SHOWN or isinstance(value, dict))
     page.add(*head, (fmt.clip(text, room), tokens.STRING, ref))
     add_entries(page, entries, "      ")
@@ -263,7 +264,7 @@ def add_list(page: Page, measured: Sequence[Compile]) -> None:
     rows: list[list[Piece]] = []
     for group in groups[: COMPILES_SHOWN + COMPILES_FOLDED]:
         slowest = str(group[0].ref)
-        name, file, line = group[0].frame.code
+        name, file, line = display_code(group[0].frame)
         rows.append([
             (f"[{slowest}]", tokens.LINK, _metrics(slowest)), (fmt.clip_middle(sanitize(name or ""), 40), tokens.FUNCTION),
             (fmt.place(file, line), tokens.LINK, fmt.place_target(file, line)) if file else "",
@@ -273,7 +274,7 @@ def add_list(page: Page, measured: Sequence[Compile]) -> None:
     left = sum(map(len, groups[COMPILES_SHOWN:]))
     more = f"{fmt.count(left)} more compiles"
     if len(groups) > len(rows):
-        more += f", {fmt.count(sum(map(len, groups[COMPILES_SHOWN : len(rows)])))} of them here"
+        more += f", {fmt.count(sum(map(len, groups[COMPILES_SHOWN : len(rows)])))} of them listed"
     page.grid(rows, right=(3,), shown=COMPILES_SHOWN if len(groups) > COMPILES_SHOWN + 2 else -1, more=more)
 
 
@@ -292,9 +293,9 @@ def add_differences(page: Page, metrics: RunMetrics) -> None:
     elif metrics.configs:
         page.say(f"The {fmt.plural(len(metrics.configs), 'configuration')} and the versions are the same in all records.", "  ")
     else:
-        page.say("The metrics of this torch hold no configurations.", "  ")
+        page.say("The metrics of this torch have no configurations.", "  ")
     if metrics.configs:
-        page.say("Which of them the job changed can't be told: the log does not hold torch's defaults.", "  ", tokens.DIM)
+        page.say("Settings that the job changed are unknown (the log does not have torch's defaults).", "  ", tokens.DIM)
 
 
 def _setting(page: Page, setting: Setting) -> None:
@@ -358,7 +359,7 @@ def add_totals(page: Page, metrics: RunMetrics) -> None:
     if not shown:
         return
     page.heading("Numbers")
-    page.say("Times hold each other (duration > dynamo > aot_autograd > inductor > code_gen > triton) and can't be added.", "  ",
+    page.say("Times are nested (duration > dynamo > aot_autograd > inductor > code_gen > triton): do not add them up.", "  ",
              tokens.DIM)  # fmt: skip
     for group in GROUPS:
         members = [total for total in shown if total.group == group and total.name not in COPIES and (total.most or total.least)]
@@ -370,7 +371,7 @@ def add_totals(page: Page, metrics: RunMetrics) -> None:
         page.table(TOTALS, members)
         page.close()
     zero = [total.name for total in shown if not total.most and not total.least]
-    add_names(page, zero, "with nothing but 0")
+    add_names(page, zero, "with the value 0 only")
 
 
 def _amount(total: Total, amount: float | None) -> Piece:
@@ -394,7 +395,7 @@ def add_configs(page: Page, metrics: RunMetrics) -> None:
     for config in metrics.configs:
         entries = list(config.values.items()) if isinstance(config.values, dict) else [("", config.values)]
         text = f"{config.name}: {fmt.plural(len(entries), 'entry', 'entries')}"
-        text += "" if config.variants == 1 else f", {config.variants} variants, this one"
+        text += "" if config.variants == 1 else f", {config.variants} variants, the one"
         page.open(text, folded=True)
         page.add("  ", (text, tokens.STRONG), " of ", (f"[{config.ref}]", tokens.LINK, _metrics(config.ref)))
         add_entries(page, [(str(key), value) for key, value in entries], "    ")
@@ -426,7 +427,7 @@ def _compile(page: Page, run: Run, compile_: Compile) -> CompileMetrics:
     first = next((c for c in run.compiles() if c.metrics), None)
     metrics = metrics_of(compile_, first)
     page.add(("Metrics", tokens.TITLE), " of ", (f"[{metrics.ref}]", tokens.LINK, metrics.ref))
-    name, file, line = compile_.frame.code
+    name, file, line = display_code(compile_.frame)
     words: list[Piece] = []
     if name:
         words += [(fmt.clip_middle(sanitize(name), 40), tokens.FUNCTION), page.place(file, line)]
@@ -444,12 +445,12 @@ def _compile(page: Page, run: Run, compile_: Compile) -> CompileMetrics:
 
 def _no_metrics(compile_: Compile, goes_on: str) -> str:
     if not compile_.is_compile:
-        return "Records without the id of a frame have no metrics: torch writes them when the compile of a frame ends."
+        return "Records without a frame id have no metrics. Torch writes metrics when the compile of a frame ends."
     if goes_on:
-        return f"There are none yet: torch writes the metrics when a compile ends, and {goes_on}."
+        return f"No metrics yet: torch writes them when a compile ends, and {goes_on}."
     return (
-        "torch writes the metrics when a compile ends, as the last record. This one has none: it is still running, it was "
-        "killed, or the log was cut off."
+        "No metrics. Torch writes them as the last record of a compile. This compile is still running, was killed, or the log "
+        "was cut off."
     )
 
 
@@ -462,7 +463,7 @@ def _symbols(page: Page, compile_metrics: CompileMetrics) -> None:
         text = f"{item.symbol} = {item.value}"
         page.row([
             (text, tokens.WARN, item.record), "  ", (", ".join(item.sources), tokens.NAME),
-            (f"  fixed: {item.reason}" if item.reason else "  fixed", tokens.DIM),
+            (f"  specialized: {item.reason}" if item.reason else "  specialized", tokens.DIM),
         ])  # fmt: skip
     for guard in compile_metrics.guards_added[:SYMBOLS_SHOWN]:
         page.row([(guard.expression, tokens.NAME, guard.record), ("  guard added", tokens.DIM)])
@@ -470,7 +471,7 @@ def _symbols(page: Page, compile_metrics: CompileMetrics) -> None:
     if left:
         page.add("  ", (f"and {fmt.count(left)} more", tokens.DIM))
     if "shapes" in BY_NAME:
-        page.add("  more about them: ", ("shapes", tokens.LINK, f"@shapes:{compile_metrics.ref}"))
+        page.add("  details: ", to_page("shapes", f"@shapes:{compile_metrics.ref}"))
 
 
 def _fill(page: Page, scope: Scope) -> Generator[None, None, RunMetrics]:
@@ -484,9 +485,8 @@ def _fill(page: Page, scope: Scope) -> Generator[None, None, RunMetrics]:
     page.more("everything below is preliminary")
     if not measured:
         page.blank()
-        page.say("torch writes the metrics when the compile of a frame ends. " + page.so_far(
-                 "No compile here has ended, or the log is of a run that compiles no frames, such as torch.export or "
-                 "AOTInductor."))  # fmt: skip
+        page.say("Torch writes metrics when the compile of a frame ends. " + page.so_far(
+                 "No compile has ended, or the run compiles no frames, like torch.export and AOTInductor."))  # fmt: skip
     else:
         add_list(page, measured)
     yield
@@ -517,13 +517,13 @@ class MetricRow:
     count: int
     """Records that have it."""
     sum: float | None
-    """The sum; none where it is no number, or a sum has no meaning."""
+    """The sum; None if not numeric, or if a sum has no meaning."""
     least: float | None
-    """The least; none where it is no number."""
+    """The lowest value; None if not numeric."""
     most: float | None
-    """The most; none where it is no number."""
+    """The highest value; None if not numeric."""
     text: str | None
-    """The value where it is no number, as JSON; of several records none."""
+    """A value that is not numeric, as JSON; None for several records."""
 
 
 def metric_rows(data: RunMetrics | CompileMetrics) -> Iterator[MetricRow]:
@@ -543,15 +543,15 @@ def metric_rows(data: RunMetrics | CompileMetrics) -> Iterator[MetricRow]:
 
 QUESTION = Question(
     name="metrics",
-    help="all fields of the metrics; settings that differ between compiles and ranks",
+    help="every field of the compilation metrics; settings that differ between compiles or ranks",
     group="look at a run",
     order=690,
-    needs=Needs("does not have what torch measures of a compile"),
+    needs=Needs("does not have compilation metrics"),
     document=document,
     answer=RunMetrics | CompileMetrics,
     rows=MetricRow,
     records=metric_rows,
     doc="""
-    All fields of the metrics. Of one compile a row a field; of several a row for each number, with its sum, least and most.
+    All fields of the metrics. For one compile a row per field; for several a row per number, with sum, least and most.
     """,
 )

@@ -22,13 +22,14 @@ from tltui.questions.problems.compile_problems import (
     cached_breaks,
     cached_failures,
     from_restart,
+    headline_of,
     parsed_break,
 )
 from tltui.questions.problems.problem_list import limit_stated
 from tltui.questions.recompiles import guard_grammar
 from tltui.questions.recompiles.explanations import explained_of
 from tltui.questions.recompiles.recompile_sections import differing, reason_text
-from tltui.questions.stacks.tracebacks import last_raised, read_traceback
+from tltui.questions.stacks.tracebacks import last_raised, method_name, read_traceback
 from tltui.text import formatting, tokens
 from tltui.text.document import Document, Options, Piece, piece_text
 from tltui.text.formatting import cells, fit
@@ -214,12 +215,8 @@ def _backward(compile_: Compile, news: News) -> Sentence:
 
 def _error_text(failure: Failure) -> str:
     """Format an error: `TypeError: its first line`; a graph break as its reason, a backend error with the next line."""
-    first, _, rest = failure.reason.partition("\n")
-    if first.endswith(" raised:"):
-        first = f"{first} {rest.lstrip().partition(chr(10))[0]}".rstrip()
-    if "Explanation:" in failure.reason:
-        first = from_restart(failure.reason).headline
-    return f"{failure.type}: {first}" if first else failure.type
+    headline = headline_of(failure.reason)
+    return f"{failure.type}: {headline}" if headline else failure.type
 
 
 def _after(event: str, seconds: float | None, separator: str) -> str:
@@ -279,9 +276,19 @@ def line_of(run: Run, news: News) -> TailLine:
     node = compile_ or process
     return TailLine(
         SCHEMA, sentence.kind or news.kind, time_of(run, news), process.rank if process is not None else None,
-        process.pid if process is not None else None, str(node.ref) if node is not None else "", news.name,
+        process.pid if process is not None else None, str(node.ref) if node is not None else "", _function(compile_, news),
         sentence.status, news.seconds, sentence.text, sentence.file, sentence.line, run.models[news.log].log.path,
     )  # fmt: skip
+
+
+def _function(compile_: Compile | None, news: News) -> str | None:
+    """Return the name of the function as far as the log showed it then."""
+    if compile_ is None or news.record is None:
+        return news.name
+    try:
+        return method_name(compile_, news.name, news.record)
+    except OSError:
+        return news.name
 
 
 class Layout:

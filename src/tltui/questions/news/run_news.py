@@ -16,6 +16,7 @@ from tltui.model.log_model import LogModel
 from tltui.model.nodes import Compile, CompileKey, Process
 from tltui.model.run import Delta, Event, Failed, Lost, Moved, Read, Run, Unreadable
 from tltui.model.status import BREAK, Eager, SharedFacts, Status, error_name, status_of, without_backward
+from tltui.questions.problems.compile_problems import headline_of
 from tltui.text.frozen import frozen
 from tltui.trace.batch import Metrics, Started
 from tltui.trace.grammar import is_entry
@@ -310,7 +311,7 @@ class Watch:
         news = self._of(NewsKind.ENDED, number, record, owner)
         restarts = () if owner.process in self._logs_breaks else metrics.restart_reasons or ()
         for reason in restarts:
-            yield replace(news, kind=NewsKind.RESTART, text=_line(reason))
+            yield replace(news, kind=NewsKind.RESTART, text=headline_of(reason or ""))
         cached = next(iter(state.caches)) if len(state.caches) == 1 else ""
         news = _outcome(replace(news, status=status_of(facts), seconds=metrics.duration_s, cached=cached), facts)
         yield replace(news, status=None) if restarts and news.kind is NewsKind.ENDED else news
@@ -331,7 +332,7 @@ class Watch:
         for owner in compiles:
             if owner.is_compile and owner.facts.backward_unfinished:
                 news = self._of(NewsKind.UNFINISHED, number, last, owner, "its backward did not finish in the log")
-                yield replace(news, status=Status.MISSING)
+                yield replace(news, status=Status.UNFINISHED)
 
     def _of(self, kind: NewsKind, number: int, record: int, owner: Compile, text: str = "") -> News:
         process = owner.process
@@ -372,11 +373,7 @@ def _outcome(news: News, facts: SharedFacts) -> News:
 
 def _failed(event: str, kind: str | None, reason: str | None) -> str:
     """`failed: TypeError: its first line`"""
-    return ": ".join(part for part in (event, error_name(kind), _line(reason)) if part)
-
-
-def _line(text: str | None) -> str:
-    return (text or "").strip().partition("\n")[0].strip()
+    return ": ".join(part for part in (event, error_name(kind), headline_of(reason or "")) if part)
 
 
 def _name(compile_: Compile, record: int) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tltui.documents import format as fmt
-from tltui.documents.page import Page
+from tltui.documents.page import Page, to_page
 from tltui.documents.scope import called
 from tltui.inputs.forms import DEBUG_DIR
 from tltui.model.artifacts import artifacts_of, units_of
@@ -34,22 +34,22 @@ from tltui.questions.overview.compile_sections import (
 from tltui.questions.overview.summary_sections import LEAST_SHOWN_S, at_least, open_phase
 from tltui.questions.problems import reason_sections
 from tltui.questions.problems.compile_problems import cached_breaks
+from tltui.questions.problems.limit_consequences import compiled_nothing_below
 from tltui.questions.problems.reason_sections import (
-    GIVEN_UP,
+    FALLBACK_CAUSES,
     INTERRUPTED,
-    LIMIT_EAGER,
-    LIMIT_RAISES,
     NO_BREAKS,
     NO_RECOMPILES,
     SKIPS,
     UNSURE,
     add_called_from,
+    limit_text,
 )
 from tltui.questions.question import question_of
 from tltui.questions.runtime.cost_sections import compile_sentence
 from tltui.questions.runtime.costs import costs_of
 from tltui.questions.shapes.shape_env import inputs_of
-from tltui.questions.stacks.tracebacks import StackFrame
+from tltui.questions.stacks.tracebacks import StackFrame, display_name
 from tltui.text import tokens
 from tltui.text.document import Options, Piece, TextDocument
 from tltui.text.sanitize import sanitize
@@ -62,12 +62,12 @@ def phase_document(run: Run, node: Compile, phase: str, unit: int | None, option
     """
     artifacts = next((p for p in Phase if p.key == phase), None)
     if artifacts is None:
-        raise BadAddress(f"there is no phase {phase!r}. There are: {', '.join(p.key for p in Phase)}")
+        raise BadAddress(f"unknown phase: {phase!r}", f"phases: {', '.join(p.key for p in Phase)}")
     name = None
     if unit is not None:
         name = next((u.name for u in units_of(artifacts_of(node)) if u.number == unit - 1), None)
         if name is None:
-            raise BadAddress(f"{node.ref} has no unit {unit}")
+            raise BadAddress(f"unknown unit of {node.ref}: {unit}")
     parts = [part for part in parts_of(node) if part.phase == artifacts.title and (unit is None or part.unit == name)]
     title = f"{called(node)} {artifacts.title}" + (f" {name}" if name else "")
     page = Page(f"@phase:{node.ref}:{phase}" + (f"#{unit}" if unit else ""), title, options)
@@ -83,12 +83,12 @@ def unit_document(run: Run, node: Compile, n: int, options: Options) -> TextDocu
     unit = next((u for u in units if u.number == n - 1), None)
     if unit is None:
         names = ", ".join(f"{u.number + 1} {u.name}" for u in units) or "none"
-        raise BadAddress(f"{node.ref} has no unit {n}. It has: {names}")
+        raise BadAddress(f"unknown unit of {node.ref}: {n}", f"units: {names}")
     parts = [part for part in parts_of(node) if part.unit == unit.name]
-    page = Page(f"@unit:{node.ref}#{n}", f"{called(node)} {unit.name}", options)
+    page = Page(f"@unit:{node.ref}#{n}", f"{called(node)} {fmt.graph_title(unit.name)}", options)
     owner = (f"[{node.ref}]", tokens.LINK, str(node.ref))
-    page.add((unit.name, tokens.TITLE), f", unit {n} of {len(units)} of ", owner)
-    page.say("A unit is one lowering: one graph that Inductor turned into code.", "", tokens.DIM)
+    page.row([(fmt.graph_title(unit.name), tokens.TITLE), f", {n} of {len(units)} graphs of ", owner], "")
+    page.say("A unit is one graph that Inductor lowered to code.", "", tokens.DIM)
     _parts(page, parts, phases=True)
     return page.document()
 
@@ -96,7 +96,7 @@ def unit_document(run: Run, node: Compile, n: int, options: Options) -> TextDocu
 def _parts(page: Page, parts: list[Part], phases: bool = False) -> None:
     if not parts:
         page.blank()
-        page.say("It has no artifacts.", "", tokens.DIM)
+        page.say("No artifacts.", "", tokens.DIM)
         return
     stored = sum(part.stored for part in parts)
     page.add((f"{fmt.plural(len(parts), 'artifact')}, {fmt.size_of(stored)}", tokens.DIM))
@@ -119,8 +119,8 @@ def attempt_document(run: Run, node: Compile, attempt: int, options: Options) ->
     """Return one attempt of a compile. Raises `BadAddress` if there is no such attempt."""
     if attempt not in node.attempts and not (attempt == 0 and not node.attempts):
         numbers = ", ".join(map(str, sorted(node.attempts))) or "none"
-        raise BadAddress(f"{node.ref} has no attempt {attempt}. It has: {numbers}")
-    name = node.frame.code[0] or ""
+        raise BadAddress(f"unknown attempt of {node.ref}: {attempt}", f"attempts: {numbers}")
+    name = display_name(node.frame) or ""
     ref = str(node.ref) + (f"_{attempt}" if attempt else "")
     page = Page(f"@attempt:{ref}", f"{called(node)} attempt {attempt} {name}".strip(), options)
     last = max(node.attempts, default=0)
@@ -128,17 +128,17 @@ def attempt_document(run: Run, node: Compile, attempt: int, options: Options) ->
     page.add((f"attempt {attempt}", tokens.STRONG), f", one of {total}, of " if total > 1 else " of ",
              (f"[{node.ref}]", tokens.LINK, str(node.ref)))  # fmt: skip
     if attempt == last:
-        page.say("The last one: its graphs and code are those of the compile.", "", tokens.DIM)
+        page.say("The last attempt: the compile has its graphs and code.", "", tokens.DIM)
     else:
-        page.say(f"Given up: the analysis started again as attempt {attempt + 1}.", "", tokens.DIM)
+        page.say(f"Discarded: torch restarted the analysis as attempt {attempt + 1}.", "", tokens.DIM)
     breaks = [item for item in cached_breaks(node, 50) if item.attempt == attempt]
     if node.counts["dynamo_graph_break_reason"] and breaks:
-        page.heading("Graph break" if attempt == last else "Why it started again")
+        page.heading("Graph break" if attempt == last else "Reason of the restart")
         for item in breaks:
             reason_sections.add_break(page, item)
             page.blank()
     elif attempt != last:
-        page.heading("Why it started again")
+        page.heading("Reason of the restart")
         _restarts(page, node)
     inputs = inputs_of(node, reader_of(node), attempt)
     add_inputs(page, inputs, None)
@@ -149,7 +149,7 @@ def attempt_document(run: Run, node: Compile, attempt: int, options: Options) ->
     count = sum(1 for record in node.records if (log.context(record).attempt or 0) == attempt)
     page.heading("Records")
     page.add("  ", (fmt.plural(count, "record"), tokens.STRONG), " of this attempt  ",
-             ("all records of the compile", tokens.LINK, f"@records:{node.ref}"))  # fmt: skip
+             to_page("all records of the compile", f"@records:{node.ref}"))  # fmt: skip
     return page.document()
 
 
@@ -158,10 +158,10 @@ def _restarts(page: Page, node: Compile) -> None:
     reasons = node.facts.restarts
     if not reasons:
         when = " when a compile failed" if node.facts.failed else ""
-        page.say(f"The log does not say: metrics name no restart reason{when}.", "  ", tokens.DIM)
+        page.say(f"unknown (the metrics have no restart reason{when})", "  ", tokens.DIM)
         return
     if len(reasons) > 1:
-        page.say("one of these (torch does not say which belongs to which attempt):", "  ", tokens.DIM)
+        page.say("one of these (torch does not log the attempt of a reason):", "  ", tokens.DIM)
     for reason in reasons[:8]:
         page.say(next((line for line in reason.splitlines() if line.strip()), "no reason"), "  ")
 
@@ -171,7 +171,7 @@ def compile_document(run: Run, node: Compile, options: Options) -> TextDocument:
     facts = study(node)
     page = Page(str(node.ref), title_of(node, facts), options)
     _status(page, run, node, facts)
-    # functions given up for a graph break are in the section of breaks
+    # functions that fell back for a graph break are in the section of breaks
     failures = [
         candidate for candidate in facts.failures
         if node.status is not Status.EAGER or not reason_sections.is_listed_break(candidate, facts.breaks)
@@ -237,15 +237,15 @@ def _epochs(page: Page, node: Compile) -> None:
     other_epochs = [compile_ for compile_ in process.epochs_of(node.id.of(0)) if compile_ is not node]
     if other_epochs:
         epoch = f"epoch {node.id.epoch} of {process.epochs}"
-        page.say(f"{epoch}: ids begin again after torch._dynamo.reset(). The others with this id:", "  ", tokens.DIM)
+        page.say(f"{epoch}: compile ids restart after torch._dynamo.reset(). Other compiles with this id:", "  ", tokens.DIM)
         for compile_ in other_epochs[-8:]:
-            name = compile_.frame.code[0]
+            name = display_name(compile_.frame)
             shown = f"  {fmt.clip_middle(sanitize(name), 32)}" if name else ""
             page.row([(compile_.label, tokens.LINK, str(compile_.ref)), shown], "    ")
     if node.doubtful:
         text = fmt.plural(node.doubtful, "record")
         page.say(
-            f"{text} of a backward may belong to this compile or to another one with this id: the log does not record which.",
+            f"{text} of a backward may belong to this compile or to another one with this id (the log does not record it).",
             "  ", tokens.WARN,
         )  # fmt: skip
 
@@ -259,28 +259,28 @@ def _outcome(run: Run, node: Compile, study: Study) -> list[str]:
         limit = f" ({study.limit})" if study.limit is not None and study.limit < 1 << 31 else ""
         return [f"not compiled: the recompile limit{limit} was reached"]
     if status is Status.EAGER:
-        return [f"given up{after}: the function runs in eager mode"]
+        return [f"fell back to eager mode{after}"]
     if not facts.traced:
         return _untraced_outcome(node)
     if status is Status.ERROR:
         if facts.failed:
             return [f"{'interrupted' if facts.interrupted else 'failed'}{after}"]
         return [f"compiled{took}, but its backward failed"]
-    if status in (Status.MISSING, Status.RUNNING) and facts.has_metrics:
+    if status in (Status.UNFINISHED, Status.RUNNING) and facts.has_metrics:
         return [f"compiled{took}, but {_backward(study)}"]
-    if status is Status.MISSING:
-        return [f"not finished when the log ends{_open_phase(study)}"]
+    if status is Status.UNFINISHED:
+        return [f"unfinished when the log ends{_open_phase(study)}"]
     if status is Status.RUNNING:
         return [f"running{_open_phase(study)}: no metrics yet, {run.goes_on}"]
     if status is Status.EMPTY:
         return [f"no operations were captured{took}"]
     text = "compiled" if facts.graph_op_count else "traced; nothing was left to compile"
     if not facts.has_metrics:
-        text = "running" if facts.waiting else "not finished when the log ends"
+        text = "running" if facts.waiting else "unfinished when the log ends"
     breaks = [fmt.plural(facts.breaks, "graph break")] if facts.breaks else []
     backward = []
     if (later := node.backward_s) is not None:
-        backward = [f"of that {fmt.seconds(later)} for the backward"]
+        backward = [f"including {fmt.seconds(later)} for the backward graph"]
     if facts.backward_running or facts.backward_unfinished:
         backward.append(_backward(study))
     return [text + took, *breaks, *backward]
@@ -288,7 +288,7 @@ def _outcome(run: Run, node: Compile, study: Study) -> list[str]:
 
 def _backward(study: Study) -> str:
     """Describe a backward without an end: `its backward is running, in inductor_compile`."""
-    text = "is running" if study.facts.backward_running else "is not finished when the log ends"
+    text = "is running" if study.facts.backward_running else "is unfinished when the log ends"
     return f"its backward {text}{_open_phase(study)}"
 
 
@@ -296,7 +296,7 @@ def _untraced_outcome(node: Compile) -> list[str]:
     """Describe the outcome of a compile without a trace."""
     facts = node.facts
     breaks = [fmt.plural(facts.breaks, "graph break")] if facts.breaks else []
-    return ["failed, as a traceback in the output says" if facts.failed else TABLE[Status.SEEN].words, *breaks]
+    return ["failed (traceback in the output)" if facts.failed else TABLE[Status.SEEN].words, *breaks]
 
 
 def _open_phase(study: Study) -> str:
@@ -315,9 +315,9 @@ def _notes(node: Compile, study: Study) -> list[str]:
     """Explain status words that are easily misunderstood."""
     facts, status = study.facts, node.status
     if facts.recompile_limit:
-        return [LIMIT_EAGER if facts.eager else LIMIT_RAISES]
-    if facts.eager in GIVEN_UP:
-        return [GIVEN_UP[facts.eager], SKIPS]
+        return [limit_text(facts.eager is not None, compiled_nothing_below(node))]
+    if facts.eager in FALLBACK_CAUSES:
+        return [FALLBACK_CAUSES[facts.eager], SKIPS]
     if facts.interrupted:
         return [INTERRUPTED]
     if facts.no_breaks:
@@ -350,8 +350,8 @@ def _no_compile(page: Page, node: Compile) -> None:
             page.say("Files of the process, not of one graph.", "  ", tokens.DIM)
             return
         page.say(
-            "Written outside of any compile: torch.export and AOTInductor have no ids, and neither have the threads "
-            "that compile kernels, the string table and the torch version.", "  ", tokens.DIM,
+            "Records outside of compiles: torch.export, AOTInductor, threads that compile kernels, the string table "
+            "and the torch version have no compile id.", "  ", tokens.DIM,
         )  # fmt: skip
         return
     page.add((f"{'·'} compiled autograd captured a backward pass", tokens.STRONG))
@@ -375,8 +375,8 @@ def _breaks(page: Page, node: Compile, study: Study) -> None:
         reason_sections.add_break(page, graph_break)
     if total > len(study.breaks):
         page.blank()
-        page.add("  ", (f"the first {len(study.breaks)} of {total} are shown", tokens.DIM), " ",
-                 ("all records", tokens.LINK, f"@records:{node.ref}"))  # fmt: skip
+        page.add("  ", (f"first {len(study.breaks)} of {total}", tokens.DIM), " ",
+                 to_page("all records", f"@records:{node.ref}"))  # fmt: skip
 
 
 def _function(page: Page, node: Compile, study: Study) -> None:
@@ -422,12 +422,12 @@ def _time(page: Page, node: Compile, study: Study, finished: bool) -> None:
         reason_sections.add_time(page, timing.backward)
     if timing.open:
         inner = timing.open[-1]
-        state = "still running" if not finished else "begun and not seen to end"
+        state = "still running" if not finished else "started, no end logged"
         names = " › ".join(fmt.clip_middle(sanitize(item.name), 40) for item in timing.open[-4:])
         least = f", {time}" if (time := at_least(inner.seconds)) else ""
         page.say(f"{state}{least}: {names}", "  ", tokens.WARN)
     if timing.source == "metrics":
-        page.say("(from the totals in the metrics: this log has no timing events for it)", "  ", tokens.DIM)
+        page.say("(totals of the metrics; this log has no timing events for this compile)", "  ", tokens.DIM)
 
 
 def _add_run_time(page: Page, run: Run, node: Compile) -> None:
@@ -435,7 +435,7 @@ def _add_run_time(page: Page, run: Run, node: Compile) -> None:
     costs, ref = costs_of(run), str(node.ref)
     if costs is not None and (message := compile_sentence(costs, ref)):
         page.heading("Run time")
-        page.row([f"{message}  ", ("runtime", tokens.LINK, f"@runtime:{ref}")])
+        page.row([f"{message}  ", to_page("runtime", f"@runtime:{ref}")])
 
 
 def _counts(page: Page, node: Compile, study: Study) -> None:
@@ -446,16 +446,16 @@ def _counts(page: Page, node: Compile, study: Study) -> None:
     if study.nodes is not None:
         words.append(fmt.plural(study.nodes, "graph node"))
     if facts.guard_count is not None:
-        words.append(fmt.plural(facts.guard_count, "guard"))
+        words.append(f"guard_count {fmt.count(facts.guard_count)}")
     if study.guard_latency_us is not None:
-        words.append(f"guards take {study.guard_latency_us:.0f} µs a call")
+        words.append(f"guards take {study.guard_latency_us:.0f} µs per call")
     fused = has_fusion(node)
     if words or fused:
         page.heading("Graph and guards")
         page.joined(words, "  ")
     if fused:
-        text = "  which operations went into which kernel, and why not more"
-        page.row([("fusion", tokens.LINK, f"@fusion:{node.ref}"), (text, tokens.DIM)])
+        text = "  the operations of each kernel, and why others were not fused"
+        page.row([to_page("fusion", f"@fusion:{node.ref}"), (text, tokens.DIM)])
 
 
 def _attempts(page: Page, node: Compile, study: Study) -> None:
@@ -466,8 +466,8 @@ def _attempts(page: Page, node: Compile, study: Study) -> None:
     last = max(node.attempts, default=0)
     for number in sorted(node.attempts):
         ref = replace(node.ref, view="attempt", attempt=number or None)
-        outcome = ("this one was kept" if facts.traced else "the last one") if number == last else "discarded and restarted"
+        outcome = ("kept" if facts.traced else "last") if number == last else "discarded and restarted"
         page.add("  ", (f"attempt {number}", tokens.LINK, str(ref)), "  ", (outcome, tokens.DIM))
     if facts.restarts and not study.breaks:
         for reason in facts.restarts:
-            page.say(f"restarted for: {reason.splitlines()[0] if reason.strip() else 'no reason'}", "  ")
+            page.say(f"restart reason: {reason.splitlines()[0] if reason.strip() else 'no reason'}", "  ")

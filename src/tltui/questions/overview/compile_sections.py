@@ -23,8 +23,8 @@ from tltui.questions.problems.compile_problems import Failure, GraphBreak, break
 from tltui.questions.recompiles.guard_grammar import strip_modules
 from tltui.questions.recompiles.recompile_reasons import Recompile, recompile_of
 from tltui.questions.shapes.shape_env import Inputs, Symbol, TensorInput, inputs_of
-from tltui.questions.stacks.tracebacks import StackFrame, callers_of, qualified_name
-from tltui.questions.timing.timing_events import Timing, events_of, timing_so_far
+from tltui.questions.stacks.tracebacks import StackFrame, callers_of, display_code, qualified_name
+from tltui.questions.timing.timing_events import Timing, events_of, timing_so_far, within_metrics
 from tltui.text import tokens
 from tltui.text.document import Piece
 from tltui.text.frozen import frozen
@@ -107,11 +107,11 @@ def study(compile_: Compile) -> Study:
     artifacts = artifacts_of(compile_)
     units = units_of(artifacts)
     caches = caches_of(artifacts, events, reader)
-    function, file, line = compile_.frame.code
+    function, file, line = display_code(compile_.frame)
     stated = text_in(forward, "pytorch_version")
     version = stated_version(stated) if stated else version_of(process)
     parts = _parts(compile_, artifacts, units)
-    timing = timing_so_far(compile_, events, metrics, reader)
+    timing = within_metrics(timing_so_far(compile_, events, metrics, reader), compile_.tally.seconds)
     status = compile_.status
     dynamo = json_in(forward, "dynamo_config")
     limit = whole_in(dynamo, "recompile_limit")
@@ -149,7 +149,7 @@ def add_inputs(page: Page, inputs: Inputs, graph_inputs: int | None) -> None:
     if len(inputs.numbers) > INPUTS_SHOWN:
         page.add("  ", (f"and {len(inputs.numbers) - INPUTS_SHOWN} more numbers: see Symbols", tokens.DIM))
     if graph_inputs is not None and graph_inputs != len(inputs.tensors) + len(inputs.numbers):
-        page.say(f"The graph that was kept has {fmt.plural(graph_inputs, 'input')}.", "  ", tokens.DIM)
+        page.say(f"The final graph has {fmt.plural(graph_inputs, 'input')}.", "  ", tokens.DIM)
 
 
 def _folded(page: Page, tensors: Sequence[TensorInput], noun: str) -> None:
@@ -205,7 +205,7 @@ def add_symbols(page: Page, symbols: Sequence[Symbol]) -> None:
     for symbol in symbols:
         if symbol.specialized is not None:
             why = f" ({symbol.specialized_why})" if symbol.specialized_why else ""
-            text = f"{symbol.name} was fixed to {symbol.specialized}{why}: it is not dynamic any more"
+            text = f"{symbol.name} was specialized to {symbol.specialized}{why}: it is no longer dynamic"
             page.say(text, "  ", tokens.WARN)
 
 
@@ -221,7 +221,7 @@ def _created_at(symbol: Symbol) -> Piece:
 SYMBOLS: Table[Symbol] = Table((
     Column("", lambda symbol: (symbol.name, tokens.STRONG)),
     Column("", lambda symbol: (symbol.source or "", tokens.NAME)),
-    Column("", lambda symbol: "depends on data" if symbol.unbacked else f"hint {symbol.hint}"),
+    Column("", lambda symbol: "data-dependent" if symbol.unbacked else f"hint {symbol.hint}"),
     Column("", lambda symbol: (f"range {symbol.range}" if symbol.range else "", tokens.DIM)),
     Column("", _created_at),
 ))  # fmt: skip
@@ -261,7 +261,7 @@ def add_artifacts(page: Page, parts: Sequence[Part]) -> None:
     for part in parts:
         groups.setdefault((part.phase, part.unit or "" if several else ""), []).append(part)
     for (phase, unit), members in sorted(groups.items(), key=lambda item: _PHASES.get(item[0][0], 0)):
-        page.add("  ", (phase, tokens.LABEL), (f" · {unit}" if unit else "", tokens.DIM))
+        page.add("  ", (phase, tokens.LABEL), (f" · {fmt.graph_title(unit)}" if unit else "", tokens.DIM))
         add_parts(page, members, "    ")
 
 
@@ -290,7 +290,7 @@ def add_absent(page: Page, absent: Sequence[Absent]) -> None:
     """Add the absent artifacts with reasons."""
     if not absent:
         return
-    page.heading("Not there")
+    page.heading("Absent artifacts")
     groups: dict[tuple[str, str | None], list[Absent]] = {}
     for item in absent:
         groups.setdefault((item.reason, item.flag), []).append(item)
@@ -302,7 +302,7 @@ def add_absent(page: Page, absent: Sequence[Absent]) -> None:
         if len(items) > 1 and reason.endswith(" before it"):
             reason = reason.removesuffix("it") + "them"
         if flag and flag not in reason:
-            reason += f" (to have {'it' if len(items) == 1 else 'them'}, set {flag})"
+            reason += f" (set {flag} to record {'it' if len(items) == 1 else 'them'})"
         page.say(reason, "    ")
 
 
@@ -318,7 +318,7 @@ def add_ids(page: Page, node: Compile, study: Study) -> None:
         page.labelled("rank", str(process.rank))
     place = "" if process.alone else f", number {process.number} of this rank"
     page.labelled("process", f"{fmt.pid(process.pid)}{place}")
-    page.labelled("torch", study.torch or (version_of(process).description or "the log does not say").removeprefix("torch "))
+    page.labelled("torch", study.torch or (version_of(process).description or "unknown (not in the log)").removeprefix("torch "))
     page.file(process.log.path)
     page.add("  ", ("records".ljust(9), tokens.LABEL), (fmt.plural(len(node.records), "record"), tokens.LINK,
              f"@records:{node.ref}"))  # fmt: skip

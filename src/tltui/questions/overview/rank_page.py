@@ -14,8 +14,9 @@ from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, TABLE, Eager, S
 from tltui.model.torch_version import version_of
 from tltui.questions.overview.run_summary import Code, Summary, summarise
 from tltui.questions.overview.summary_sections import add_caches, add_counts, add_outcomes, add_span, place_piece
+from tltui.questions.problems.limit_consequences import compiled_nothing_below
 from tltui.questions.problems.problem_list import limit_stated
-from tltui.questions.problems.reason_sections import LIMIT_EAGER, LIMIT_RAISES, SKIPS, no_reason
+from tltui.questions.problems.reason_sections import SKIPS, limit_text, no_reason
 from tltui.questions.question import question_of
 from tltui.questions.recompiles.recompile_reasons import cached_recompile, parse_reason
 from tltui.text import tokens
@@ -31,7 +32,7 @@ def rank_document(run: Run, node: Rank, options: Options) -> TextDocument:
     page = Page(str(node.ref), node.title, options)
     page.add((node.title, tokens.TITLE))
     if node.unread:
-        page.say(f"It stands for {rank_title(node)}, which did the same, as their saved indexes say.", "", tokens.DIM)
+        page.say(f"Represents {rank_title(node)}, which did the same according to their saved indexes.", "", tokens.DIM)
     _head(page, summary, node.processes)
     if len(node.processes) > 1:
         _processes(page, node)
@@ -87,7 +88,7 @@ def _processes(page: Page, node: Rank) -> None:
 
 
 def _bad_outcomes(tally: Tally) -> str:
-    """Return the counts of errors and of functions in eager mode: `2 failed, 1 in eager mode`."""
+    """Return the counts of errors and of functions in eager mode: `2 failed, 1 fell back to eager`."""
     counted = ((tally.counted(status), status) for status in (Status.ERROR, Status.EAGER))
     return ", ".join(f"{count} {TABLE[status].words}" for count, status in counted if count)
 
@@ -113,13 +114,13 @@ PROCESSES: Table[Process] = Table((
 def _facts(page: Page, process: Process) -> None:
     """Add the origin of a process for a bug report."""
     page.heading("Where")
-    page.labelled("pid", str(process.pid) if process.pid else "not known")
+    page.labelled("pid", str(process.pid) if process.pid else "unknown")
     if process.launch:
         page.labelled("launch", process.launch)
     if process.is_dated:
         page.labelled("started", fmt.when(process.started * 1e6))
     if process.parent is not None:
-        page.labelled("parent", f"pid {process.parent.pid} (its string table is used for what is undefined here)")
+        page.labelled("parent", f"pid {process.parent.pid} (its string table defines strings that are missing here)")
     page.file(process.log.path)
     number = process.ref.rank
     ref = Ref(number, process.ref.process)
@@ -152,24 +153,25 @@ def frame_document(run: Run, node: Frame, options: Options) -> TextDocument:
     total = f"{fmt.plural(len(node.compiles), 'compile')}{fmt.took(tally.seconds)}"
     words: list[Piece] = [total]
     if recompiles:
-        words.append(f"{len(recompiles)} of them recompiles{fmt.took(spent, ' (', ')')}")
+        words.append(f"including {fmt.plural(len(recompiles), 'recompile')}{fmt.took(spent, ' (', ')')}")
     limit = limit_of(node)
     hit = next((c for c in node.compiles if c.facts.recompile_limit), None)
-    given_up = next((c for c in node.compiles if c.facts.eager not in (None, Eager.LIMIT)), None)
+    fallen_back = next((c for c in node.compiles if c.facts.eager not in (None, Eager.LIMIT)), None)
     if limit is not None and limit < UNLIMITED and recompiles and not hit:
         words.append(f"limit {limit}")
     page.joined(words)
     add_counts(page, tally)
-    if given_up is not None:
-        page.say(f"Torch gave it up at {given_up.label}. {SKIPS}", "", tokens.WARN)
+    if fallen_back is not None:
+        page.say(f"It fell back to eager mode at {fallen_back.label}. {SKIPS}", "", tokens.WARN)
     if hit is not None:
         of = f" of {limit}" if limit is not None else ""
-        page.say(f"The recompile limit{of} was reached. {LIMIT_EAGER if hit.facts.eager else LIMIT_RAISES}", "", tokens.WARN)
+        consequence = limit_text(hit.facts.eager is not None, compiled_nothing_below(hit))
+        page.say(f"The recompile limit{of} was reached. {consequence}", "", tokens.WARN)
     elif limit is not None and limit < UNLIMITED and recompiles:
         with_code = sum(1 for c in node.compiles if c.facts.left_code is not False)
         if 0 < limit - with_code <= 3:
             remaining = fmt.plural(limit - with_code, "more compile")
-            page.say(f"{remaining} before the recompile limit of {limit}, if none was dropped.", "", tokens.WARN)
+            page.say(f"{remaining} until the recompile limit of {limit}, if torch dropped none.", "", tokens.WARN)
     page.heading("Compiles")
     _ladder(page, node)
     return page.document()
@@ -226,7 +228,7 @@ def _rung(page: Page, compile_: Compile, reasons: list[str]) -> None:
     elif facts.backward_failed:
         words.append("its backward failed")
     elif facts.backward_running or facts.backward_unfinished:
-        words.append("its backward is running" if facts.backward_running else "its backward is not finished")
+        words.append("its backward is running" if facts.backward_running else "its backward is unfinished")
     if facts.eager and not facts.recompile_limit:
         words.append(TABLE[Status.EAGER].words)
     if facts.breaks:
@@ -234,11 +236,11 @@ def _rung(page: Page, compile_: Compile, reasons: list[str]) -> None:
     if facts.graph_op_count is not None:
         words.append(fmt.plural(facts.graph_op_count, "op"))
     if facts.guard_count is not None:
-        words.append(fmt.plural(facts.guard_count, "guard"))
+        words.append(f"guard_count {fmt.count(facts.guard_count)}")
     pieces += ["  ", (fmt.clip(sanitize(" · ".join(words)), page.width - len(ref) - 20), tokens.DIM)]
     page.add(*pieces)
     for n, reason in enumerate(reasons[:REASONS_SHOWN]):
         lead = "because " if n == 0 else "    and "
         page.add("      ", (lead, tokens.LABEL), page.clip(sanitize(fmt.one_line(reason)), page.width - 14))
     if (more := len(reasons) - REASONS_SHOWN) > 0:
-        page.add("          ", (f"and {fmt.plural(more, 'earlier compile')} more did not fit either", tokens.DIM))
+        page.add("          ", (f"{fmt.plural(more, 'more earlier compile')} did not match either", tokens.DIM))

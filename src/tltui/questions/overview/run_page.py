@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from tltui.documents import format as fmt
-from tltui.documents.page import Page
-from tltui.documents.scope import key_hint, key_of, link_hint, rank_count, stands_for
+from tltui.documents.page import Page, to_page
+from tltui.documents.scope import FOLLOW, key_hint, key_of, link_hint, rank_count, stands_for
 from tltui.inputs.forms import DEBUG_DIR, TEXT
 from tltui.model.expected_artifacts import FRESH
 from tltui.model.input_coverage import untold
@@ -24,8 +24,16 @@ from tltui.questions.hang.where_sections import dumps_sentence, is_cause_unknown
 from tltui.questions.index import BY_NAME
 from tltui.questions.job_failures.failure_sections import CAUSE_UNKNOWN, add_ends, add_overlaps, launches_in
 from tltui.questions.job_failures.job_failures import RunFailure, failures_outside_trace, independent_failures
+from tltui.questions.overview.graphs_made import ranks_without_graph
 from tltui.questions.overview.run_summary import Summary, summarise
-from tltui.questions.overview.summary_sections import add_caches, add_counts, add_outcomes, add_span, open_phase
+from tltui.questions.overview.summary_sections import (
+    add_caches,
+    add_counts,
+    add_outcomes,
+    add_span,
+    add_without_graph,
+    open_phase,
+)
 from tltui.questions.problems.compile_problems import INTERRUPTED
 from tltui.questions.question import question_of
 from tltui.questions.ranks.differences import differences_and_pace
@@ -44,18 +52,22 @@ CLOCKS_NAMED = 2
 def run_document(run: Run, options: Options) -> TextDocument:
     """Return the overview of all opened inputs."""
     diverging, pace = differences_and_pace(run)
-    summary = replace(summarise(run.processes(), pace.offsets), diverging=diverging, missing=missing_ranks(run))
+    summary = replace(
+        summarise(run.processes(), pace.offsets), diverging=diverging, missing=missing_ranks(run),
+        without_graph=tuple(rank.number for rank in ranks_without_graph(run)),
+    )  # fmt: skip
     page = Page("", run.title, options)
     page.add((fmt.clip_middle(run.title, page.width), tokens.TITLE))
+    add_without_graph(page, summary.without_graph, len(run.ranks))
     _head(page, run, summary, pace.clocks)
     add_missing(page, summary.missing)
     page.untold = untold(list(run.processes()), question_of("summary").needs)
     page.say_untold()
     if run.is_sought:
-        page.say("still looking for logs, everything below is preliminary", "", tokens.WARN)
+        page.say("still looking for logs; everything below is preliminary", "", tokens.WARN)
     elif not run.is_read:
         share = fmt.percent(min(run.scanned, run.size), run.size)
-        text = f"still reading: {share} of {fmt.size_of(run.size)} so far, everything below is preliminary"
+        text = f"still reading: {share} of {fmt.size_of(run.size)}; everything below is preliminary"
         page.say(text, "", tokens.WARN)
     elif page.goes_on and run.models:
         page.more("everything below is preliminary")
@@ -113,17 +125,17 @@ def _head(page: Page, run: Run, summary: Summary, clocks: Sequence[Clock]) -> No
     for clock in clocks[:CLOCKS_NAMED]:
         page.say(clock_sentence(clock), "", tokens.DIM)
     if clocks:
-        more = f"{fmt.count(len(clocks) - CLOCKS_NAMED)} more are off. " if len(clocks) > CLOCKS_NAMED else ""
-        page.row([(f"{more}Times on this page are corrected: ", tokens.DIM), ("stragglers", tokens.LINK, "@stragglers")], "")
+        more = f"{fmt.count(len(clocks) - CLOCKS_NAMED)} more clocks are off. " if len(clocks) > CLOCKS_NAMED else ""
+        page.row([(f"{more}Times on this page are corrected: ", tokens.DIM), to_page("stragglers", "@stragglers")], "")
     again = summary.forgotten
     if again is not None:
-        text = f"{again.epochs} epochs: ids begin again after torch._dynamo.reset(), which throws all compiles away"
+        text = f"{again.epochs} epochs: compile ids restart after torch._dynamo.reset(), which discards all compiles"
         page.say(text, "", tokens.WARN)
         if again.compiles:
-            functions = "one function" if again.functions == 1 else f"{fmt.count(again.functions)} functions"
+            functions = "one function was" if again.functions == 1 else f"{fmt.count(again.functions)} functions were"
             took = f", {fmt.seconds(again.seconds)}" if again.seconds else ""
-            text = f"{functions} compiled again for that: {fmt.plural(again.compiles, 'compile')}{took}"
-            page.row([f"{text},", " the last ", (f"[{again.newest}]", tokens.LINK, again.newest)])
+            text = f"{functions} compiled again because of it: {fmt.plural(again.compiles, 'compile')}{took}"
+            page.row([f"{text},", " last: ", (f"[{again.newest}]", tokens.LINK, again.newest)])
 
 
 def _no_records(page: Page, run: Run) -> None:
@@ -131,25 +143,25 @@ def _no_records(page: Page, run: Run) -> None:
     where = fmt.home(run.discovered.paths[0])
     if run.is_awaited and run.discovered.outputs:
         page.say(f"Waiting for the first record in {where}.", "", tokens.RUNNING)
-        page.say("torch writes it when it compiles for the first time.")
+        page.say("Torch writes it at the first compile.")
     elif run.is_awaited:
         page.say(f"Waiting for a log in {where}.", "", tokens.RUNNING)
-        page.say(f"A job that is started with TORCH_TRACE={where} writes one when it compiles for the first time.")
+        page.say(f"A job started with TORCH_TRACE={where} writes one at its first compile.")
     else:
         why = "nothing was compiled, or the job did not get its environment variables"
-        page.say(f"There is no log in {where}: {why}.", "", tokens.WARN)
+        page.say(f"No log in {where}: {why}.", "", tokens.WARN)
     if run.discovered.outputs:
         page.blank()
-        page.add(("@output", tokens.LINK, "@output"), "  what the job printed  ",
+        page.add(("@output", tokens.LINK, "@output"), "  the output of the job  ",
                  key_hint(page.options, "app.output"))  # fmt: skip
 
 
-ONLY_WARNINGS = " Torch wrote only warnings and errors here: TORCH_LOGS was not set, or the ranks wrote elsewhere."
+ONLY_WARNINGS = " Torch wrote only warnings and errors: TORCH_LOGS was not set, or the ranks wrote elsewhere."
 WARNINGS = "WEC"
 LEVELS_READ = 100
 NO_UNITS = (
-    f"Nothing was compiled here (cache hits): Inductor lowered no graph, and left no directory of one. With {FRESH} all is "
-    "compiled anew. What fails before Inductor leaves none either."
+    f"No compiles. On a cache hit Inductor lowers no graph and leaves no debug directory; set {FRESH} to compile everything. "
+    "Failures before Inductor leave no directory either."
 )
 
 
@@ -160,10 +172,10 @@ def _no_compiles(page: Page, run: Run) -> None:
         page.say(NO_UNITS)
     elif not records and any(model.form == TEXT for model in run.models):
         page.blank()
-        page.row(["What the job printed has no message of torch.compile: ", ("log", tokens.LINK, "@log"), "  every line of it"], "")
+        page.row(["The output of the job has no message of torch.compile: ", to_page("log", "@log"), "  all its lines"], "")
         return
     elif not records:
-        page.say("There are no records.", "", tokens.WARN)
+        page.say("No records.", "", tokens.WARN)
         return
     else:
         page.blank()
@@ -172,8 +184,8 @@ def _no_compiles(page: Page, run: Run) -> None:
             page.say(page.so_far("nothing was compiled.") + (ONLY_WARNINGS if _has_only_warnings(run) else ""))
         else:
             page.say(
-                f"No compile of a Python frame is in this trace. Its {count} have no compile id, as torch.export and "
-                "AOTInductor write them."
+                f"This trace has no compile of a Python frame. Its {count} have no compile id, like those of torch.export and "
+                "AOTInductor."
             )
     for process in list(run.processes())[:RANKS_NAMED]:
         for compile_ in process.ordered():
@@ -194,6 +206,8 @@ def _has_only_warnings(run: Run) -> bool:
     return True
 
 
+LONG_HINT = 0.4
+"""Part of the width from which on a command has a line of its own."""
 STARTS = 4
 
 
@@ -234,7 +248,7 @@ def _start(
     hints = wrong + recorded + _most_expensive(summary, is_alone=not wrong)
     if not wrong:
         hints = hints or _first(run, summary)
-        read = " in what could be read" if run.damaged or run.failures else ""
+        read = " in the readable part" if run.damaged or run.failures else ""
         well = page.so_far(f"No error, graph break or recompile{read}.")
         hints[:1] = [hint._replace(text=f"{well} {hint.text}") for hint in hints[:1]]
     if not hints:
@@ -253,17 +267,39 @@ def _targets_of_keys(run: Run) -> dict[str, str]:
 
 
 def _add_hint(page: Page, hint: Hint, leads: dict[str, str]) -> None:
-    link = "[compare]" if hint.ref.startswith("@diff") else f"[{hint.ref.removeprefix('@runtime:')}]"
+    label, shell = _hint_label(page.options, hint)
     if leads.get(hint.walk) == hint.ref and key_of(page.options, hint.walk):
         press = key_hint(page.options, hint.walk)
     else:
         view = hint.shell.removeprefix("tltui ")
-        press = link_hint(page.options, hint.ref, hint.shell, f"@{view}" if view in BY_NAME else "")
-    lines = fmt.wrap(hint.text, page.width - 6 - len(link) - len(press[0]))
-    for n, line in enumerate(lines):
-        tail: list[Piece] = ["  ", press] if n == len(lines) - 1 else []
-        head: Piece = (link, tokens.LINK, hint.ref) if n == 0 else " " * len(link)
-        page.add("  ", head, "  ", line, *tail)
+        press = link_hint(page.options, hint.ref, _with_path(shell, page.options.path), f"@{view}" if view in BY_NAME else "")
+    is_long = len(press[0]) > page.width * LONG_HINT
+    lines = fmt.wrap(hint.text, page.width - 6 - len(label) - (0 if is_long else len(press[0])))
+    for n, line in enumerate([*lines, ""] if is_long else lines):
+        is_last = n == len(lines) - (not is_long)
+        tail: list[Piece] = ["  " * bool(line), press] if is_last else []
+        head: Piece = (label, tokens.LINK, hint.ref) if n == 0 else " " * len(label)
+        page.add("  ", *([head, "  "] if label else []), line, *tail)
+
+
+def _with_path(shell: str, path: str) -> str:
+    """Return a command with the path of the run: `tltui diff PATH 0:0/0 1:0/0`."""
+    program, command, *refs = shell.split(" ")
+    return " ".join([program, command, path, *refs])
+
+
+def _hint_label(options: Options, hint: Hint) -> tuple[str, str]:
+    """Return the first column of a suggestion, and the command with more about it.
+
+    The first column is the address of a node. A page without one is a link on a screen, and only the command in print.
+    """
+    target = parse_ref(hint.ref)
+    if not target.view or target.view == "runtime":
+        return f"[{hint.ref.removeprefix('@runtime:')}]", hint.shell
+    is_comparison = target.view == "diff"
+    label = f"→ {'compare' if is_comparison else target.view}" if key_of(options, FOLLOW) else ""
+    command = f"tltui diff {target.artifact}"
+    return label, command if is_comparison and len(command) <= options.width // 2 else hint.shell
 
 
 def _ended(culprits: Sequence[RunFailure]) -> list[Hint]:
@@ -286,17 +322,23 @@ def _failed(summary: Summary) -> list[Hint]:
         count = sum(error.count for error in summary.errors)
         how = "was interrupted" if first.type == INTERRUPTED else f"with {first.type}" if count > 1 else f"failed with {first.type}"
         many = f"{fmt.plural(count, 'compile')} failed, the first " if count > 1 else ""
-        hints.append(Hint(first.ref, f"{many}{how}{where}", "tltui problems", ERROR))
-    given_up = [line for line in summary.eager if not line.recompile_limit]
+        ref, text = first.ref, f"{many}{how}{where}"
+        most = max(summary.errors, key=lambda error: error.functions)
+        if most.functions > 1:
+            share = "all" if most.count == count else f"{fmt.count(most.count)} of them"
+            same = f"with the same {most.type} in {fmt.count(most.functions)} functions"
+            ref, text = most.ref, f"{fmt.plural(count, 'compile')} failed, {share} {same}"
+        hints.append(Hint(ref, text, "tltui problems", ERROR))
+    fallen_back = [line for line in summary.eager if not line.recompile_limit]
     limits = [line for line in summary.eager if line.recompile_limit]
-    if given_up:
-        name, count = given_up[0].function or "a function", len({(line.function, line.file) for line in given_up})
-        many = f"{count} functions run" if count > 1 else f"{name} runs"
-        text = f"{many} in eager mode: torch gave {'them' if count > 1 else 'it'} up"
-        hints.append(Hint(given_up[0].ref, text, "tltui problems", ERROR))
+    if fallen_back:
+        name, count = fallen_back[0].function or "a function", len({(line.function, line.file) for line in fallen_back})
+        count += sum(line.functions - 1 for line in fallen_back)
+        text = f"{f'{count} functions' if count > 1 else name} fell back to eager mode"
+        hints.append(Hint(fallen_back[0].ref, text, "tltui problems", ERROR))
     if limits:
-        name = f" of {limits[0].function}" if limits[0].function else ""
-        text = f"the recompile limit{name} was hit: calls that match none of its compiled versions run in eager mode"
+        name = limits[0].function or "a function"
+        text = f"{name} hit the recompile limit: calls that match none of its compiled versions run in eager mode"
         hints.append(Hint(limits[0].ref, text, "tltui recompiles", ERROR))
     return hints
 
@@ -307,7 +349,7 @@ def _stuck(run: Run, summary: Summary, at_end: Where | None) -> list[Hint]:
             return [Hint("@where", doing, "tltui where", WHERE)]
         running = summary.tally.counted(Status.RUNNING) if run.is_read else 0
         verb = "is" if running == 1 else "are"
-        text = f"{fmt.plural(running, 'compile')} {verb} running: in which phase, since when, on which ranks"
+        text = f"{fmt.plural(running, 'compile')} {verb} running: phases, start times and ranks"
         return [Hint("@where", text, "tltui where", WHERE)] if running else []
     if not summary.unfinished:
         return []
@@ -320,7 +362,7 @@ def _stuck(run: Run, summary: Summary, at_end: Where | None) -> list[Hint]:
     rest = f", {'among them' if len(summary.unfinished) > 1 else 'the last is'} {name}"
     text = f"{fmt.plural(count, 'compile')} did not finish" + (f": {name}" if count == 1 else rest)
     if last.doing is not None:
-        text += f"; {'its backward' if last.backward else 'it'} stood {open_phase(last.doing)}"
+        text += f"; {'its backward' if last.backward else 'it'} was {open_phase(last.doing)}"
     return [Hint(last.ref, text, "tltui where")]
 
 
@@ -367,7 +409,7 @@ def _most_expensive(summary: Summary, is_alone: bool) -> list[Hint]:
     top = summary.costs[0]
     share = fmt.percent(top.seconds, summary.tally.seconds)
     name = top.code.shown or "one frame"
-    text = f"{share} of the compile time went into {name}, {fmt.seconds(top.slowest_s)} of it here"
+    text = f"{name} took {share} of the compile time, {fmt.seconds(top.slowest_s)} in this compile"
     return [Hint(top.slowest, text, "tltui timing")]
 
 
@@ -375,7 +417,7 @@ def _first(run: Run, summary: Summary) -> list[Hint]:
     """Return the first compile, for a run without times."""
     first = next(in_order(run), None)
     number = summary.tally.compiles
-    text = "The only compile is here." if number == 1 else f"The first of {fmt.count(number)} compiles is here."
+    text = "The only compile." if number == 1 else f"First of {fmt.count(number)} compiles."
     return [] if first is None else [Hint(str(first.ref), text, "tltui ls")]
 
 
@@ -392,7 +434,7 @@ def _profiles(page: Page, run: Run) -> None:
         page.labelled("not read", f"{fmt.home(file.export.name)} ({fmt.size_of(file.export.size)})", gap=9)
     if len(unread) > FILES_NAMED:
         page.add("  ", f"and {len(unread) - FILES_NAMED:,} more")
-    page.add("  what they say of this run: ", ("runtime", tokens.LINK, "@runtime"))
+    page.add("  run time from profiles: ", to_page("runtime", "@runtime"))
 
 
 def _damage(page: Page, run: Run) -> None:

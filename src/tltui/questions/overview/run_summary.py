@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from tltui.model.node_answers import Count, counts, part
 from tltui.model.nodes import Compile, Process
 from tltui.model.record_reader import Reader
-from tltui.model.status import Eager, Status, Tally
+from tltui.model.status import SOFT, Eager, Status, Tally, error_name
 from tltui.questions.coverage.job_inputs import Missing
-from tltui.questions.problems.compile_problems import GraphBreak, cached_breaks, cached_failures
+from tltui.questions.problems.compile_problems import GraphBreak, cached_breaks, cached_failures, message_of
+from tltui.questions.problems.limit_consequences import compiled_nothing_below
 from tltui.questions.ranks.differences import Differing
 from tltui.questions.ranks.pace import Offset
 from tltui.questions.recompiles.recompile_reasons import cached_recompile, parse_reason
-from tltui.questions.stacks.tracebacks import qualified_name
+from tltui.questions.stacks.tracebacks import display_name, qualified_name
 from tltui.questions.timing.timing_events import Open, events_of, timing_so_far
 from tltui.text.frozen import frozen
 
@@ -43,13 +45,16 @@ def forgotten(processes: Iterable[Process]) -> Forgotten | None:
         return None
     again = []
     for process in several:
-        before: dict[tuple[str | None, str | None, int | None], int] = {}
-        for frame in process.frames.values():
-            if frame.code[0] is not None:
-                compiles = [compile_ for compile_ in frame.compiles if compile_.is_compile]
-                if frame.key.epoch > 1:
-                    again += compiles[: before.get(frame.code, 0)]
-                before[frame.code] = max(before.get(frame.code, 0), len(compiles))
+        before: Counter[tuple[str | None, str | None, int | None]] = Counter()
+        frames = [frame for frame in process.frames.values() if frame.code[0] is not None]
+        frames.sort(key=lambda frame: frame.key.epoch)
+        for _, in_epoch in groupby(frames, key=lambda frame: frame.key.epoch):
+            compiled: dict[tuple[str | None, str | None, int | None], list[Compile]] = defaultdict(list)
+            for frame in in_epoch:  # several have one code: a line may have several resume functions
+                compiled[frame.code] += [compile_ for compile_ in frame.compiles if compile_.is_compile]
+            for code, compiles in compiled.items():
+                again += compiles[: before[code]]
+                before[code] = max(before[code], len(compiles))
     return Forgotten(
         max(process.epochs for process in several),
         len(again),
@@ -122,7 +127,7 @@ class CodeCost:
 
 @frozen
 class ErrorLine:
-    """Compiles of one function that failed with the same error, or run in eager mode for the same reason."""
+    """Compiles that failed with the same error, or run in eager mode for the same reason; of one function if that is a break."""
 
     ref: str
     """The address of the first."""
@@ -140,6 +145,8 @@ class ErrorLine:
     """Whether the exception reached the caller; None: this torch does not log it."""
     no_breaks: bool = False
     """Whether it failed because a graph break was not allowed: `fullgraph=True`, `error_on_graph_break`."""
+    functions: int = 1
+    """The number of code objects."""
 
 
 @frozen
@@ -178,6 +185,8 @@ class MostRecompiled:
     """Whether calls that fit none of its compiles run in eager mode since the limit was hit."""
     never_logged: bool = False
     """This torch does not write why it recompiles."""
+    callees_eager: bool = False
+    """Whether no later compile came from a call at the limit, as far as the stacks show."""
 
 
 @frozen
@@ -207,7 +216,7 @@ class Summary:
     """The slowest compiles."""
     errors: tuple[ErrorLine, ...]
     eager: tuple[ErrorLine, ...]
-    """Functions that torch gave up."""
+    """Functions that fell back to eager mode."""
     breaks: tuple[BreakPlace, ...]
     breaks_read: int
     recompiled: MostRecompiled | None
@@ -230,6 +239,8 @@ class Summary:
     """The differences between the ranks of a run with two or more."""
     missing: Missing | None = None
     """Ranks of the job without any log here; None if none is missing."""
+    without_graph: tuple[int | None, ...] = ()
+    """Ranks on which no compile handed a graph with operations to a backend."""
 
 
 def summarise(processes: Iterable[Process], ahead: Mapping[int, Offset] | None = None) -> Summary:
@@ -266,7 +277,7 @@ def summarise(processes: Iterable[Process], ahead: Mapping[int, Offset] | None =
         counts(Counter(r for c in real if (r := c.facts.cudagraph_skip_reason)).most_common(5)),
         versions_of(everything),
         forgotten(everything),
-        sum(bool(c.tally.missing) or c.facts.backward_unfinished for c in real),
+        sum(bool(c.tally.unfinished) or c.facts.backward_unfinished for c in real),
     )
 
 
@@ -319,23 +330,29 @@ def _errors(compiles: list[Compile], rank: Ranks, status: Status) -> tuple[Error
     for compile_ in compiles:
         if compile_.tally.counted(status) and compile_.facts.traced:  # else the reason is in the output
             facts = compile_.facts
-            reason = (facts.fail_reason or facts.backward_fail_reason or "").partition("\n")[0]
-            groups[facts.recompile_limit, facts.eager, facts.fail_type, reason, compile_.frame.code].append(compile_)
+            reason = message_of(facts.fail_reason or facts.backward_fail_reason or "")
+            is_break = error_name(facts.fail_type) in SOFT and facts.eager is not Eager.UNTRACED
+            code = compile_.frame.code if facts.recompile_limit or is_break or not reason else None
+            groups[facts.recompile_limit, facts.eager, facts.fail_type, reason, code].append(compile_)
     results = []
     for number, members in enumerate(groups.values()):
         first = members[0]
-        facts, name = first.facts, first.frame.code[0]
+        facts, name = first.facts, display_name(first.frame)
         ranks = len({rank[id(c.process)] for c in members})
         failure = None
         if number < ERRORS_READ:
             failure = next(iter(cached_failures(first)), None)
         kind, reason = facts.fail_type or "failure", facts.fail_reason or facts.backward_fail_reason or ""
         file = line = None
+        functions = len({compile_.frame.code for compile_ in members})
         if failure is not None:
-            kind, reason, file, line = failure.type, failure.reason, failure.file, failure.line
+            kind, reason = failure.type, failure.reason
+            if functions == 1 or failure.raised:
+                file, line = failure.file, failure.line
         limit = facts.recompile_limit
         results.append(ErrorLine(
-            str(first.ref), kind, reason, file, line, name, limit, len(members), ranks, facts.eager, facts.reached, facts.no_breaks
+            str(first.ref), kind, reason, file, line, name, limit, len(members), ranks, facts.eager, facts.reached, facts.no_breaks,
+            functions,
         ))  # fmt: skip
     return tuple(sorted(results, key=lambda error: error.recompile_limit))
 
@@ -382,6 +399,7 @@ def _most_recompiled(compiles: list[Compile]) -> MostRecompiled | None:
     return MostRecompiled(
         code_of(last), str(last.frame.ref), len(members), sum(c.tally.seconds for c in members), str(last.ref), reason,
         any(c.facts.recompile_limit for c in members), any(c.facts.eager is Eager.LIMIT for c in members), never,
+        all(compiled_nothing_below(c) for c in members if c.facts.recompile_limit),
     )  # fmt: skip
 
 
@@ -409,7 +427,7 @@ def _replaced(processes: Sequence[Process]) -> set[int]:
 def _unfinished(compiles: list[Compile], replaced: set[int]) -> tuple[Unfinished, ...]:
     newest: dict[int, list[Compile]] = defaultdict(list)
     for compile_ in compiles:
-        if compile_.tally.missing or compile_.facts.backward_unfinished:
+        if compile_.tally.unfinished or compile_.facts.backward_unfinished:
             newest[id(compile_.process)].append(compile_)
     results = []
     for members in sorted(newest.values(), key=lambda item: id(item[0].process) in replaced)[:UNFINISHED_READ]:

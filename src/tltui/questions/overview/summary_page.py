@@ -38,15 +38,15 @@ class SummaryRow:
     errors: int
     """Failed, and the exception reached the caller."""
     eager: int
-    """Run in eager mode."""
-    broken: int
+    """Fell back to eager mode."""
+    with_breaks: int
     """Compiled, with graph breaks."""
     empty: int
     """No operation was captured."""
     running: int
     """Not ended yet."""
-    missing: int
-    """Without metrics, though the log has ended."""
+    unfinished: int
+    """Without an end, though the log has ended."""
     seen: int
     """Without an outcome in the log."""
     breaks: int
@@ -67,14 +67,15 @@ def summary_rows(data: Summary | Study, ref: str, compiles: Sequence[Compile]) -
     torch = (data.torch or "") if isinstance(data, Study) else joined(data.versions)
     yield SummaryRow(
         ref, len({compile_.process.rank for compile_ in compiles}),
-        tally.compiles, tally.ok, tally.errors, tally.eager, tally.broken,
-        tally.empty, tally.running, tally.missing, tally.seen, tally.breaks, tally.recompiles, tally.restarts, tally.seconds, torch,
+        tally.compiles, tally.ok, tally.errors, tally.eager, tally.with_breaks,
+        tally.empty, tally.running, tally.unfinished, tally.seen, tally.breaks, tally.recompiles, tally.restarts, tally.seconds,
+        torch,
     )  # fmt: skip
 
 
 QUESTION = Question(
     name="summary",
-    help="what happened in the run, and where to look first",
+    help="outcome of the run, and where to look first",
     key="1",
     group="look at a run",
     order=10,
@@ -86,7 +87,7 @@ QUESTION = Question(
     answer=Summary | Study,
     rows=SummaryRow,
     doc="""
-    What happened, and what to look at first. One row: the counts. `data` is a `Study` where one compile is meant.
+    The outcome of the run, and where to look first. One row: the counts. `data` is a `Study` for a single compile.
 
     >>> import tltui
     >>> run = tltui.open("tests/traces/torch-2.13/recompiles")

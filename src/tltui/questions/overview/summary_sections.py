@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tltui.documents import format as fmt
 from tltui.documents.columns import Column, Table
 from tltui.documents.page import Page
 from tltui.model.expected_artifacts import FRESH
 from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, TABLE, Eager, Status, Tally
 from tltui.questions.overview.run_summary import BreakPlace, Code, ErrorLine, Summary
-from tltui.questions.problems.reason_sections import LIMIT_EAGER, LIMIT_RAISES, NEVER_LOGGED, NO_BREAKS, inside
+from tltui.questions.problems.compile_problems import headline_of
+from tltui.questions.problems.reason_sections import (
+    NEVER_LOGGED,
+    NO_BREAKS,
+    gb_piece,
+    inside,
+    limit_text,
+    ranks_text,
+)
 from tltui.questions.timing.timing_events import OTHER, Open, group_of
 from tltui.text import tokens
 from tltui.text.document import Piece, piece_text
@@ -26,8 +36,16 @@ def add_span(page: Page, summary: Summary) -> None:
     """Add the time from the first compile to the end of the last."""
     if summary.start is not None and summary.end is not None:
         span = fmt.seconds(max(summary.end - summary.start, 0.0) / 1e6)
-        text = f"{span} from the first compile to the end of the last, beginning {fmt.when(summary.start)}"
+        text = f"{span} from the first compile to the end of the last, starting {fmt.when(summary.start)}"
         page.say(text, "", tokens.DIM)
+
+
+def add_without_graph(page: Page, ranks: Sequence[int | None], of: int) -> None:
+    """Add that no operation runs in compiled code, of the ranks for which this is so."""
+    if ranks:
+        where = f" on {ranks_text(set(ranks))}" if len(ranks) < of else ""
+        text = f"No compile{where} handed a graph with operations to a backend, so no operation runs in compiled code."
+        page.say(page.so_far(text), "", tokens.ERROR)
 
 
 def add_counts(page: Page, tally: Tally) -> None:
@@ -41,7 +59,8 @@ def add_counts(page: Page, tally: Tally) -> None:
     overlapping: list[Piece] = []
     if tally.recompiles:
         mark = ASCII_RECOMPILE if page.ascii else RECOMPILE_GLYPH
-        overlapping.append((f"{mark} {fmt.plural(tally.recompiles, 'recompile')}", tokens.RECOMPILE))
+        refused = f", {fmt.count(tally.refused)} refused at the limit" if tally.refused else ""
+        overlapping.append((f"{mark} {fmt.plural(tally.recompiles, 'recompile')}{refused}", tokens.RECOMPILE))
     if tally.breaks:
         overlapping.append(breaks_counted(tally))
     if tally.restarts:
@@ -51,18 +70,17 @@ def add_counts(page: Page, tally: Tally) -> None:
 
 
 def breaks_counted(tally: Tally) -> str:
-    """Format `7 graph breaks, 4 of which made torch give the function up`."""
+    """Format `7 graph breaks, 4 with a fallback to eager`."""
     breaks = fmt.plural(tally.breaks, "graph break")
     if not tally.skips:
         return breaks
-    subject = "which" if tally.breaks == 1 else f"{fmt.count(tally.skips)} of which"
-    return f"{breaks}, {subject} made torch give the function up"
+    return f"{breaks}, {'' if tally.breaks == 1 else f'{fmt.count(tally.skips)} '}with a fallback to eager"
 
 
 def add_outcomes(page: Page, summary: Summary, finished: bool, costs_shown: int) -> None:
     """Add errors, eager functions, unfinished compiles, graph breaks, recompiles and the most expensive functions."""
     _error_lines(page, f"Errors ({fmt.count(summary.tally.errors)})", summary.errors)
-    _error_lines(page, f"In eager mode ({fmt.count(summary.tally.eager)})", summary.eager)
+    _error_lines(page, f"Fell back to eager mode ({fmt.count(summary.tally.eager)})", summary.eager)
     if finished:  # while the log is being read compiles without an end may only be running
         _add_unfinished(page, summary)
     _add_breaks(page, summary)
@@ -83,8 +101,10 @@ def _error_lines(page: Page, title: str, lines: tuple[ErrorLine, ...]) -> None:
                 _error(page, error, "    ")
 
 
-KINDS: dict[Eager | None, str] = {Eager.SKIPPED: "graph break", Eager.SUPPRESSED: "suppress_errors"}
-"""The reasons for which torch gives a function up."""
+KINDS: dict[Eager | None, str] = {
+    Eager.SKIPPED: "graph break", Eager.SUPPRESSED: "suppress_errors", Eager.UNTRACED: "not traced",
+}  # fmt: skip
+"""The reasons for which a function falls back to eager mode."""
 
 
 def _error(page: Page, error: ErrorLine, indent: str) -> None:
@@ -93,6 +113,8 @@ def _error(page: Page, error: ErrorLine, indent: str) -> None:
     pieces.append((fmt.clip(sanitize(kind), 40), tokens.EAGER if error.eager else tokens.ERROR))
     if error.function:
         pieces += ["  ", (fmt.clip_middle(sanitize(error.function), 40), tokens.FUNCTION)]
+    if error.functions > 1:
+        pieces.append(f" and {fmt.plural(error.functions - 1, 'other function')}")
     if error.file is not None:
         pieces += ["  ", page.place(error.file, error.line)]
     if error.count > 1:
@@ -101,16 +123,16 @@ def _error(page: Page, error: ErrorLine, indent: str) -> None:
     page.row(pieces, indent)
     if error.no_breaks:
         page.say(NO_BREAKS, indent + "  ", tokens.WARN)
-    reason = sanitize(fmt.one_line(error.reason))
+    reason = sanitize(fmt.one_line(headline_of(error.reason)))
     if reason and not error.recompile_limit:
-        page.add(indent, "  ", (page.clip(reason, page.width - len(indent) - 2), tokens.DIM))
+        page.add(indent, "  ", (fmt.sentences(reason, page.width - len(indent) - 2), tokens.DIM))
 
 
 def _add_unfinished(page: Page, summary: Summary) -> None:
     """Add compiles without an end."""
     if not summary.unfinished:
         return
-    page.heading(f"Not finished ({fmt.count(summary.unfinished_count)})")
+    page.heading(f"Unfinished ({fmt.count(summary.unfinished_count)})")
     for item in summary.unfinished:
         name = fmt.clip_middle(sanitize(item.code.shown or "?"), 40)
         pieces: list[Piece] = [(f"[{item.ref}]", tokens.LINK, item.ref), "  ", (name, tokens.FUNCTION)]
@@ -161,7 +183,7 @@ def _add_breaks(page: Page, summary: Summary) -> None:
 def _break_place(page: Page, place: BreakPlace) -> None:
     times = f"{place.count}{'×'}"
     on = f" on {fmt.plural(place.ranks, 'rank')}" if place.ranks > 1 else ""
-    head: list[Piece] = [(times.rjust(4), tokens.STRONG), " ", ((place.gb or "").ljust(6), tokens.BREAK), " "]
+    head: list[Piece] = [(times.rjust(4), tokens.STRONG), " ", gb_piece(place.gb or ""), " " * (7 - len(place.gb or ""))]
     used = 2 + sum(len(piece_text(p)) for p in head)
     page.add("  ", *head, fmt.clip(sanitize(place.headline), page.width - used))
     where: list[Piece] = []
@@ -180,17 +202,17 @@ def _add_recompiled(page: Page, summary: Summary) -> None:
         return
     page.heading(f"Recompiles ({fmt.count(summary.tally.recompiles)})")
     name = fmt.clip_middle(sanitize(worst.code.shown or worst.frame), 40)
-    pieces: list[Piece] = ["most often ", (name, tokens.LINK, worst.frame)]
+    pieces: list[Piece] = ["most often: ", (name, tokens.LINK, worst.frame)]
     if worst.code.file is not None:
         pieces += ["  ", page.place(worst.code.file, worst.code.line)]
     pieces.append(f"  {fmt.plural(worst.recompiles, 'recompile')}{fmt.took(worst.seconds, ', ')}")
     page.row(pieces)
     if worst.limit_hit:
-        page.say(f"The recompile limit was reached. {LIMIT_EAGER if worst.eager else LIMIT_RAISES}", "  ", tokens.WARN)
+        page.say(f"The recompile limit was reached. {limit_text(worst.eager, worst.callees_eager)}", "  ", tokens.WARN)
     unlogged = NEVER_LOGGED if worst.never_logged else page.so_far("torch logged no reason")
     reason = sanitize(fmt.one_line(worst.reason)) if worst.reason else unlogged
     last = f"[{worst.last}]"
-    page.add("  its last ", (last, tokens.LINK, worst.last), " ", fmt.clip(reason, max(page.width - len(last) - 12, 10)))
+    page.add("  last reason: ", (last, tokens.LINK, worst.last), " ", fmt.clip(reason, max(page.width - len(last) - 16, 10)))
 
 
 def _add_costs(page: Page, summary: Summary, shown: int) -> None:
@@ -228,9 +250,9 @@ def _add_cached(page: Page, summary: Summary) -> None:
     if not summary.cached:
         return
     of = f"{fmt.count(summary.cached)} of {fmt.plural(summary.tally.compiles, 'compile')} came from the cache"
-    part = f" ({fmt.count(summary.cached_in_part)} of them in part)" if summary.cached_in_part else ""
-    then = f"some of the graphs are not written then. When you need them, run with --fresh (tltui run) or {FRESH}"
-    page.say(f"{of}{part}: {then}", "  ")
+    part = f" ({fmt.count(summary.cached_in_part)} in part)" if summary.cached_in_part else ""
+    fix = f"To log all graphs, record with tltui run --fresh, or set {FRESH}."
+    page.say(f"{of}{part}. Torch does not log every graph on a cache hit. {fix}", "  ")
 
 
 def add_caches(page: Page, summary: Summary) -> None:

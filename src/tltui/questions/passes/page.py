@@ -22,6 +22,7 @@ from tltui.questions.compare.comparable_lines import graph_text
 from tltui.questions.compare.pairing import raw_of
 from tltui.questions.passes.node_changes import ADDED, KINDS, REMOVED, RETARGETED, RETYPED, GraphChange, NodeChange, node_changes
 from tltui.questions.question import Question
+from tltui.questions.stacks.tracebacks import display_name
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece
@@ -169,7 +170,7 @@ def alike_of(compile_: Compile, outline: Outline) -> Alike:
     compared_steps = [step[-1] for step in steps if isinstance(step[-1], tuple)]  # of those that were compared
     sums = [sum(unit_steps[4][n] for unit_steps in compared_steps) for n in range(len(KINDS))]
     left, right = (compared_steps[0][0], compared_steps[-1][1]) if compared_steps else (0, 0)
-    return Alike(str(compile_.ref), compile_.frame.code[0], len(steps), left, right, tuple(sums), ())
+    return Alike(str(compile_.ref), display_name(compile_.frame), len(steps), left, right, tuple(sums), ())
 
 
 def run_steps(steps: Generator[None, None, CompilePasses]) -> CompilePasses:
@@ -225,7 +226,7 @@ def passes_of(compile_: Compile) -> Generator[None, None, CompilePasses]:
         earlier.add(artifact)
     ordered = sorted(units.items(), key=lambda item: (item[0] is not None, item[0] or 0))
     steps = tuple(UnitSteps(names.get(unit, "") if unit is not None else "", tuple(unit_steps)) for unit, unit_steps in ordered)
-    return CompilePasses(str(compile_.ref), compile_.frame.code[0], steps)
+    return CompilePasses(str(compile_.ref), display_name(compile_.frame), steps)
 
 
 class _Earlier:
@@ -383,7 +384,7 @@ def _compile(page: Page, passes: CompilePasses, several: bool) -> None:
     for unit in passes.units:
         page.close(level)
         page.blank()
-        label = unit.unit or "whole compile"
+        label = fmt.graph_title(unit.unit) or "whole compile"
         page.open(label)
         page.add((label, tokens.HEADING))
         for step in unit.steps:
@@ -469,7 +470,7 @@ def _text(page: Page, text: str, name: str, room: int, style: str, target: str) 
 
 @frozen
 class PassRow:
-    """One step of the compiler: a graph, and what changed since the one that it was made from."""
+    """One step of the compiler: a graph and its changes from the previous one."""
 
     ref: str
     """The address of the graph."""

@@ -132,19 +132,19 @@ _BEGINNINGS = (
     ("not written when the result comes from a cache", CACHED),
     (NOT_YET, PENDING),
     ("the log ends", CUT),
-    ("the log holds only the end", CUT),
-    ("none was written: compiles of vLLM", CUT),
+    ("the log has only the end", CUT),
+    ("not written: vLLM compiles", CUT),
     ("the compile failed", FAILED),
     ("the backward failed", FAILED),
     ("the recompile limit", FAILED),
     ("provenance was not recorded", NOT_LOGGED),
     ("only written with", NOT_LOGGED),
     ("caches are disabled", NOT_LOGGED),
-    ("the FX graph cache was not asked", NOT_LOGGED),
-    ("the AOTAutograd cache was not asked", NOT_LOGGED),
-    ("nothing in the log says why", UNEXPLAINED),
+    ("Inductor did not query the FX graph cache", NOT_LOGGED),
+    ("torch did not query the AOTAutograd cache", NOT_LOGGED),
+    ("unknown (no reason in the log)", UNEXPLAINED),
     ("not written by ", OTHER_TORCH),
-    ("not known for ", OPEN),
+    ("unknown for ", OPEN),
 )
 _CACHE_NAMES = re.compile(r"^(?:fx_graph|aotautograd)_(?:bundled_)?cache_")
 _CODE = "inductor_output_code"
@@ -352,7 +352,7 @@ def _rows(outcome: Outcome, counts: dict[str, int], void: frozenset[str]) -> tup
         if records and void.issuperset(records) and outcome.waiting:
             rows.append(Expected(name, title, PENDING, count, NOT_YET, found=records[0]))
         elif records and void.issuperset(records):
-            rows.append(Expected(name, title, EMPTY, count, "the record is there, and nothing is in it", found=records[0]))
+            rows.append(Expected(name, title, EMPTY, count, "the record is empty", found=records[0]))
         else:
             rows.append(Expected(name, title, PRESENT, max(count, 1), found=records[0] if records else None))
     for row in absent(outcome):
@@ -463,12 +463,12 @@ def why_none(compile_: Compile) -> str:
     if compile_.id == NO_ID:
         return "these records belong to no compile"
     if not compile_.is_compile:
-        return "a backward was captured here, and its graph is compiled under another id"
+        return "compiled autograd captured a backward; its graph has a different compile id"
     facts, status = compile_.facts, compile_.status
     if facts.recompile_limit:
-        return "the recompile limit was reached, and nothing was compiled"
+        return "the recompile limit was reached, so nothing was compiled"
     if status is Status.EAGER:
-        return "torch gave the function up, and it runs in eager mode"
+        return "the function fell back to eager mode"
     if facts.interrupted:
         return "it was interrupted"
     if status is Status.RUNNING:

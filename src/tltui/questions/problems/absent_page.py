@@ -27,17 +27,17 @@ LINKS_FOLDED = 400
 HEADINGS = {
     absent_artifacts.FAILED: "Not written: the compile failed earlier",
     absent_artifacts.CUT: "Cut off: the log ends before it",
-    absent_artifacts.UNEXPLAINED: "Absent, and nothing says why",
-    absent_artifacts.PENDING: "Not there yet: the log goes on",
+    absent_artifacts.UNEXPLAINED: "Absent for an unknown reason",
+    absent_artifacts.PENDING: "Not written yet",
     absent_artifacts.EMPTY: "Empty",
-    absent_artifacts.OPEN: "Not known for this torch",
+    absent_artifacts.OPEN: "Unknown for this torch version",
     absent_artifacts.NOT_LOGGED: "Not logged: a setting adds it",
     absent_artifacts.CACHED: "Skipped: a cache had the result",
     absent_artifacts.NOTHING: "Nothing to write",
 }
-FOLDED = ("Normally absent", "Not written by this torch")
+FOLDED = ("Normally absent", "Not written by this torch version")
 WORDS = {
-    absent_artifacts.PRESENT: "there",
+    absent_artifacts.PRESENT: "present",
     absent_artifacts.FAILED: "failed",
     absent_artifacts.CUT: "cut off",
     absent_artifacts.UNEXPLAINED: "unknown",
@@ -46,8 +46,8 @@ WORDS = {
     absent_artifacts.OPEN: "not known",
     absent_artifacts.NOT_LOGGED: "not logged",
     absent_artifacts.CACHED: "cached",
-    absent_artifacts.OTHER_TORCH: "not in it",
-    absent_artifacts.NOTHING: "no need",
+    absent_artifacts.OTHER_TORCH: "no support",
+    absent_artifacts.NOTHING: "not needed",
 }
 STYLES = {
     absent_artifacts.PRESENT: tokens.OK,
@@ -68,7 +68,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
     """Return the page `absent` for the scope. It grows: every compile is examined first."""
 
     def fill(page: Page) -> Generator[None, None, Absence]:
-        page.add((f"Absent artifacts{scope.title}", tokens.TITLE))
+        page.add((f"Absent{scope.title}", tokens.TITLE))
         absence = yield from read_absence(scope.compiles)
         _versions(page, scope)
         if not absence.compiles:
@@ -79,7 +79,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
             _many(page, absence)
         return absence
 
-    return GrowingDocument(scope.page("absent"), f"absent artifacts{scope.title}", options, fill, Page)
+    return GrowingDocument(scope.page("absent"), f"absent{scope.title}", options, fill, Page)
 
 
 def _can_be(state: str) -> bool:
@@ -96,16 +96,16 @@ def _versions(page: Page, scope: Scope) -> None:
     """Add the inferred torch versions of logs that do not state them."""
     versions = (version_of(process) for process in scope.processes)
     for words in dict.fromkeys(version.description for version in versions if version.stated is None and version.description):
-        page.say(page.so_far(f"The log does not state its version. It is of {words}."), "", tokens.DIM)
+        page.say(page.so_far(f"The log does not record a torch version. It is {words}."), "", tokens.DIM)
 
 
 def _add_no_compiles(page: Page, records: bool) -> None:
     page.blank()
     if records:
-        text = "Only records without a compile id are here: nothing can be said to be expected of them."
+        text = "Only records without a compile id: their expected artifacts are unknown."
         page.say(page.so_far(text), "", tokens.DIM)
     else:
-        page.say(page.so_far("There is no compile here."), "", tokens.DIM)
+        page.say(page.so_far("No compiles."), "", tokens.DIM)
 
 
 def _compile(page: Page, compile_: CompileArtifacts, finished: bool) -> None:
@@ -113,10 +113,10 @@ def _compile(page: Page, compile_: CompileArtifacts, finished: bool) -> None:
     rows = compile_.expected
     present, can = sum(row.state == absent_artifacts.PRESENT for row in rows), sum(_can_be(row.state) for row in rows)
     page.row([(f"[{compile_.ref}]", tokens.LINK, compile_.ref), f"  {compile_.status or 'no compile'}: ",
-              (f"{present} of {fmt.plural(can, 'artifact')} that it can write "
-               f"{'is' if present == 1 else 'are'} there{'' if finished else ' so far'}", tokens.STRONG)], "")  # fmt: skip
-    page.more("what is not there may yet come.")
-    for place, title in enumerate(("In the order of the compiler's work", *FOLDED)):
+              (f"{present} of {fmt.plural(can, 'possible artifact')} present{'' if finished else ' so far'}", tokens.STRONG),
+              ], "")  # fmt: skip
+    page.more("absent artifacts may still be written.")
+    for place, title in enumerate(("Artifacts in the order of compilation", *FOLDED)):
         shown = [row for row in rows if _place(row) == place]
         if shown:
             page.heading(f"{title} ({len(shown)})" if place else title, folded=place > 0)
@@ -145,11 +145,11 @@ def _many(page: Page, absence: Absence) -> None:
     missing = sum(len(group.refs) for group in absence.groups if _can_be(group.state))
     routine = sum(len(group.refs) for group in absence.groups if _place(group) == 1)
     page.say(
-        f"{fmt.plural(len(absence.compiles), 'compile')} looked at. Of {fmt.plural(wanted, 'artifact')} that such compiles can "
-        f"write, {fmt.count(wanted - missing)} are there and {fmt.count(missing)} are not"
-        + (f", {fmt.count(routine)} of them normally." if routine else "."), "", tokens.STRONG,
+        f"{fmt.plural(len(absence.compiles), 'compile')}: {fmt.count(wanted - missing)} of "
+        f"{fmt.plural(wanted, 'possible artifact')} present, {fmt.count(missing)} absent"
+        + (f" ({fmt.count(routine)} normally)." if routine else "."), "", tokens.STRONG,
     )  # fmt: skip
-    page.more("what is not there may yet come.")
+    page.more("absent artifacts may still be written.")
     groups = [group for group in absence.groups if not group.routine]
     for state, members in groupby(groups, key=lambda group: group.state):
         page.heading(HEADINGS[state])
@@ -182,9 +182,9 @@ def _setting(page: Page, flag: str | None, reason: str, indent: str) -> None:
     if flag is None or flag in reason:
         return
     if "=" in flag:
-        page.row([("with ", tokens.LABEL), (flag, tokens.NAME), (" it would be written", tokens.LABEL)], indent)
+        page.row([("set ", tokens.LABEL), (flag, tokens.NAME), (" to record it", tokens.LABEL)], indent)
     else:
-        page.row([("the setting is ", tokens.LABEL), (flag, tokens.NAME)], indent)
+        page.row([("setting: ", tokens.LABEL), (flag, tokens.NAME)], indent)
 
 
 def _links(page: Page, refs: Sequence[str], indent: str) -> None:
@@ -214,7 +214,7 @@ PRESENT: Table[PresentCount] = Table((
 
 
 def _present(page: Page, absence: Absence) -> None:
-    page.heading("There", folded=True)
+    page.heading("Present artifacts", folded=True)
     page.table(PRESENT, absence.present)
 
 
@@ -249,15 +249,15 @@ def absent_rows(data: Absence) -> Iterator[AbsentRow]:
 
 QUESTION = Question(
     name="absent",
-    help="which artifacts are not in the trace, and why: failed, cut off, not logged, cached",
+    help="absent artifacts and the reasons: failed, cut off, not logged, cached",
     group="look at a run",
     order=680,
-    needs=Needs("does not tell which artifacts a compile should have"),
+    needs=Needs("does not show which artifacts a compile should have"),
     document=document,
     answer=Absence,
     rows=AbsentRow,
     records=absent_rows,
     doc="""
-    Which artifacts are not in the trace, and why: failed, cut off, not logged, cached. A row for each artifact and reason.
+    Absent artifacts and the reasons: failed, cut off, not logged, cached. A row per artifact and reason.
     """,
 )

@@ -37,6 +37,7 @@ _END = re.compile(
     r"^\s*(?:For more details about this graph break|Stack variable source attribution|User code traceback:"
     r"|Traceback \(most recent|from user code:|The above exception|During handling of the above exception)"
 )
+_WEB = ("http://", "https://")
 _TYPED = re.compile(r"^(?:torch\._dynamo\.exc\.)?Unsupported: (?=\S)")
 _EARLIER = "This graph break may have been caused by an earlier graph break."
 WRAPPERS = frozenset(("Graph break under GenericContextWrappingVariable",))
@@ -307,6 +308,15 @@ def from_restart(reason: str) -> GraphBreak:
     return _graph_break(read_reason(reason))
 
 
+def headline_of(message: str) -> str:
+    """Return the first line of a failure in torch's words: of a graph break its reason, of a backend's failure its error."""
+    if "Explanation:" in message and (headline := read_reason(message).first.headline):
+        return headline
+    lines = (stripped for line in message.split("\n") if (stripped := line.strip()) and not stripped.startswith(_WEB))
+    first = next(lines, "")
+    return f"{first} {next(lines, '')}".rstrip() if first.endswith(" raised:") else first
+
+
 def parse_break(text: str, ref: str | None = None, attempt: int = 0) -> GraphBreak:
     """Parse the text of a break record. Text of any shape yields a headline."""
     record = read_record(text)
@@ -330,6 +340,7 @@ ERROR = "dynamo_error"
 BACKWARD = "eager_compile_backwards_failure"
 FAILURE_LIMIT = 1 << 18
 INTERRUPTED = "interrupted"
+INTERRUPTION = "by Ctrl-C, an exit or a timeout of the test runner, not by an error; torch logs nothing further"
 
 
 @frozen
@@ -356,11 +367,22 @@ class Failure:
     """The innermost line that Dynamo was tracing, where that is none of the user's: the place led there."""
     raised_at: StackFrame | None = None
     """The user's own line that raised the error: in a backend, a lowering, a fake of an operator."""
+    raised_in: StackFrame | None = None
+    """The innermost frame of the exception, whoever owns it."""
 
     @property
     def owner(self) -> Owner | None:
         """Owner of the line `file` and `line`."""
         return None if self.file is None else owner_of(self.file)
+
+
+_ABOUT_THE_FUNCTION = re.compile(r"\n\s*\n\s*(?:from user code:|Set TORCHDYNAMO_VERBOSE)")
+"""The end of a message: the code that torch was compiling, and a hint on logging, follow."""
+
+
+def message_of(reason: str) -> str:
+    """Return the message of a failure without the code that was being compiled."""
+    return _ABOUT_THE_FUNCTION.split(reason, maxsplit=1)[0].strip()
 
 
 def failures_of(
@@ -376,7 +398,7 @@ def failures_of(
             record = errors.pop(BACKWARD if backward else ERROR, None)
             failures.append(_failure(compile_, kind, fields, backward, record, reader))
     if compile_.facts.interrupted:
-        failures.append(Failure(INTERRUPTED, "by something that is no error: Ctrl-C, or an exit; torch logs no more of it"))
+        failures.append(Failure(INTERRUPTED, INTERRUPTION))
     for name, record in errors.items():  # the log ends before the metrics, or torch went on in eager mode
         if name == BACKWARD or not (compile_.facts.has_metrics or compile_.facts.waiting):
             failures.append(_failure(compile_, "", {}, name == BACKWARD, record, reader))
@@ -409,7 +431,7 @@ def _failure(
         lead.code if lead else None, (*user_frames(stack), *user_frames(callers)),
         None if record is None else address(compile_, record, BACKWARD if backward else ERROR), parts,
         inner if inner is not None and lead is not None and (inner.file, inner.line) != (lead.file, lead.line) else None,
-        raised_at if raised_at is not None and raised_at != lead else None,
+        raised_at if raised_at is not None and raised_at != lead else None, _raised_in(parts),
     )  # fmt: skip
 
 
@@ -420,6 +442,12 @@ def _frame_in_metrics(fields: dict[str, Any], stack_frames: tuple[StackFrame, ..
         return None
     same = next((frame for frame in reversed(stack_frames) if (frame.file, frame.line) == (file, line)), None)
     return same or StackFrame("", file, line, None, is_framework(file))
+
+
+def _raised_in(parts: tuple[TracebackPart, ...]) -> StackFrame | None:
+    """Return the innermost frame of the exception."""
+    last = last_raised(parts)
+    return last.frames[-1] if last is not None and last.frames else None
 
 
 def _raised_at(parts: tuple[TracebackPart, ...]) -> StackFrame | None:

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from tltui.documents import format as fmt
 from tltui.documents.format import joined
-from tltui.documents.page import Page
+from tltui.documents.page import Page, to_page
 from tltui.documents.rank_groups import OnRanks, alike_on_ranks, said_ranks
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs
@@ -22,7 +22,8 @@ from tltui.questions.job_failures.failure_sections import add_job_failures
 from tltui.questions.job_failures.job_failures import RunFailure, failures_outside_trace
 from tltui.questions.overview.run_summary import doing
 from tltui.questions.overview.summary_sections import breaks_counted, code_piece, open_phase, place_piece
-from tltui.questions.problems.compile_problems import GraphBreak, from_restart
+from tltui.questions.problems.compile_problems import GraphBreak, from_restart, headline_of
+from tltui.questions.problems.failure_causes import causes_of
 from tltui.questions.problems.problem_list import (
     SCHEMA,
     BreakGroup,
@@ -47,9 +48,7 @@ from tltui.questions.problems.problem_list import (
     unfinished_of,
 )  # fmt: skip
 from tltui.questions.problems.reason_sections import (
-    GIVEN_UP,
-    LIMIT_EAGER,
-    LIMIT_RAISES,
+    FALLBACK_CAUSES,
     NO_BREAKS,
     NO_RECOMPILES,
     UNSURE,
@@ -57,8 +56,11 @@ from tltui.questions.problems.reason_sections import (
     add_break_place,
     add_consequence,
     add_failure,
+    add_gb_page,
     add_stack,
     add_traceback,
+    gb_piece,
+    limit_text,
     ranks_text,
 )
 from tltui.questions.question import Question
@@ -66,7 +68,7 @@ from tltui.questions.ranks.differences import Differing, read_differences
 from tltui.questions.ranks.page import add_divergence, leading_sentence
 from tltui.questions.runtime.cost_sections import add_ran, break_costs, break_sentence, fallbacks_sentence
 from tltui.questions.runtime.profile_results import compile_at
-from tltui.questions.stacks.tracebacks import USER, StackFrame, TracebackPart, user_frames
+from tltui.questions.stacks.tracebacks import USER, StackFrame, TracebackPart, display_name, user_frames
 from tltui.questions.timing.timing_events import Open
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
@@ -83,7 +85,10 @@ def add_occurrences(
     page: Page, occurrences: Sequence[Occurrence], indent: str = INDENT, with_names: bool = True, label: str = ""
 ) -> None:
     """Add compiles, `while compiling  ranks 0–3  [0/0] f  [7:0/0] g`: the first few; the rest is folded."""
-    groups = alike_on_ranks(occurrences, lambda item: item.ref, page.newest, lambda item: item.function)
+    by_ref: dict[str, Occurrence] = {}
+    for item in occurrences:  # a further attempt of a compile may meet a break again
+        by_ref.setdefault(item.ref, item)
+    groups = alike_on_ranks(by_ref.values(), lambda item: item.ref, page.newest, lambda item: item.function)
     pieces: list[Piece] = [(f"{label}  ", tokens.LABEL)] if label else []
     ranks = {item.rank for item in occurrences}
     if len(ranks) > 1:
@@ -116,24 +121,26 @@ def _compile_head(page: Page, status: Status, first: Occurrence) -> list[Piece]:
     return [page.status(status), " ", (f"[{first.ref}]", tokens.LINK, first.ref), "  "]
 
 
-def _function_head(page: Page, status: Status, group: FailedGroup | EagerGroup) -> list[Piece]:
+def _function_head(page: Page, status: Status, group: FailedGroup | EagerGroup, functions: int) -> list[Piece]:
     head = _compile_head(page, status, group.occurrences[0])
     if group.code.shown:
         head += [(fmt.clip_middle(sanitize(group.code.shown), 40), tokens.FUNCTION), "  ", place_piece(group.code)]
-    if len(group.occurrences) > 1:
+    if functions > 1:
+        head.append((f"  and {fmt.plural(functions - 1, 'other function')} for the same cause", tokens.STRONG))
+    if len(group.occurrences) > functions:
         head.append((f"  {fmt.plural(len(group.occurrences), 'compile')}", tokens.STRONG))
     return head
 
 
-def add_failed(page: Page, group: FailedGroup) -> None:
-    """Add one error: the compile, then type, reason and the user's line."""
+def add_failed(page: Page, group: FailedGroup, functions: int = 1) -> None:
+    """Add one error: the compile, then type, reason and the user's line. `functions`: the number of functions that fail of it."""
     page.open(group.failure.type)
-    page.row(_function_head(page, Status.ERROR, group))
+    page.row(_function_head(page, Status.ERROR, group, functions))
     _add_reached(page, group)
     add_failure(page, group.failure, INDENT)
     add_installed(page, group.installed, group.explained)
     if len(group.occurrences) > 1:
-        add_occurrences(page, group.occurrences, with_names=False)
+        add_occurrences(page, group.occurrences, with_names=functions > 1)
     shown = (group.failure.file, group.failure.line)
     _add_callers(page, group.failure.stack, shown)
     add_traceback(page, group.failure.traceback, TRACEBACK, INDENT)
@@ -153,13 +160,13 @@ def _add_reached(page: Page, group: FailedGroup) -> None:
         page.say(UNSURE, INDENT, tokens.WARN)
 
 
-def add_eager(page: Page, group: EagerGroup) -> None:
-    """Add a function that runs in eager mode, and why."""
-    page.row(_function_head(page, Status.EAGER, group))
+def add_eager(page: Page, group: EagerGroup, functions: int = 1) -> None:
+    """Add a function that runs in eager mode, and why. `functions`: the number of functions that do for this reason."""
+    page.row(_function_head(page, Status.EAGER, group, functions))
     if len(group.occurrences) > 1:
-        add_occurrences(page, group.occurrences, with_names=False)
-    page.say(GIVEN_UP[group.eager], INDENT, tokens.WARN)
-    if group.eager is Eager.SUPPRESSED and group.failure is not None:
+        add_occurrences(page, group.occurrences, with_names=functions > 1)
+    page.say(FALLBACK_CAUSES[group.eager], INDENT, tokens.WARN)
+    if group.eager is not Eager.SKIPPED and group.failure is not None:
         add_failure(page, group.failure, INDENT)
         _add_callers(page, group.failure.stack, (group.file, group.line))
         add_traceback(page, group.failure.traceback, TRACEBACK, INDENT)
@@ -167,7 +174,7 @@ def add_eager(page: Page, group: EagerGroup) -> None:
     page.say(group.headline or page.so_far("torch logged no reason"), INDENT + "  ")
     where: list[Piece] = [page.place(group.file, group.line)] if group.file is not None else []
     if group.record is not None:
-        where += ["  "] * bool(where) + [("record", tokens.LINK, group.record)]
+        where += ["  "] * bool(where) + [to_page("record", group.record)]
     if where:
         page.row(where, INDENT + "  ")
 
@@ -204,17 +211,17 @@ def add_limit(page: Page, group: LimitGroup, ran: str = "") -> None:
         head.append((f"  {times(len(group.occurrences))}", tokens.STRONG))
     page.row(head)
     limit = f"the limit of {group.limit} compiles was" if group.limit is not None else "the recompile limit was"
-    page.say(f"{limit} reached. {LIMIT_EAGER if group.eager else LIMIT_RAISES}", INDENT, tokens.WARN)
+    page.say(f"{limit} reached. {limit_text(group.eager, group.callees_eager)}", INDENT, tokens.WARN)
     if ran:
         page.say(ran, INDENT, tokens.STRONG)
     if group.failure.type:
-        page.say(f"{group.failure.type}: {group.failure.reason.partition(chr(10))[0]}", INDENT, tokens.DIM)
+        page.say(f"{group.failure.type}: {headline_of(group.failure.reason)}", INDENT, tokens.DIM)
     add_advice(page, from_restart(group.failure.reason), INDENT)
     reason = fmt.one_line(group.last_reason) or "torch logged no reason"
     page.labelled("last", sanitize(reason), INDENT, 6)
     if "recompiles" in BY_NAME:
         target = str(parse_ref(group.frame).at("recompiles"))
-        page.add(INDENT, ("all its recompiles", tokens.LINK, target))
+        page.add(INDENT, to_page("all its recompiles", target))
     if len(group.occurrences) > 1:
         add_occurrences(page, group.occurrences, with_names=False)
     page.close()
@@ -234,11 +241,12 @@ def add_break_group(page: Page, group: BreakGroup, costs: str = "") -> None:
     if graph_break.file is not None:
         add_break_place(page, graph_break, INDENT)
     elif graph_break.ref is not None:
-        page.add(INDENT, ("the record does not say where", tokens.DIM))
+        page.add(INDENT, ("unknown place (not in the record)", tokens.DIM))
     add_occurrences(page, group.occurrences, label="while compiling")
     if graph_break.op:
         page.labelled("op", graph_break.op, INDENT, 5)
     add_advice(page, graph_break, INDENT)
+    add_gb_page(page, graph_break.gb, INDENT)
     add_installed(page, group.installed, graph_break)
     if graph_break.context:
         page.labelled("context", graph_break.context, INDENT, 9, tokens.DIM)
@@ -252,14 +260,17 @@ def _break_head(page: Page, group: BreakGroup) -> None:
     graph_break = group.found
     head: list[Piece] = [page.status(Status.BREAK), " "]
     if graph_break.gb:
-        head += [(graph_break.gb, tokens.BREAK), "  "]
+        head += [gb_piece(graph_break.gb), "  "]
     used = 2 + sum(len(piece_text(piece)) for piece in head)
     record = group.occurrences[0].record
     count = times(len(group.occurrences)) if len(group.occurrences) > 1 else ""
+    compiles = {item.ref for item in group.occurrences}
+    if len(compiles) < len(group.occurrences):
+        count += f" in {fmt.plural(len(compiles), 'compile')}"
     tail: list[Piece] = ["  ", (count, tokens.STRONG)] if count else []
     if record is not None:
-        tail += ["  ", ("record" if graph_break.ref else "metrics", tokens.LINK, record)]
-    lines = fmt.wrap(graph_break.headline, page.width - used - len(count) - 11)
+        tail += ["  ", to_page("record" if graph_break.ref else "metrics", record)]
+    lines = fmt.wrap(graph_break.headline, page.width - used - len(count) - 13)
     for n, line in enumerate(lines):
         page.add("  ", *(head if n == 0 else [" " * (used - 2)]), (line, tokens.STRONG), *(tail if n == 0 else []))
 
@@ -292,7 +303,7 @@ def add_skipped(page: Page, group: SkippedGroup) -> None:
     """Add a function without operations."""
     first = group.occurrences[0]
     head = _compile_head(page, Status.EMPTY, first)
-    head += [code_piece(group.code, first.ref), "  ", place_piece(group.code), f"  {fmt.seconds(group.seconds)}"]
+    head += [code_piece(group.code, first.ref), "  ", place_piece(group.code), fmt.took(group.seconds, "  ")]
     if len(group.occurrences) > 1:
         head.append(f"  {fmt.plural(len(group.occurrences), 'compile')}")
     page.row(head)
@@ -321,13 +332,13 @@ def add_unlogged_limits(page: Page, frames: Sequence[Frame]) -> None:
         return
     version = version_of(frames[0].process).words
     page.say(
-        f"{version} writes nothing when it hits the recompile limit. The limit is {DEFAULT_LIMIT} unless it was changed, and these "
-        f"were compiled {DEFAULT_LIMIT} times or more: calls that fit none of their compiles may have run in eager mode.",
+        f"{version} does not log hits of the recompile limit ({DEFAULT_LIMIT} by default). These functions were compiled "
+        f"{DEFAULT_LIMIT} times or more; calls that matched no compiled version may have run in eager mode.",
         "", tokens.WARN,
     )  # fmt: skip
     pieces: list[Piece] = []
     for frame in frames[:SHOWN]:
-        pieces += [(sanitize(frame.code[0] or str(frame.ref)), tokens.LINK, str(frame.ref)), "  "]
+        pieces += [(sanitize(display_name(frame) or str(frame.ref)), tokens.LINK, str(frame.ref)), "  "]
     page.row([*pieces, f"and {len(frames) - SHOWN} more" if len(frames) > SHOWN else ""])
 
 
@@ -350,6 +361,7 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Problems]
     running = unfinished_of(compiles, waiting=True)
     printed = [item for item in failures_outside_trace(run) if _is_of(item, scope)]
     differing = None if str(scope.ref) else (yield from read_differences(run))
+    page.add((f"Problems{scope.title}", tokens.TITLE))
     _head(page, run, scope, len(running), len(unfinished), len(skipped), bool(printed))
     add_unlogged_limits(page, unlogged_limits(scope))
     yield
@@ -362,8 +374,8 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Problems]
     limits = yield from limit_groups(compiles)
     _add_limits(page, run, limits)
     phases = {str(c.ref): doing(c) for c in [c for c in compiles if is_unfinished(c)][:PHASES_SHOWN]}
-    why = "The log has no end of these: still compiling, killed, or the log is cut off."
-    _add_unfinished(page, unfinished, phases, "Not finished", why)
+    why = "No end logged: still compiling, killed, or the log was cut off."
+    _add_unfinished(page, unfinished, phases, "Unfinished", why)
     _add_unfinished(page, running, phases, "Running", f"No end yet: {page.goes_on}.")
     yield
     diverging = _add_differing(page, run, differing)
@@ -398,11 +410,11 @@ def _head(page: Page, run: Run, scope: Scope, running: int, unfinished: int, ski
     if tally.errors:
         words.append((f"{page.status(Status.ERROR)[0]} {fmt.plural(tally.errors, 'compile')} failed", tokens.ERROR))
     if tally.eager:
-        words.append((f"{page.status(Status.EAGER)[0]} {fmt.count(tally.eager)} in eager mode", tokens.EAGER))
+        words.append((f"{page.status(Status.EAGER)[0]} {fmt.count(tally.eager)} fell back to eager", tokens.EAGER))
     if limits:
         words.append(f"recompile limit reached {times(limits)}")
     if unfinished:
-        words.append((f"{page.status(Status.MISSING)[0]} {fmt.count(unfinished)} not finished", tokens.MISSING))
+        words.append((f"{page.status(Status.UNFINISHED)[0]} {fmt.count(unfinished)} unfinished", tokens.UNFINISHED))
     if running:
         words.append((f"{page.status(Status.RUNNING)[0]} {fmt.count(running)} running", tokens.RUNNING))
     if tally.breaks:
@@ -416,9 +428,9 @@ def _head(page: Page, run: Run, scope: Scope, running: int, unfinished: int, ski
     if has_failures and not words:
         return
     if not tally.compiles and not words:
-        page.say(f"There is no compile{reading} in this part of the log, and so no problem of one.")
+        page.say(f"No compiles{reading} in this part of the log.")
         if "exports" in BY_NAME:
-            page.add("What went wrong in an export: ", ("exports", tokens.LINK, scope.page("exports")))
+            page.add("Failures of exports: ", to_page("exports", scope.page("exports")))
     elif not words and page.untold:
         page.say(page.so_far(f"{fmt.plural(tally.compiles, 'compile')}{reading}, no failure and no graph break."))
     elif not words:
@@ -429,7 +441,7 @@ def _head(page: Page, run: Run, scope: Scope, running: int, unfinished: int, ski
         )
         page.say(f"{fmt.plural(tally.compiles, 'compile')}{reading}: {text}.")
     if run.damaged and not str(scope.ref):
-        damaged = f"{fmt.plural(run.damaged, 'place')} of the logs damaged: something may be missing here"
+        damaged = f"{fmt.plural(run.damaged, 'damaged place')} in the logs: this page may be incomplete"
         page.add((damaged, tokens.LINK, "@damage"))
 
 
@@ -452,8 +464,10 @@ def _section(
 
 
 def _add_failed(page: Page, title: str, groups: Sequence[FailedGroup]) -> Generator[None, None, None]:
-    for group in _section(page, title, "of kind", groups, apart=True):
-        add_failed(page, group)
+    causes = causes_of(groups)
+    section = _section(page, title, "of kind", [cause.group for cause in causes], apart=True)
+    for group, cause in zip(section, causes, strict=True):
+        add_failed(page, group, cause.functions)
         yield
 
 
@@ -474,11 +488,14 @@ def _add_limits(page: Page, run: Run, groups: Sequence[LimitGroup]) -> None:
 
 def _add_eager(page: Page, groups: Sequence[EagerGroup]) -> None:
     note = (
-        "Torch gave these functions up: from then on all of each runs in eager mode, also for calls that fit an earlier compile. "
-        "What they call is compiled by itself."
+        "From then on these functions run in eager mode as a whole, even for calls that match an earlier compiled version. "
+        "Functions that they call are still compiled."
     )
-    for group in _section(page, "In eager mode", "in function", groups, note):
-        add_eager(page, group)
+    causes = causes_of(groups)
+    functions = sum(cause.functions for cause in causes)
+    section = _section(page, "Fell back to eager mode", "in function", [cause.group for cause in causes], note, functions)
+    for group, cause in zip(section, causes, strict=True):
+        add_eager(page, group, cause.functions)
 
 
 def _add_unfinished(
@@ -505,8 +522,8 @@ def _add_differing(page: Page, run: Run, differing: Differing | None) -> str:
         return ""
     page.heading(f"Ranks that differ ({fmt.plural(differing.count, 'difference')})")
     add_divergence(page, run, differing.leading)
-    lead = "all of them: " if differing.count > 1 else "more about it: "
-    page.row([(lead, tokens.DIM), ("ranks", tokens.LINK, "@ranks")])
+    lead = "all of them: " if differing.count > 1 else "details: "
+    page.row([(lead, tokens.DIM), to_page("ranks", "@ranks")])
     return sentence[1]
 
 
@@ -515,8 +532,8 @@ def _add_breaks(page: Page, run: Run, groups: Sequence[BreakGroup], logged: bool
         return
     places = len({(group.found.gb or group.found.headline, group.user_file, group.user_line) for group in groups})
     note = "" if logged else (
-        "This torch wrote no records of graph breaks (2.6 and later do). What has a link to metrics here is the reason"
-        " of a restart, as the metrics give it: without a line of your code."
+        "This torch wrote no records of graph breaks (2.6 and later do). Entries with a link to metrics are restart reasons"
+        " from the metrics, without a line of your code."
     )
     ran = break_costs(run)
     for group in _section(page, "Graph breaks", "at place", groups, note, places, apart=True):
@@ -525,7 +542,7 @@ def _add_breaks(page: Page, run: Run, groups: Sequence[BreakGroup], logged: bool
 
 
 def _add_restarts(page: Page, groups: Sequence[RestartGroup]) -> None:
-    note = "The analysis began again. No record of a graph break has this reason."
+    note = "Torch restarted the analysis. No record of a graph break has this reason."
     for group in _section(page, "Other restarts", "for reason", groups, note):
         add_restart(page, group)
 
@@ -550,9 +567,9 @@ class ProblemRow:
     """One kind of problem at one place."""
 
     kind: str
-    """`error`, `backward` (its backward failed), `eager` (runs in eager mode), `limit` (recompile limit), `break` (graph break),
-    `restart`, `unfinished`, `running`, `empty` (no operation), `cudagraph` (no CUDA graph), `output` (told by what the job
-    printed)."""
+    """`error`, `eager` (fell back to eager mode), `limit` (recompile limit), `break` (graph break), `restart`, `unfinished`,
+    `running`. Also `backward` (its backward failed), `empty` (no operations), `cudagraph` (no CUDA graph), `output` (from the job's
+    output)."""
     headline: str
     """The problem, in a sentence or a name."""
     reason: str
@@ -585,13 +602,13 @@ def problem_rows(data: Problems) -> Iterator[ProblemRow]:
         for group in failed:
             error = group.failure
             hints = group.explained.hints if group.explained is not None else ()
-            yield _problem_row(kind, error.type, error.reason, group.code.name, error.file, error.line, group.occurrences, hints)
+            yield _problem_row(kind, error.type, error.reason, group.code.shown, error.file, error.line, group.occurrences, hints)
     for eager in data.eager:
         reason = eager.failure.reason if eager.failure is not None else ""
-        yield _problem_row("eager", eager.headline, reason, eager.code.name, eager.file, eager.line, eager.occurrences)
+        yield _problem_row("eager", eager.headline, reason, eager.code.shown, eager.file, eager.line, eager.occurrences)
     for limit in data.limits:
         title = "recompile limit" if limit.limit is None else f"recompile limit of {limit.limit}"
-        yield _problem_row("limit", title, limit.last_reason, limit.code.name, limit.code.file, limit.code.line, limit.occurrences)
+        yield _problem_row("limit", title, limit.last_reason, limit.code.shown, limit.code.file, limit.code.line, limit.occurrences)
     for broken in data.breaks:
         graph_break = broken.found
         place = (broken.user_file or graph_break.file, broken.user_line or graph_break.line)
@@ -606,7 +623,7 @@ def problem_rows(data: Problems) -> Iterator[ProblemRow]:
             yield _problem_row(kind, f"{kind} compiles", "", None, None, None, group_of)
     for skipped in data.skipped:
         code = skipped.code
-        yield _problem_row("empty", "no operation was captured", "", code.name, code.file, code.line, skipped.occurrences)
+        yield _problem_row("empty", "no operation was captured", "", code.shown, code.file, code.line, skipped.occurrences)
     for graphs in data.cudagraphs:
         yield _problem_row("cudagraph", "no CUDA graph", graphs.reason, None, None, None, graphs.occurrences)
 
@@ -624,12 +641,12 @@ def _problem_row(
 
 QUESTION = Question(
     name="problems",
-    help="errors, graph breaks, restarts, the recompile limit: each kind once, the worst first",
+    help="errors, graph breaks, restarts, the recompile limit: grouped by kind, worst first",
     key="2",
     group="look at a run",
     order=20,
     needs=Needs(
-        "tells of no restarts, and of failures and functions in eager mode only what was printed",
+        "has no restarts, and only the printed failures and functions in eager mode",
         ("graph_breaks",), "graph breaks",
     ),
     document=document,
@@ -637,7 +654,7 @@ QUESTION = Question(
     rows=ProblemRow,
     records=problem_rows,
     doc="""
-    Errors, graph breaks, restarts, the recompile limit: a row for each kind at each place, the worst first.
+    Errors, graph breaks, restarts, the recompile limit: a row per kind and place, worst first.
 
     >>> import tltui
     >>> for problem in tltui.problems(tltui.open("tests/traces/torch-2.13/breaks")):

@@ -18,8 +18,10 @@ from tltui.model.status import Eager, Status
 from tltui.questions.job_failures.job_failures import RunFailure
 from tltui.questions.overview.run_summary import Code, code_of
 from tltui.questions.problems.compile_problems import NAME as BREAK
-from tltui.questions.problems.compile_problems import Failure, GraphBreak, cached_breaks, cached_failures, from_restart
+from tltui.questions.problems.compile_problems import Failure, GraphBreak, cached_breaks, cached_failures, from_restart, headline_of
+from tltui.questions.problems.limit_consequences import compiled_nothing_below
 from tltui.questions.recompiles.recompile_reasons import cached_recompile
+from tltui.questions.stacks.tracebacks import display_name
 from tltui.text.frozen import frozen
 from tltui.trace.grammar import parse_json
 
@@ -149,7 +151,7 @@ class FailedGroup:
 
 @frozen
 class EagerGroup:
-    """A code object that torch gave up for one reason: all of it runs in eager mode. Hits of the recompile limit: `LimitGroup`."""
+    """A code object that fell back to eager mode for one reason. Hits of the recompile limit: `LimitGroup`."""
 
     code: Code
     eager: Eager
@@ -179,6 +181,8 @@ class LimitGroup:
     occurrences: tuple[Occurrence, ...]
     eager: bool = False
     """Whether calls that fit no compile run in eager mode; else the limit is an error for them."""
+    callees_eager: bool = False
+    """Whether no later compile came from such a call, as far as the stacks show."""
 
 
 @frozen
@@ -280,7 +284,7 @@ def run_steps(steps: Generator[None, None, R]) -> R:
 
 
 def _occurrence(compile_: Compile, attempt: int = 0, record: str | None = None) -> Occurrence:
-    return Occurrence(str(compile_.ref), compile_.frame.code[0], compile_.process.rank, attempt, record)
+    return Occurrence(str(compile_.ref), display_name(compile_.frame), compile_.process.rank, attempt, record)
 
 
 def failed_groups(
@@ -323,7 +327,7 @@ def _failed(members: list[tuple[Compile, Failure]]) -> FailedGroup:
 
 
 def eager_groups(compiles: Sequence[Compile]) -> Steps[EagerGroup]:
-    """Return the functions that torch gave up, in the order of the first of each."""
+    """Return the functions that fell back to eager mode, in the order of the first of each."""
     groups: dict[tuple[Any, ...], list[tuple[Compile, EagerGroup]]] = defaultdict(list)
     for compile_ in compiles:
         eager = compile_.facts.eager
@@ -343,8 +347,8 @@ def _eager(compile_: Compile, eager: Eager) -> EagerGroup:
     broke = cached_breaks(compile_) if eager is Eager.SKIPPED else ()
     record = broke[-1].ref if broke else failure.ref if failure else None
     if failure is not None:
-        kind = "" if eager is Eager.SKIPPED else f"{failure.type}: "
-        headline, file, line = kind + failure.reason.partition("\n")[0], failure.file, failure.line
+        kind = f"{failure.type}: " if eager is Eager.SUPPRESSED else ""
+        headline, file, line = kind + headline_of(failure.reason), failure.file, failure.line
     else:  # up to torch 2.10 a graph break in a loop is no failure
         headline, file, line = (broke[-1].headline, broke[-1].file, broke[-1].line) if broke else ("", None, None)
     return EagerGroup(code_of(compile_), eager, headline, file, line, record, failure, ())
@@ -370,7 +374,7 @@ def _limit(members: list[Compile]) -> LimitGroup:
     reason = recompile.reasons[0].text if recompile is not None and recompile.reasons else ""
     return LimitGroup(
         code_of(first), str(first.frame.ref), failure, limit_stated(first), reason, tuple(_occurrence(c) for c in members),
-        first.facts.eager is Eager.LIMIT,
+        first.facts.eager is Eager.LIMIT, all(map(compiled_nothing_below, members)),
     )  # fmt: skip
 
 
@@ -422,7 +426,7 @@ def _break(members: list[tuple[Compile, GraphBreak]]) -> BreakGroup:
     for _, graph_break in members:
         wordings.setdefault((graph_break.headline, graph_break.explanation, graph_break.hints, graph_break.context), graph_break)
     file, line = _user_place(first)
-    names = dict.fromkeys(name for compile_, _ in members if (name := compile_.frame.code[0]))
+    names = dict.fromkeys(name for compile_, _ in members if (name := display_name(compile_.frame)))
     return BreakGroup(
         first, file, line, tuple(names), registered(first.gb), tuple(wordings.values())[1 : VARIANTS + 1],
         tuple(_occurrence(c, graph_break.attempt, graph_break.ref or _restarted(c)) for c, graph_break in members),

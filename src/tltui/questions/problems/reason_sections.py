@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from itertools import groupby
 
 from tltui.documents import format as fmt
-from tltui.documents.page import BAR, BAR_END, Page
+from tltui.documents.page import BAR, BAR_END, Page, to_page
 from tltui.model.ref import ranges
 from tltui.model.status import Eager
 from tltui.questions.problems.compile_problems import (
@@ -24,16 +24,20 @@ from tltui.questions.timing.timing_events import ORDER, Phase
 from tltui.text import tokens
 from tltui.text.document import Piece, piece_text
 from tltui.text.sanitize import sanitize
-from tltui.text.torch_names import Owner
+from tltui.text.torch_names import Owner, graph_break_page, is_runner
 
 SKIPS = (
     "From then on the whole function runs in eager mode, even for calls that "
     "match an earlier compiled version. Functions it calls are still compiled."
 )
-GIVEN_UP = {
+FALLBACK_CAUSES = {
     Eager.SKIPPED: "Torch cannot resume after a graph break in it.",
     Eager.SUPPRESSED: (
         "suppress_errors is on, so the error did not reach the caller. Under fullgraph=True it does, and torch logs both alike."
+    ),
+    Eager.UNTRACED: (
+        "Dynamo failed before it traced the function, so torch skipped it. Under fullgraph=True the exception reaches the caller, "
+        "and torch logs both alike."
     ),
 }
 NO_BREAKS = "This graph break is an error because fullgraph=True (or error_on_graph_break) was set."
@@ -42,37 +46,47 @@ UNSURE = (
     "Torch before 2.11 does not log whether this reached the caller. With fullgraph=True it did; otherwise torch skipped the "
     "function, and all of it runs in eager mode."
 )
-INTERRUPTED = "Interrupted (Ctrl-C or exit), not an error. Torch logs nothing further."
-LIMIT_EAGER = (
-    "It will not be compiled again. Calls that match an existing compiled version use it; all others run in eager mode, "
-    "and functions called from those are not newly compiled either."
-)
+INTERRUPTED = "Interrupted (Ctrl-C, an exit, or a timeout of the test runner), not an error. Torch logs nothing further."
+LIMIT_EAGER = "It will not be compiled again. Calls that match an existing compiled version use it; all others run in eager mode"
+CALLEES_EAGER = ", and functions called from those are not newly compiled either"
 LIMIT_RAISES = "It is an error for calls that match none of its compiled versions: fullgraph=True, or fail_on_recompile_limit_hit."
+
+
+def limit_text(eager: bool, callees_eager: bool) -> str:
+    """Return the consequence of the recompile limit. `callees_eager`: no later compile came from a call at the limit."""
+    return f"{LIMIT_EAGER}{CALLEES_EAGER if callees_eager else ''}." if eager else LIMIT_RAISES
 
 
 FOLD_FRAMES = 2
 """Frames of torch in a row from which on they are folded."""
 LINKS = {
-    CAUSE: "that was the direct cause of:",
-    HANDLING: "while that was handled, another exception came:",
+    CAUSE: "direct cause of:",
+    HANDLING: "while handling it, another exception was raised:",
     QUOTED: "its message quotes:",
     MEMBER: "one of the exceptions in it:",
 }
 
 
 def add_stack(page: Page, frames: Sequence[StackFrame], indent: str = "  ") -> None:
-    """Add frames in the order given: place, function, source line. Several frames of torch in a row are folded."""
+    """Add frames in the order given: place, function, source line. Several frames of torch or a test runner in a row are folded."""
     places = [fmt.place(frame.file, frame.line) for frame in frames]
     room = min(max((len(place) for place in places), default=0), page.width // 2 - len(indent))
-    for is_torch, members in groupby(frames, key=lambda frame: frame.owner in (Owner.TORCH, Owner.PYTHON)):
+    for owner, members in groupby(frames, key=_folded_owner):
         run = list(members)
-        if not is_torch or len(run) < FOLD_FRAMES:
+        if not owner or len(run) < FOLD_FRAMES:
             for frame in run:
                 _frame(page, frame, room, indent)
             continue
-        with page.fold(f"{fmt.plural(len(run), 'frame')} of torch", indent, aside=True):
+        with page.fold(f"{fmt.plural(len(run), 'frame')} of {owner}", indent, aside=True):
             for frame in run:
                 _frame(page, frame, room, indent)
+
+
+def _folded_owner(frame: StackFrame) -> str:
+    """Return who owns a frame that is folded with its neighbours; '' for one that is shown."""
+    if is_runner(frame.file):
+        return "the test runner"
+    return "torch" if frame.owner in (Owner.TORCH, Owner.PYTHON) else ""
 
 
 def _frame(page: Page, frame: StackFrame, room: int, indent: str) -> None:
@@ -89,7 +103,7 @@ def _frame(page: Page, frame: StackFrame, room: int, indent: str) -> None:
         pieces += ["   ", (fmt.clip(sanitize(frame.code.strip()), left), tokens.DIM)]
     page.add(*pieces)
     if frame.repeated:
-        page.add(indent, (f"and {fmt.count(frame.repeated)} more of the same, one in the other", tokens.DIM))
+        page.add(indent, (f"and {fmt.count(frame.repeated)} more of the same, nested", tokens.DIM))
 
 
 def add_called_from(page: Page, frames: Sequence[StackFrame], indent: str = "  ", user_limit: int = 4) -> None:
@@ -99,7 +113,7 @@ def add_called_from(page: Page, frames: Sequence[StackFrame], indent: str = "  "
     if len(of_user) < len(frames) or len(of_user) > user_limit:
         text = f"{fmt.plural(len(frames), 'frame')}, outermost first"
         if others := len(frames) - len(of_user):
-            text += f", {others} of torch and libraries" if of_user else ", none your own"
+            text += f", {others} of torch and libraries" if of_user else ", none in your code"
         with page.fold(text, indent):
             add_stack(page, frames, indent + "  ")
 
@@ -114,7 +128,7 @@ def add_traceback(page: Page, parts: Sequence[TracebackPart], suffix: str, inden
             if link := LINKS.get(part.link):
                 page.add(indent, "  ", (link, tokens.LABEL))
             elif part.kind == USER and len(parts) > 1 and part.frames:
-                page.add(indent, "  ", ("of your program:", tokens.LABEL))
+                page.add(indent, "  ", ("your program:", tokens.LABEL))
             add_stack(page, part.frames, indent + "  ")
             if part.type:
                 message = fmt.one_line(_first_line(part.message))
@@ -158,16 +172,16 @@ def add_break(page: Page, graph_break: GraphBreak, indent: str = "  ") -> None:
     head: list[Piece] = [indent]
     used = len(indent)
     if graph_break.gb:
-        head += [(graph_break.gb, tokens.BREAK), "  "]
+        head += [gb_piece(graph_break.gb), "  "]
         used += len(graph_break.gb) + 2
-    link = "record" if graph_break.ref else ""
-    lines = fmt.wrap(graph_break.headline, page.width - used - len(link) - 2)
+    link: list[Piece] = ["  ", to_page("record", graph_break.ref)] if graph_break.ref else []
+    lines = fmt.wrap(graph_break.headline, page.width - used - sum(len(piece_text(piece)) for piece in link))
     for n, line in enumerate(lines):
-        tail: list[Piece] = ["  ", (link, tokens.LINK, graph_break.ref)] if n == 0 and graph_break.ref else []
-        page.add(*(head if n == 0 else [" " * used]), (line, tokens.STRONG), *tail)
+        page.add(*(head if n == 0 else [" " * used]), (line, tokens.STRONG), *(link if n == 0 else []))
     add_consequence(page, graph_break, indent)
     add_break_place(page, graph_break, indent)
     add_advice(page, graph_break, indent)
+    add_gb_page(page, graph_break.gb, indent)
     if graph_break.stack:
         with page.fold(f"the stack of the break: {fmt.plural(len(graph_break.stack), 'frame')}, outermost first", indent):
             add_stack(page, graph_break.stack, indent + "  ")
@@ -176,9 +190,9 @@ def add_break(page: Page, graph_break: GraphBreak, indent: str = "  ") -> None:
 def add_consequence(page: Page, graph_break: GraphBreak, indent: str) -> None:
     """Add the extent of eager execution after a break, where it exceeds the broken line."""
     if graph_break.skips_frame:
-        page.say("All of the function runs in eager mode: torch could not resume it after this break.", indent, tokens.WARN)
+        page.say("Torch could not resume tracing after this break, so the whole function runs in eager mode.", indent, tokens.WARN)
     elif graph_break.stops:
-        text = "What follows in the function runs in eager mode: torch could not resume it after this break."
+        text = "Torch could not resume tracing after this break, so the rest of the function runs in eager mode."
         page.say(text, indent, tokens.WARN)
 
 
@@ -186,7 +200,7 @@ def add_break_place(page: Page, graph_break: GraphBreak, indent: str) -> None:
     """Add the user line of a break, and the location of the break if it is in other code."""
     lead, at = graph_break.lead, graph_break.at
     if lead is None or at is None:
-        page.add(indent, ("the log does not record where", tokens.DIM))
+        page.add(indent, ("unknown place (not in the log)", tokens.DIM))
         return
     add_line(page, lead, f"{whose_line(lead.owner)} ", indent)
     if (at.file, at.line) != (lead.file, lead.line):
@@ -219,7 +233,7 @@ def add_failure(page: Page, failure: Failure, indent: str = "  ", breaks: Sequen
     kind = fmt.clip(sanitize(failure.type), page.width - 20)
     pieces: list[Piece] = [(kind, tokens.ERROR)]
     if failure.ref:
-        pieces += ["  ", ("traceback", tokens.LINK, failure.ref)]
+        pieces += ["  ", to_page("traceback", failure.ref)]
     page.add(indent, *pieces)
     if "Explanation:" in failure.reason:  # a graph break where none is allowed: fullgraph, or the recompile limit
         graph_break = from_restart(failure.reason)
@@ -229,6 +243,7 @@ def add_failure(page: Page, failure: Failure, indent: str = "  ", breaks: Sequen
         page.say(graph_break.headline, indent, tokens.STRONG)
         _add_where(page, failure, indent)
         add_advice(page, graph_break, indent)
+        add_gb_page(page, graph_break.gb, indent)
         return
     if not failure.reason:
         page.add(indent, ("torch wrote no reason", tokens.DIM))
@@ -283,12 +298,24 @@ def add_advice(page: Page, graph_break: GraphBreak, indent: str) -> None:
 
 def add_later(page: Page, reason: Reason, skipped: bool, indent: str) -> None:
     """Add a break raised while torch handled another one: the cause of a skipped function."""
-    label = "What made it fall back to eager mode: " if skipped else "While torch handled that: "
+    label = "Cause of the fallback to eager mode: " if skipped else "While torch handled this break: "
     gb = f"  {reason.gb}" if reason.gb else ""
     page.say(f"{label}{reason.headline or 'torch wrote no reason'}{gb}", indent, tokens.WARN, indent + "  ")
     add_explanation(page, reason.explanation, hints_without_nesting(reason), indent + "  ")
     if reason.context:
         page.labelled("context", reason.context, indent + "  ", 9, tokens.DIM)
+    add_gb_page(page, reason.gb, indent + "  ")
+
+
+def gb_piece(gb: str) -> Piece:
+    """Return torch's number of a kind of graph break as a link to its documentation."""
+    return (gb, tokens.BREAK, graph_break_page(gb))
+
+
+def add_gb_page(page: Page, gb: str | None, indent: str) -> None:
+    """Add the address of torch's documentation of a kind of graph break."""
+    if address := graph_break_page(gb):
+        page.add(indent, (address, tokens.LINK, address))
 
 
 def add_explanation(page: Page, explanation: str, hints: Sequence[str], indent: str) -> None:
@@ -301,29 +328,36 @@ def add_explanation(page: Page, explanation: str, hints: Sequence[str], indent: 
 
 def add_recompile(page: Page, recompile: Recompile, logged: Collection[str], indent: str = "  ", shown: int = 4) -> None:
     """Add why it recompiled; of many earlier compiles the older ones are folded. `logged` are those in the log."""
+    add_contexts(page, recompile.contexts, indent)
     if not recompile.reasons:
         page.say(page.so_far(no_reason(recompile)), indent, tokens.DIM)
     for n, reason in enumerate(recompile.reasons[:shown]):
         add_reason(page, reason, logged, indent, same_place=n > 0 and _same_place(reason, recompile.reasons[n - 1]))
     if len(recompile.reasons) > shown:
-        with page.fold(f"{len(recompile.reasons) - shown} more earlier compiles that could not be used either", indent):
+        with page.fold(f"{len(recompile.reasons) - shown} more earlier compiles that did not match", indent):
             for reason in recompile.reasons[shown:]:
                 add_reason(page, reason, logged, indent + "  ")
     for change in recompile.became:
         if change.why in ("size change", "scalar change") and change.before.isdigit() and change.now.isdigit():
             page.say(became(change), indent, tokens.VALUE, indent + "  ")
     if recompile.logged == "metrics":
-        title = "(from the metrics, which keep only one reason: this log has no recompile_reasons record)"
+        title = "(from the metrics, which record only one reason; this log has no recompile_reasons record)"
         page.say(title, indent, tokens.DIM)
 
 
-NEVER_LOGGED = "torch before 2.5 does not write why; TORCH_LOGS=recompiles does"
+def add_contexts(page: Page, contexts: Sequence[str], indent: str) -> None:
+    """Add the texts that the program's hooks gave at a recompilation."""
+    for text in contexts:
+        page.labelled("your context", fmt.one_line(text), indent, 14)
+
+
+NEVER_LOGGED = "torch before 2.5 does not log the reason; TORCH_LOGS=recompiles does"
 
 
 def no_reason(recompile: Recompile) -> str:
     """Return the text for a recompile without a known reason."""
     if recompile.logged == "artifact":
-        return "torch logged an empty list of reasons: no guard of an earlier compile was found to fail."
+        return "torch logged an empty list of reasons: it found no guard failure in earlier compiles."
     return f"{NEVER_LOGGED}." if recompile.logged == "never" else "torch logged no reason."
 
 
@@ -339,9 +373,9 @@ def add_reason(page: Page, reason: RecompileReason, logged: Collection[str], ind
         pieces += [(name, tokens.LINK, reason.earlier) if reason.earlier in logged else (name, tokens.DIM), " "]
     hang = indent + "    "
     first = sum(len(piece_text(p)) for p in pieces)
-    tail: list[Piece] = ["  ", ("its guards", tokens.LINK, reason.guards)] if reason.guards else []
+    tail: list[Piece] = ["  ", to_page("its guards", reason.guards)] if reason.guards else []
     text = reason.text or "torch wrote no reason"
-    lines = fmt.wrap(text, page.width - len(indent) - max(first, 4) - (12 if tail else 0)) or [""]
+    lines = fmt.wrap(text, page.width - len(indent) - max(first, 4) - sum(len(piece_text(piece)) for piece in tail)) or [""]
     for n, line in enumerate(lines):
         page.add(indent if n == 0 else hang, *(pieces if n == 0 else []), line, *(tail if n == 0 else []))
     if same_place:

@@ -52,7 +52,7 @@ class Names:
         if node.args:
             parts.append(f"from {_listed([producer.name for producer in self.graph.producers(node)] or list(node.args))}")
         users = self.graph.users(node)
-        parts.append(f"read by {_listed([user.name for user in users])}" if users else "read by nothing here")
+        parts.append(f"read by {_listed([user.name for user in users])}" if users else "not read")
         if 0 <= node.origin < len(self.graph.origins):
             origin = self.graph.origins[node.origin]
             parts.append(f"{origin.path.rpartition('/')[2]}:{origin.place} {origin.code}".rstrip())

@@ -138,7 +138,7 @@ class Coverages:
 
 Files = Mapping[str, Sequence[SpyreFile]]
 """Kernel → its files of torch-spyre."""
-NOTHING = "Nothing was lowered here: there is no graph of Inductor, no code and no mapping."
+NOTHING = "Nothing was lowered: no Inductor graph, no code and no mapping."
 
 
 
@@ -172,7 +172,7 @@ def _select(provenance: Provenance, unit: str, kernel: str) -> Provenance:
         selected = provenance.unit(unit)
         if selected is None:
             names = ", ".join(known_unit.unit for known_unit in provenance.units) or "none"
-            raise BadAddress(f"[{provenance.ref}] has no unit {unit!r}. It has: {names}")
+            raise BadAddress(f"unknown unit of {provenance.ref}: {unit!r}", f"units: {names}")
         provenance = Provenance(provenance.schema, provenance.ref, (selected,))
     if not kernel:
         return provenance
@@ -180,7 +180,7 @@ def _select(provenance: Provenance, unit: str, kernel: str) -> Provenance:
     if not kernel_provenance.units:
         keys = dict.fromkeys(selected.key for known_unit in provenance.units for selected in known_unit.kernels)
         near = get_close_matches(kernel, keys, n=3, cutoff=0.3)
-        raise BadAddress(f"[{provenance.ref}] has no kernel {kernel!r}." + (f" It has: {', '.join(near)} …" if near else ""))
+        raise BadAddress(f"unknown kernel of {provenance.ref}: {kernel!r}", f"similar: {', '.join(near)} …" if near else "")
     return kernel_provenance
 
 
@@ -189,15 +189,15 @@ def _compile(page: Page, provenance: Provenance, way: Way, spyre: Files, layers:
     if not units:
         page.say(page.so_far(NOTHING), "", tokens.DIM)
     if len(units) > 1:
-        *units_before, last = (unit.unit for unit in units)
-        page.row([("units: ", tokens.LABEL), *(f"{name}, " for name in units_before), last], "")
+        *units_before, last = (fmt.graph_title(unit.unit) for unit in units)
+        page.row([("graphs: ", tokens.LABEL), *(f"{name}, " for name in units_before), last], "")
     for unit in units:
         _unit(page, unit, way, spyre, layers.unit(unit.unit))
     return provenance
 
 
 def _unit(page: Page, unit: UnitProvenance, way: Way, spyre: Files, layers: UnitLayers | None) -> None:
-    page.heading(unit.unit)
+    page.heading(fmt.graph_title(unit.unit))
     _coverage(page, unit, way)
     _panes(page, unit)
     _lines(page, unit)
@@ -217,10 +217,10 @@ def _coverage(page: Page, unit: UnitProvenance, way: Way) -> None:
     if unit.sources:
         page.labelled("by", ", ".join(SAID[source] for source in unit.sources), gap=PANE_LABEL)
     else:
-        page.say(page.so_far("Nothing in the trace tells where these kernels and nodes come from."), "  ", tokens.WARN)
+        page.say(page.so_far("The trace has no provenance for these kernels and nodes."), "  ", tokens.WARN)
     if not unit.recorded and not page.goes_on:
-        message = f"torch did not record provenance here: {_how(way)}."
-        source = " What follows comes from comments and from the flow of data." if unit.sources else ""
+        message = f"torch did not record provenance: {_how(way)}."
+        source = " The links below come from comments and data flow." if unit.sources else ""
         page.say(message + source, "  ", tokens.WARN)
     for unknown in coverage.unknown:
         _unknown(page, unknown)
@@ -233,7 +233,7 @@ def _how(way: Way) -> str:
 def _unknown(page: Page, unknown: Unknown) -> None:
     """Add missing links by kernel or node, with reasons."""
     names = sanitize(", ".join(unknown.names))
-    text = f"not known: {unknown_text(unknown)}"
+    text = f"unknown: {unknown_text(unknown)}"
     page.open(text, folded=len(unknown.names) > NAMES_SHOWN)
     page.say(page.so_far(text), "  ", tokens.LABEL, "    ")
     page.say(names, "    ", tokens.DIM)
@@ -264,7 +264,7 @@ def _lines(page: Page, unit: UnitProvenance) -> None:
                      (f" in {born.function}" if born.function else "", tokens.DIM), (whose, tokens.DIM))  # fmt: skip
             page.code(born.code, "    ")
         else:
-            page.add("  ", (page.so_far("No line of source is known of these"), tokens.LABEL))
+            page.add("  ", (page.so_far("Source line unknown"), tokens.LABEL))
         _nodes(page, "pre-grad", unit.panes[PRE].ref, born.pre)
         _nodes(page, "post-grad", unit.panes[POST].ref, born.post)
         _born_kernels(page, unit, [keys[key] for key in born.kernels if key in keys])
@@ -323,7 +323,7 @@ def _kernels(page: Page, unit: UnitProvenance, spyre: Files, layers: UnitLayers 
     if not unit.kernels:
         return
     page.blank()
-    title = f"{fmt.plural(len(unit.kernels), 'kernel')} in the order of the code"
+    title = f"{fmt.plural(len(unit.kernels), 'kernel')} in code order"
     page.open(title, folded=True)
     page.add("  ", (title, tokens.LABEL))
     for kernel in unit.kernels:
@@ -352,7 +352,7 @@ def _kernels(page: Page, unit: UnitProvenance, spyre: Files, layers: UnitLayers 
         if files := spyre.get(kernel.name):
             _spyre(page, files)
         if not kernel.mapped:
-            page.add("      ", (page.so_far("nothing in the trace tells where it comes from"), tokens.DIM))
+            page.add("      ", (page.so_far("origin unknown (not in the trace)"), tokens.DIM))
     page.close()
 
 
@@ -414,7 +414,7 @@ def _unit_line(page: Page, unit: UnitCoverage) -> None:
         message[-1] += ", not recorded"
     elif unit.source in SOURCES[1:]:
         message[-1] += f", by {SAID[unit.source]}"
-    pieces: list[Piece] = [(f"[{unit.ref}]", tokens.LINK, f"@provenance:{unit.ref}"), f" {sanitize(unit.unit)}  "]
+    pieces: list[Piece] = [(f"[{unit.ref}]", tokens.LINK, f"@provenance:{unit.ref}"), f" {sanitize(fmt.graph_title(unit.unit))}  "]
     page.row([*pieces, *((f"{part} ", tokens.DIM) for part in message)], "")
 
 
@@ -431,17 +431,17 @@ class ProvenanceRow:
     kernels: int
     """Kernels: 1 where the row is one."""
     kernels_with_nodes: int
-    """Kernels of which it is known which nodes they compute."""
+    """Kernels whose nodes are known."""
     kernels_with_lines: int
-    """Kernels of which it is known which lines of source they come from."""
+    """Kernels whose source lines are known."""
     nodes: str
     """The post-grad nodes that it computes."""
     lines: str
     """The lines of source, `FILE:LINE`."""
     nodes_from: str
-    """What tells the nodes: recorded by torch, or derived (`flow`, `names`); of a lowering what tells most."""
+    """The source of the nodes: recorded by torch, or derived (`flow`, `names`); of a lowering the best one."""
     lines_from: str
-    """What tells the lines."""
+    """The source of the lines."""
 
 
 def provenance_rows(data: ProvenanceJson | Coverages) -> Iterator[ProvenanceRow]:
@@ -461,7 +461,7 @@ def provenance_rows(data: ProvenanceJson | Coverages) -> Iterator[ProvenanceRow]
 
 QUESTION = Question(
     name="provenance",
-    help="which line of source became which nodes and kernels, and how much of it is known",
+    help="source lines, graph nodes and kernels that belong together, and how much is known",
     group="why is it so",
     order=140,
     needs=Needs(
@@ -477,8 +477,8 @@ QUESTION = Question(
     records=provenance_rows,
     keywords=(Keyword("unit", "filter"), Keyword("kernel", "part"),),
     doc="""
-    Which line of source became which nodes and kernels. Of one compile a row a kernel; of several a row for each lowering, with
-    how much of it is known.
+    Source lines, graph nodes and kernels that belong together. For one compile a row per kernel; for several a row per lowering,
+    with how much is known.
 
     `unit`: only this lowering: forward, backward, inference. `kernel`: only this kernel: NAME, NAME:HANDLE or its key.
     """,

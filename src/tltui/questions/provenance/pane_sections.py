@@ -106,7 +106,7 @@ def from_right(path: str, width: int) -> str:
     return ELLIPSIS + crop_left(parts[-1], max(width - 1, 0))
 
 
-NOT_MAPPED = "this line maps to nothing: . and , go to the next and previous one that does"
+NOT_MAPPED = "this line has no match: . and , go to the next and previous line with one"
 
 
 @frozen
@@ -357,7 +357,7 @@ class Panes:
         lines = self.matches(pane, line, other) if other in self.documents else []
         head: Piece = (f" {WORDS[other]:<8}", tokens.LABEL)
         if not lines:
-            return [head, ("nothing" if other in self.documents else "is not there", tokens.DIM)]
+            return [head, ("nothing" if other in self.documents else "absent", tokens.DIM)]
         place, text, count = f"{lines[0] + 1}", self._text(other, lines[0]), len(lines)
         if other in CODE and (kernels := self.kernels_at(pane, line)):
             place, text, count = f"{kernels[0].call_lines[0]}" if kernels[0].call_lines else place, kernels[0].key, len(kernels)
@@ -411,7 +411,7 @@ def duration(us: float) -> str:
 
 def _about_kernel(kernel: Kernel) -> str:
     nodes, lines = len(kernel.post_nodes), len(kernel.user_lines)
-    parts = [kernel.key, f"computes {_first_names(kernel.post_nodes)}" if nodes else "of which nodes is not known"]
+    parts = [kernel.key, f"computes {_first_names(kernel.post_nodes)}" if nodes else "nodes unknown"]
     if lines:
         parts.append(f"from {_first_names([f'{PurePosixPath(user_line).name}' for user_line in kernel.user_lines])}")
     return " ".join(parts)

@@ -224,19 +224,19 @@ def _of_lines(pre: GraphText, callers: Mapping[int, Place | None]) -> dict[Key, 
 
 
 KERNEL_NODES, KERNEL_LINES, NODE_KERNELS = "kernel nodes", "kernel lines", "node kernels"
-NO_GRAPH = "torch wrote no post-grad graph, so there are no nodes to name"
-LAZY = "torch writes no mapping of a backward that is compiled lazily"
+NO_GRAPH = "torch wrote no post-grad graph to name the nodes"
+LAZY = "torch writes no mapping for a lazily compiled backward"
 EMPTY = "torch's mapping of this unit is empty"
 NOT_IN_MAPPING = "torch's mapping does not name them"
 NOT_RECORDED = "torch did not record provenance"
-NOT_TOLD = "and neither comments in the code nor the flow of data tell it"
-NO_STACK = "their nodes are not known, and torch recorded no stacks of them"
-NO_ORIGIN = "the graph names no line of source of their nodes"
-CALLED = "the graph names lines of libraries only, not the line of yours that calls them"
+NOT_TOLD = "and neither comments in the code nor data flow show them"
+NO_STACK = "their nodes are unknown, and torch recorded no stacks for them"
+NO_ORIGIN = "the graph has no source line for their nodes"
+CALLED = "the graph has library lines only, not your line that calls them"
 NO_CODE = "torch wrote no generated code"
-VIEW = "views and items of results: no kernel has to compute them"
-IN_NO_KERNEL = "no kernel has them: Inductor computes them at compile time, or not at all"
-PERHAPS = "kernels of which not all nodes are known may compute them"
+VIEW = "views and getitem nodes, which need no kernel"
+IN_NO_KERNEL = "in no kernel: Inductor computes them at compile time, or not at all"
+PERHAPS = "kernels with unknown nodes may compute them"
 
 
 def coverage_of(woven: Woven, kernels: Sequence[Kernel], recorded: bool) -> Coverage:
@@ -525,7 +525,7 @@ def _unit(
     kernels = tuple(_kernel(woven, n, kernel, times[kernel.key] == 1) for n, kernel in enumerate(links.kernels))
     sources = _sources(links, places, kernels)
     ordered = places.ordered()
-    panes[records.SOURCE] = Pane(PANES[records.SOURCE], "", len(ordered), "" if ordered else "torch names no line of source")
+    panes[records.SOURCE] = Pane(PANES[records.SOURCE], "", len(ordered), "" if ordered else "torch recorded no source line")
     recorded = texts.code.handles or any(
         name in parts.members for name in (unit_artifacts.NODE_MAPPINGS, unit_artifacts.KERNEL_NODES)
     )

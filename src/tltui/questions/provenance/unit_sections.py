@@ -37,16 +37,16 @@ SAID = {
     "kernel_information": "kernel_information.json",
     "kernel_operations": "the list of operations of each kernel",
     "kernel_stack_traces": "stacks of the kernels",
-    "forward_mappings": "node mappings of the forward",
+    "forward_mappings": "node mappings of the forward graph",
     "comments": "comments in the generated code",
     "file_comments": "# File: comments",
-    "dataflow": "the flow of data",
+    "dataflow": "data flow",
     "guards": "guards, and the order of the graph",
     "kernel_names": "operators in the names of kernels",
 }
 """What a source is called."""
 DERIVED_MARK = "≈"
-LEGEND = f"{DERIVED_MARK} worked out here from code and graph, not told by torch"
+LEGEND = f"{DERIVED_MARK} derived from code and graph, not recorded by torch"
 
 
 def marked(source: str) -> str:
@@ -74,7 +74,7 @@ def _derived(sources: tuple[Known, ...]) -> str:
 def counts_of(coverage: Coverage) -> Iterator[tuple[str, str]]:
     """Yield label and text of each of the three counts.
 
-    For example `20 of 39: 3 from torch's node mappings, ≈ 17 from the flow of data`.
+    For example `20 of 39: 3 from torch's node mappings, ≈ 17 from data flow`.
     """
     counts = (
         ("kernels with nodes", coverage.kernels_with_nodes, coverage.kernels, coverage.kernel_nodes_from),
@@ -108,8 +108,8 @@ PANE_TITLES = {
     "cpp": "C++ wrapper", "kernel": "C++ kernels",
 }  # fmt: skip
 SOURCE_TITLES = {
-    "node_mappings": "node mappings", "kernel_stack_traces": "stacks of kernels", "forward_mappings": "the forward's mappings",
-    "kernel_information": "kernel_information.json", "kernel_operations": "operations of kernels", "dataflow": "the flow of data",
+    "node_mappings": "node mappings", "kernel_stack_traces": "stacks of kernels", "forward_mappings": "forward graph's mappings",
+    "kernel_information": "kernel_information.json", "kernel_operations": "operations of kernels", "dataflow": "data flow",
     "guards": "guards",
     "comments": "comments in the code", "file_comments": "# File: comments", "kernel_names": "names of kernels",
     "none": "nothing",
@@ -130,7 +130,7 @@ def coverage_lines(unit: UnitProvenance) -> tuple[tuple[str, ...], bool]:
     if unit.recorded:
         return texts, True
     message = f"{sourced} · provenance was not recorded"
-    return (f"{message}: INDUCTOR_PROVENANCE=1 does that (torch 2.9 and later)", message, *texts), False
+    return (f"{message}: set INDUCTOR_PROVENANCE=1 (torch 2.9 and later)", message, *texts), False
 
 
 def selection_document(
@@ -139,7 +139,7 @@ def selection_document(
     """Return the document of one pane line and its matches. Lines count from 1."""
     refs = (parse_ref(pane_entry.ref) for pane_entry in unit.panes if pane_entry.ref)
     of = next((f"[{replace(ref, artifact=None, n=None)}] " for ref in refs), "")
-    builder = Builder(f"@provenance:{unit.unit}", f"{of}{unit.unit}: {PANE_TITLES[PANES[pane]]}, line {line + 1}")
+    builder = Builder(f"@provenance:{unit.unit}", f"{of}{fmt.graph_title(unit.unit)}: {PANE_TITLES[PANES[pane]]}, line {line + 1}")
     for other in sorted(documents):
         lines = [line] if other == pane else []
         lines += [n for first, last in groups.matches(pane, line, other) for n in range(first, last + 1) if n not in lines]
@@ -212,7 +212,7 @@ def layer_tree(ref: str, unit: UnitLayers) -> LayerTree | None:
         builder.close(0)
         builder.blank()
         why = f": {unit.why}" if unit.why else ""
-        builder.add((f"of {fmt.plural(unit.unknown, 'kernel')} no layer is known{why}", tokens.DIM))
+        builder.add((f"layers of {fmt.plural(unit.unknown, 'kernel')} unknown{why}", tokens.DIM))
     return LayerTree(builder.document(), below, places)
 
 
@@ -308,7 +308,7 @@ def source_lines(
     page = Page(ref, title, options)
     lines = [-1] * len(places)
     if not places:
-        page.say("torch recorded no line of source for this.", "", tokens.DIM)
+        page.say("torch recorded no source line for this.", "", tokens.DIM)
     numbered = list(enumerate(places))
     for count, (file, members) in enumerate(groupby(numbered, key=lambda item: item[1].file)):
         _file(page, file, list(members), read(file) if count < MAX_FILES else None, lines)
@@ -360,12 +360,12 @@ def _around(numbers: Iterable[int], count: int) -> set[int]:
 def _note(file: str, members: list[tuple[int, Place]], text: list[str] | None, matching: set[int]) -> str:
     """Return a warning about differences between file and trace; '' if there are none."""
     if file.startswith("<"):
-        return "generated code: these are the lines that torch recorded"
+        return "generated code, shown as recorded by torch"
     if text is None:
-        return "not readable on this machine: these are the lines that torch recorded"
+        return "not readable on this machine: shown as recorded by torch"
     changed = sum(place.line not in matching and bool(place.code) for _, place in members)
     if not changed:
         return ""
     if not matching:
-        return "the file on this machine has other code now: these are the lines that torch recorded"
-    return f"the file on this machine has other code now at {changed} of {fmt.plural(len(members), 'line')}, shown as recorded"
+        return "the file on this machine has changed: shown as recorded by torch"
+    return f"the file on this machine has changed at {changed} of {fmt.plural(len(members), 'line')}, shown as recorded"

@@ -11,15 +11,16 @@ from typing import cast
 
 from tltui.inputs.index.indexed_log import Elsewhere
 from tltui.model.node_answers import reader_of, shared
-from tltui.model.nodes import Compile
+from tltui.model.nodes import Compile, Process
 from tltui.model.record_reader import Reader, addresses, records_of
-from tltui.model.ref import BadAddress, ranges
+from tltui.model.ref import ranges
 from tltui.model.run import Run
 from tltui.questions.compare.comparable_lines import GraphText, graph_text, rules_for
-from tltui.questions.compare.pairing import owns_of
+from tltui.questions.compare.pairing import code_of, owns_of
 from tltui.questions.passes.node_changes import ADDED, REMOVED, RETARGETED, RETYPED, NodeChange, node_changes
 from tltui.questions.question import result_of
 from tltui.questions.ranks.compile_facets import PhasesOf, bare, estimates_fact
+from tltui.questions.ranks.function_names import compile_of, function_name, named_pace
 from tltui.questions.ranks.lanes import read_lanes, with_hosts
 from tltui.questions.ranks.matching import (
     CACHE,
@@ -45,6 +46,7 @@ from tltui.questions.ranks.matching import (
 from tltui.questions.ranks.pace import Pace, clocks
 from tltui.questions.ranks.pace_analysis import Columns, pace_of
 from tltui.questions.ranks.rank_course import Code, Lane, Stage, compile_ref, groups_of, stages_of, steps_in
+from tltui.questions.stacks.tracebacks import display_name, is_ambiguous
 from tltui.text.frozen import frozen
 from tltui.text.normalisation import RankIdentity, normalised, own_rules
 from tltui.trace.files import Gone
@@ -148,8 +150,8 @@ class Differing:
     """How many these are."""
     unlike: str
     """The others, as ranges: '' where there are none, or a difference has no majority."""
-    compiles: int
-    """Compiles of most ranks."""
+    compiles_per_rank: int
+    """Compiles of the rank that most ranks equal."""
     functions: int
     alike: int
     """Functions that do not differ."""
@@ -200,7 +202,7 @@ def _within(lanes: Sequence[Lane], stages: tuple[Stage, ...]) -> Differing:
     return Differing(
         len(lanes), sum(result.classes for result in results), "" if is_parted else ", ".join(agree),
         0 if is_parted else sum(result.agreeing for result in results), "" if is_parted else ", ".join(unlike),
-        max(result.compiles for result in results), sum(result.functions for result in results),
+        max(result.compiles_per_rank for result in results), sum(result.functions for result in results),
         sum(result.alike for result in results), sum(result.count for result in results), tuple(divergences[:KEPT]),
         ", ".join(result.behind for result in results if result.behind),
         _restarted(lanes),
@@ -428,7 +430,8 @@ def read_expected(run: Run, lanes: Sequence[Lane]) -> Generator[None, None, tupl
         if number % PIECE == 0:
             yield
     expected = [one for (code, occurrence), estimates in totals.items() if (one := _apart(code, occurrence, estimates)) is not None]
-    return tuple(sorted(expected, key=lambda one: round(one.fastest_ns - one.slowest_ns)))
+    shown = (replace(one, function=function_name(run, one.function, one.slowest_ref)) for one in expected)
+    return tuple(sorted(shown, key=lambda one: round(one.fastest_ns - one.slowest_ns)))
 
 
 def _total(compile_: Compile) -> float:
@@ -499,7 +502,7 @@ def differences_and_pace(run: Run) -> tuple[Differing | None, Pace]:
     differences = result_of(read_between(run, lanes))
     lanes = with_hosts(run, lanes)
     if sum(len(lane.course.steps) for lane in lanes) <= PACE_LIMIT:
-        return differences, pace_of(lanes, PhasesOf(run))
+        return differences, named_pace(run, pace_of(lanes, PhasesOf(run)))
     offsets = Columns(lanes).offsets
     hosts = {lane.rank: lane.host for lane in lanes}
     off_clocks = clocks(offsets, hosts if len(set(hosts.values())) > 1 else {})
@@ -522,20 +525,16 @@ def read_between(run: Run, lanes: Sequence[Lane]) -> Generator[None, None, Diffe
     for number, divergence in enumerate(differences.divergences):
         completed.append(_completed(run, divergence, number < GRAPHS_READ))
         yield
-    return replace(differences, divergences=tuple(completed))
+    parity = tuple(
+        replace(one, function=replace(one.function, name=function_name(run, one.function.name, one.ref)))
+        for one in differences.parity
+    )
+    return replace(differences, divergences=tuple(completed), parity=parity)
 
 
 def compiles_of(run: Run, divergence: Divergence) -> list[Compile | None]:
     """Return a compile of each side; None if a side has none or no node represents it."""
-    return [_compile(run, side.ref) for side in divergence.sides]
-
-
-def _compile(run: Run, ref: str) -> Compile | None:
-    try:
-        node = run.resolve(ref) if ref else None
-    except BadAddress:
-        return None
-    return node if isinstance(node, Compile) else None
+    return [compile_of(run, side.ref) for side in divergence.sides]
 
 
 def pair_of(run: Run, divergence: Divergence) -> tuple[str, str]:
@@ -564,8 +563,9 @@ def _completed(run: Run, one: Divergence, with_nodes: bool) -> Divergence:
     first = next((compile_ for compile_ in compiles if compile_ is not None), None)
     if first is not None:
         file = first.frame.code[1]
-        others = tuple(_in_file(function, file) for function in one.others)
-        one = replace(one, function=replace(one.function, file=file), others=others)
+        others = tuple(_in_file(_with_name(first.process, function), file) for function in one.others)
+        name = display_name(first.frame) or one.function.name
+        one = replace(one, function=replace(one.function, name=name, file=file), others=others)
     if with_nodes and len(compiles) > 1 and compiles[0] is not None:
         if one.facets[0] == GRAPH:
             one = _with_nodes(one, compiles)
@@ -609,6 +609,17 @@ def _compared(compile_: Compile, name: str) -> list[str]:
         text = bare(reader.payload(record, LIMIT), identity).decode("utf-8", "replace")
         results.append(normalised(text, rules_for(text, identity))[0])
     return results
+
+
+def _with_name(process: Process, function: Function) -> Function:
+    """Return a function of a process with its display name."""
+    if not is_ambiguous(function.name):
+        return function
+    frames = (frame for frame in process.frames.values() if frame.compiles and code_of(frame.compiles[0])[:3] == (
+        function.name, function.file, function.line
+    ))  # fmt: skip
+    frame = next(frames, None)
+    return function if frame is None else replace(function, name=display_name(frame) or function.name)
 
 
 def _in_file(function: Function, file: str | None) -> Function:

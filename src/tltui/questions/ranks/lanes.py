@@ -34,6 +34,7 @@ from tltui.questions.ranks.rank_course import (
     Times,
     steps_in,
 )
+from tltui.questions.stacks.tracebacks import display_name
 from tltui.sources.discovery_results import Saved
 from tltui.sources.saved_indexes import Crowd
 
@@ -425,7 +426,7 @@ def left_in(process: Process) -> str:
     if not process.log.ended or not steps or steps[-1][0].is_closed:
         return ""
     compile_, code, _ = steps[-1]
-    return f"{code[0]} {compile_.label}"
+    return f"{display_name(compile_.frame) or code[0]} {compile_.label}"
 
 
 def _address(process: Process) -> str:

@@ -36,7 +36,7 @@ WORDS = {
     VERSION: FacetWords("torch versions differ", "torch version"),
     SETTINGS: FacetWords("settings differ", "other settings"),
     STOPPED: FacetWords("some ranks stopped early", "stopped"),
-    UNFINISHED: FacetWords("not finished on some ranks", "not finished"),
+    UNFINISHED: FacetWords("unfinished on some ranks", "unfinished"),
     BREAKS: FacetWords("graph breaks differ", "graph breaks", "b", "", "no break"),
     FAILED: FacetWords("failures differ", "failure", "f", "failures", "no failure"),
     COLLECTIVES: FacetWords("collectives differ", "collectives", "c", "collectives", "no collectives"),
@@ -381,7 +381,7 @@ def _compared(
 def _end_words(end: Hashable, class_: Class) -> str:
     if end:
         return "finished"
-    return f"not finished, in {trail(class_.first.inside)}" if class_.first.inside else "not finished"
+    return f"unfinished, in {trail(class_.first.inside)}" if class_.first.inside else "unfinished"
 
 
 def _chain(

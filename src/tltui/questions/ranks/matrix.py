@@ -26,7 +26,7 @@ CACHES = {MISS: "m", BYPASS: "b", HIT: "h"}
 SLOWER, FASTER, LEAST_S = 1.5, 0.5, 0.5
 """Times the median from which on a compile is slower than on the most ranks, or faster, if it is by half a second too."""
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
-UNFINISHED = (Status.MISSING.value, Status.RUNNING.value)
+UNFINISHED = (Status.UNFINISHED.value, Status.RUNNING.value)
 STATUSES = {status.value: row.ascii for status, row in TABLE.items()}
 
 
@@ -270,7 +270,7 @@ def _cache(lane: Lane, step: Step) -> str:
 def _slower(seconds: float, typical: float) -> str:
     """Return a duration relative to the usual one."""
     if seconds != seconds:
-        return STATUSES[Status.MISSING.value]
+        return STATUSES[Status.UNFINISHED.value]
     if abs(seconds - typical) < LEAST_S or FASTER < seconds / typical < SLOWER:
         return SAME
     if seconds < typical:

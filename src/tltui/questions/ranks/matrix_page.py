@@ -18,6 +18,7 @@ from tltui.questions.compare.artifacts_page import diff_ref
 from tltui.questions.coverage.input_sections import add_not_read
 from tltui.questions.coverage.job_inputs import not_read
 from tltui.questions.question import Keyword, Question
+from tltui.questions.ranks.function_names import named_columns
 from tltui.questions.ranks.lanes import read_lanes
 from tltui.questions.ranks.matching import COUNT, WORDS
 from tltui.questions.ranks.matrix import (
@@ -166,7 +167,7 @@ def _at(column: Column, description: str) -> str:
 
 
 _ABSENT = {NONE: "not compiled", ENDED: "ended before this"}
-_DONE = {"?": "not finished", "o": "not finished yet", **_ABSENT}
+_DONE = {"?": "unfinished", "o": "not finished yet", **_ABSENT}
 _TIMES = {str(n): f"{n} times" for n in range(2, 10)}
 ASPECTS: Mapping[str, Aspect] = {
     aspect.name: aspect
@@ -223,7 +224,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 
     def fill(page: Page) -> Generator[None, None, Matrix]:
         lanes = yield from read_lanes(run)
-        matrix = matrix_of(lanes)
+        matrix = named_columns(run, matrix_of(lanes))
         yield
         _head(page, matrix, lanes, aspect, options)
         add_not_read(page, not_read(run))
@@ -244,7 +245,8 @@ def _head(page: Page, matrix: Matrix, lanes: Sequence[Lane], aspect: Aspect, opt
     if len(lanes) < 2:
         page.say(page.so_far("No two ranks with compiles to compare."))
         return
-    page.row([(f"{fmt.count(matrix.ranks)} ranks × {fmt.plural(len(matrix.columns), 'compile')}", tokens.STRONG),
+    page.row([(f"{fmt.count(matrix.ranks)} ranks × {fmt.plural(len(matrix.columns), 'column')}", tokens.STRONG),
+              f", {fmt.plural(sum(column.ranks for column in matrix.columns), 'compile')}",
               (f"  {aspect.title}", tokens.DIM)], "")  # fmt: skip
     others = ", ".join(name for name in ASPECTS if name != aspect.name)
     hint = key_hint(options, "app.sort", "{}", instead="--show")

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from tltui.documents import format as fmt
 from tltui.documents.format import joined
-from tltui.documents.page import Page
+from tltui.documents.page import Page, to_page
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import GRAPH_LOGS, Needs
 from tltui.model.ref import is_several, with_noun
@@ -29,6 +29,7 @@ from tltui.questions.ranks.differences import (
     read_between,
     read_expected,
 )
+from tltui.questions.ranks.function_names import named_pace
 from tltui.questions.ranks.lanes import read_lanes, with_hosts
 from tltui.questions.ranks.matching import BREAKS, CACHE, EXECUTED, WIDE, WORDS
 from tltui.questions.ranks.pace import Clock, Offset
@@ -191,7 +192,7 @@ def _add_sides(page: Page, run: Run, divergence: Divergence) -> None:
     if divergence.more:
         rows.append([(f"{fmt.plural(divergence.more, 'more rank')} with yet other values", tokens.DIM)])
     if target := compared(run, divergence):
-        rows[-1] += ["  ", ("compare", tokens.LINK, target)]
+        rows[-1] += ["  ", to_page("compare", target)]
     if sum(len(piece_text(piece)) for row in rows for piece in row) + 5 * (len(rows) - 1) + 4 <= page.width:
         separator: list[Piece] = [("  |  ", tokens.DIM)]
         rows = [[piece for n, row in enumerate(rows) for piece in (*(separator if n else ()), *row)]]
@@ -266,7 +267,7 @@ def add_expected(page: Page, expected: Sequence[Expected]) -> None:
         page.row(pieces)
         sides = ((one.slowest, one.slowest_ns, one.slowest_ref), (one.fastest, one.fastest_ns, one.fastest_ref))
         cells = [[*_expected(*side), "  |  "] for side in sides]
-        compare: Piece = ("compare", tokens.LINK, diff_ref(one.fastest_ref, one.slowest_ref))
+        compare: Piece = to_page("compare", diff_ref(one.fastest_ref, one.slowest_ref))
         page.row([*cells[0], *cells[1][:-1], "  ", compare], "    ")
     if expected[SHOWN:]:
         page.add("  ", (f"and {fmt.plural(len(expected) - SHOWN, 'more compile')}", tokens.DIM))
@@ -313,7 +314,7 @@ def answer(differing: Differing) -> str:
         within = f" within {'stages' if differing.stages[0].is_pipeline else 'groups'}"
         differ = f"{fmt.plural(differing.count, 'difference')}{within}" if differing.count else f"No difference{within}"
         return f"{words[:1].upper()}{words[1:]}. {differ}."
-    compiles = fmt.plural(differing.compiles, "compile")
+    compiles = fmt.plural(differing.compiles_per_rank, "compile")
     everybody = "both ranks" if differing.ranks == 2 else f"all {fmt.count(differing.ranks)} ranks"
     if not differing.count:
         if differing.behind:
@@ -322,10 +323,10 @@ def answer(differing: Differing) -> str:
             return f"No differences in functions compiled by {everybody}."
         if differing.received:
             return f"No differences in functions compiled by several of {fmt.count(differing.ranks)} ranks."
-        return f"{everybody[:1].upper()}{everybody[1:]} agree ({compiles})."
+        return f"{everybody[:1].upper()}{everybody[1:]} agree ({compiles} each)."
     differ = fmt.plural(differing.count, "difference")
     if differing.agreeing:
-        agree = f"{fmt.count(differing.agreeing)} of {fmt.count(differing.ranks)} ranks agree ({compiles})"
+        agree = f"{fmt.count(differing.agreeing)} of {fmt.count(differing.ranks)} ranks agree ({compiles} each)"
         return f"{differ}. {agree}, unlike {with_noun(differing.unlike)}."
     return f"{differ} between {fmt.count(differing.ranks)} ranks."
 
@@ -365,7 +366,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
             page.say(page.so_far(why_not(run)))
             _incomplete(page, missing, unread)
             return RanksReport("", None, missing=missing, not_read=unread)
-        pace = yield from read_pace(with_hosts(run, lanes), PhasesOf(run))
+        pace = named_pace(run, (yield from read_pace(with_hosts(run, lanes), PhasesOf(run))))
         sentence = answer(differing)
         page.say(sentence, "", tokens.STRONG)
         _incomplete(page, missing, unread)
@@ -388,11 +389,11 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
         add_expected(page, expected)
         if pace.clocks or not pace.is_even:
             page.blank()
-            page.row([("stragglers", tokens.LINK, "@stragglers"), ": compile times by rank, and ranks that waited"], "")
+            page.row([to_page("stragglers", "@stragglers"), ": compile times by rank, and ranks that waited"], "")
         paced = pace_answer(run, pace) if not pace.is_even else ""
         return RanksReport(sentence, differing, paced, pace.clocks, expected, missing, unread)
 
-    return GrowingDocument(scope.page("ranks"), f"differences between ranks{scope.title}", options, fill, Page)
+    return GrowingDocument(scope.page("ranks"), f"ranks{scope.title}", options, fill, Page)
 
 
 def _incomplete(page: Page, missing: Missing | None, unread: Sequence[NotRead]) -> None:
@@ -448,13 +449,13 @@ class DifferenceRow:
     number: int
     """Which compile of the function, from 1."""
     facets: str
-    """In what they differ."""
+    """The facets in which they differ."""
     ranks: str
     """The ranks on this side, as ranges."""
     count: int
     """How many they are."""
     said: str
-    """What is so on them."""
+    """The state of these ranks."""
     ref: str
     """The address on the first of them."""
 

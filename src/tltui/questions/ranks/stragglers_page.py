@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from tltui.documents import format as fmt
 from tltui.documents.columns import Column, Table
-from tltui.documents.page import Page
+from tltui.documents.page import Page, to_page
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs
 from tltui.model.nodes import Compile
@@ -20,6 +20,7 @@ from tltui.questions.coverage.job_inputs import not_read
 from tltui.questions.problems.reason_sections import PHASE_STYLES
 from tltui.questions.question import Question
 from tltui.questions.ranks.compile_facets import PhasesOf, bare_course, course_of
+from tltui.questions.ranks.function_names import named_pace, named_spreads
 from tltui.questions.ranks.lanes import is_pipelined, read_lanes, with_hosts
 from tltui.questions.ranks.pace import RULE, Clock, Extra, Key, Late, Pace, Slow, Spread, Wait
 from tltui.questions.ranks.pace_analysis import Columns, read_pace, read_phase_spreads, spread_with
@@ -129,7 +130,7 @@ def add_late(page: Page, pace: Pace) -> None:
         page.row([
             (subject(one.ranks), tokens.STRONG), " began ", (f"[{one.ref}]", tokens.LINK, one.ref), " ",
             *_function(page, one.compile), (f"  {fmt.seconds(one.seconds)}", tokens.WARN), " after ",
-            ("the others", tokens.LINK, one.typical_ref),
+            to_page("the others", one.typical_ref),
         ])  # fmt: skip
         page.row(_behind(page, one) + _waited(pace.wait_for(one.compile, one.ranks)), "    ")
 
@@ -193,7 +194,7 @@ def _slow(page: Page, pace: Pace, one: Slow) -> None:
         (subject(one.ranks), tokens.STRONG), " took ", (fmt.seconds(one.seconds), tokens.WARN), " for ",
         (f"[{one.ref}]", tokens.LINK, one.ref), " ", *_function(page, one.compile), "  the median is ",
         (fmt.seconds(one.typical_s), tokens.NUMBER), " ", (f"[{one.typical_ref}]", tokens.LINK, one.typical_ref), "  ",
-        ("compare", tokens.LINK, diff_ref(one.typical_ref, one.ref)),
+        to_page("compare", diff_ref(one.typical_ref, one.ref)),
     ])  # fmt: skip
     pieces: list[Piece] = []
     if one.phase:
@@ -358,7 +359,8 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Straggler
         return Stragglers(str(scope.ref), "", RULE, len(lanes), (), (), (), (), (), ())
     phases = PhasesOf(run)
     pace = yield from read_pace(lanes, phases)
-    pace, keys, rank = _about(pace, scope, lanes)
+    raw, keys, rank = _about(pace, scope, lanes)
+    pace = named_pace(run, raw)
     page.joined([fmt.plural(len(lanes), "rank"), fmt.plural(len(pace.spreads), "compile") + " that two or more finished"])
     page.more("this page shows only records written until now")
     sentence = answer(run, pace, None if keys else rank)
@@ -373,17 +375,18 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Straggler
     inner: list[Spread] = []
     if len(keys) == 1:
         inner = yield from read_phase_spreads(Columns(lanes).column(next(iter(keys))), phases)
-    spreads: Sequence[Spread] = pace.spreads
+    spreads: Sequence[Spread] = raw.spreads
     if rank is not None and not keys:
         columns = Columns(lanes)
         rank_spreads = [one for spread in spreads if (one := spread_with(columns.column(spread.compile), spread, rank)) is not None]
         spreads = sorted(rank_spreads, key=lambda one: one.median_s - one.slowest_s)
+    spreads = named_spreads(run, spreads)
     add_spreads(page, spreads, "By compile", rank is not None and not keys)
     add_spreads(page, inner, "By phase")
     page.heading("Criteria")
     page.say(RULE, "  ", tokens.DIM)
     return Stragglers(
-        str(scope.ref), sentence, RULE, pace.ranks, pace.clocks, pace.late, pace.slow, pace.waits, tuple(spreads), tuple(inner),
+        str(scope.ref), sentence, RULE, pace.ranks, pace.clocks, pace.late, pace.slow, pace.waits, spreads, tuple(inner),
         tuple(_with_reasons(run, extra) for extra in pace.extra),
     )  # fmt: skip
 
@@ -443,7 +446,7 @@ class StragglerRow:
     ranks: str
     """The ranks, as ranges; of `waited` those that the others waited for."""
     seconds: float
-    """How late they began, what the compile took them, or how long was waited, in seconds."""
+    """The delay of the start, the time of the compile, or the time of the wait, in seconds."""
     typical_s: float | None
     """What it took on the others, of `slow`, in seconds."""
     phase: str

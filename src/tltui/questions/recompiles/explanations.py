@@ -134,6 +134,8 @@ class Explained:
     """The exception with which this compile failed; '' where it did not, or where the limit stopped it."""
     settings: tuple[str, ...]
     """The settings of torch that differed from every earlier compile that was tried: those were set for this call."""
+    contexts: tuple[str, ...] = ()
+    """The texts that the program's hooks gave at this recompilation."""
 
     @property
     def keys(self) -> frozenset[Key]:
@@ -173,7 +175,7 @@ def explained_of(compile_: Compile, reader: Reader, with_guards: bool = True) ->
     failure = class_name(facts.fail_type or "?").rpartition(".")[2] if facts.failed and not facts.recompile_limit else ""
     return Explained(
         str(compile_.ref), str(status) if status else None, compile_.duration_s, reasons, recompile.logged, recompile.ref, became,
-        facts.recompile_limit, failure, _settings(reasons),
+        facts.recompile_limit, failure, _settings(reasons), recompile.contexts,
     )  # fmt: skip
 
 

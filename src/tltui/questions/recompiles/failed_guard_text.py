@@ -78,7 +78,7 @@ _GEOMETRY = {"size": guard_grammar.SIZE, "stride": guard_grammar.STRIDE, "rank":
 
 def _tensor(text: str) -> Cause | None:
     if match := _NO_TENSOR.match(text):
-        return Cause(guard_grammar.TYPE, match["source"], None, "Tensor", class_name(match["type"] or ""))
+        return Cause(guard_grammar.TYPE, match["source"], None, "Tensor", type_name(match["type"] or ""))
     match = _TENSOR.match(text)
     if match is None:
         return None
@@ -162,7 +162,7 @@ def _mark(text: str) -> Cause | None:
         return Cause(guard_grammar.MARK, source, None, f"no {mark}", mark)
     subset = re.search(r"runtime (?P<now>\{.*?\}) is not a subset of compiled (?P<before>\{.*?\})", text)
     if subset:
-        return Cause(guard_grammar.MARK, source, None, f"{mark} of {subset['before']}", f"of {subset['now']}")
+        return Cause(guard_grammar.MARK, source, None, f"{mark} of {subset['before']}", f"{mark} of {subset['now']}")
     before = re.search(r"issubset\((\{.*?\})\)", text)
     return Cause(guard_grammar.MARK, source, None, f"{mark} of {before[1]}" if before else mark, "")
 
@@ -201,7 +201,7 @@ def _check(text: str) -> Cause | None:
     if match := _KEY_ID.match(text):
         return Cause(guard_grammar.KEY, f"list({match['source']})[{match['at']}]", None, "a key", "another key")
     if match := _TYPE_ID.match(text):
-        return Cause(guard_grammar.TYPE, match["source"], None, class_name(match["type"] or ""))
+        return Cause(guard_grammar.TYPE, match["source"], None, type_name(match["type"] or ""))
     if match := _OBJ_ID.match(text):
         kind = class_name(match["type"] or "")
         expected = f"a {OBJECTS.get(kind, kind)}" if kind else "an object"
@@ -311,6 +311,15 @@ def class_name(text: str) -> str:
     """Return the name in `<class 'torch.nn.parameter.Parameter'>`: `torch.nn.parameter.Parameter`."""
     match = re.match(r"^<(?:class|enum|flag) '(.*)'>$", text.strip())
     return match[1] if match else text.strip()
+
+
+_SHORT_TYPES = {"torch.Tensor": "Tensor", "torch.nn.parameter.Parameter": "Parameter"}
+
+
+def type_name(text: str) -> str:
+    """Return the name of a type in one spelling: `Tensor`, as torch has it in some guards, for `<class 'torch.Tensor'>` too."""
+    name = class_name(text)
+    return _SHORT_TYPES.get(name, name)
 
 
 _DTYPES = {

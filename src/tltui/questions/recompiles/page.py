@@ -8,7 +8,7 @@ from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 
 from tltui.documents import format as fmt
 from tltui.documents.columns import Column, Table
-from tltui.documents.page import Page
+from tltui.documents.page import Page, to_page
 from tltui.documents.rank_groups import said_ranks
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs
@@ -26,6 +26,7 @@ from tltui.questions.recompiles.guard_table_sections import add_guard_table
 from tltui.questions.recompiles.predictions import Prediction
 from tltui.questions.recompiles.recompile_sections import RecompileLines, add_variations, rows_of
 from tltui.questions.recompiles.remedies import Settings
+from tltui.questions.recompiles.unrecorded_sections import add_unrecorded
 from tltui.questions.recompiles.variations import RecompileCauses, Variation, variations_of
 from tltui.questions.runtime.cost_sections import recompiles_sentence
 from tltui.questions.stacks.tracebacks import display_name
@@ -160,8 +161,7 @@ def config_of(compile_: Compile, reader: Reader) -> DynamoConfig | None:
     entries = number_in(fields, "cache_size")
     left = None
     if limit is not None and entries is not None:
-        facts = compile_.facts
-        left = max(limit - int(entries) - int(not facts.failed and not facts.skipped), 0)
+        left = max(limit - int(entries) - int(compile_.facts.left_code is not False), 0)
     record = next(m.record for m in compile_.metrics if m.event == "compilation_metrics" and not m.is_runtime)
     return DynamoConfig(Settings.of(config), limit, left, address(compile_, record, "compilation_metrics"))
 
@@ -358,7 +358,7 @@ class _View:
     @staticmethod
     def _limit(page: Page, frame: FrameRecompiles) -> None:
         limit = f" of {frame.limit}" if frame.limit is not None else ""
-        link: list[Piece] = ["  ", ("metrics", tokens.LINK, frame.limit_ref)] if frame.limit_ref else []
+        link: list[Piece] = ["  ", to_page("metrics", frame.limit_ref)] if frame.limit_ref else []
         if frame.limit_hit:
             page.row([(f"the recompile limit{limit} was reached", tokens.WARN), *link])
         elif frame.left is not None:
@@ -455,10 +455,13 @@ def _add_no_recompiles(page: Page, scope: Scope, compiles: list[Compile]) -> Non
         page.say(page.so_far(f"No recompilations: no compiles{where}."), "", tokens.STRONG)
         page.say("Only torch.compile recompiles; exports and AOTInductor do not.", "  ", tokens.DIM)
     elif len(compiles) == 1:
-        page.say(page.so_far(f"No recompile: [{compiles[0].ref}] is the first compile of its frame."), "", tokens.STRONG)
-    else:
-        text = f"No recompiles: each of {fmt.plural(len(compiles), 'frame')} was compiled once."
+        text = f"Torch recorded no recompilation; [{compiles[0].ref}] is the first compile of its frame."
         page.say(page.so_far(text), "", tokens.STRONG)
+    else:
+        text = f"Torch recorded no recompilation; each of {fmt.plural(len(compiles), 'frame')} was compiled once."
+        page.say(page.so_far(text), "", tokens.STRONG)
+    if scope.ref.id is None and compiles and not page.goes_on:
+        add_unrecorded(page)
     page.more()
 
 
@@ -528,8 +531,8 @@ QUESTION = Question(
     rows=RecompileRow,
     records=recompile_rows,
     doc="""
-    Which guard of which earlier compile failed, and what varied: a row a reason. What helps stands on the page, and in
-    `data.frames[…].variations`.
+    The failed guards of earlier compiles, with the changed values: one row per reason. The page and
+    `data.frames[…].variations` show how to fix them.
 
     >>> import tltui
     >>> found = tltui.recompiles(tltui.open("tests/traces/torch-2.13/recompiles"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import lru_cache
 
 from tltui.model.kinds import kind_of
@@ -12,6 +13,7 @@ from tltui.model.record_reader import Reader, address, logged, number_in, record
 from tltui.model.ref import BadAddress, Ref, parse_ref
 from tltui.model.torch_version import version_by_metrics
 from tltui.questions.recompiles.guard_grammar import NO_COMMENT, Comment, comment_of, split_comment
+from tltui.questions.recompiles.user_contexts import user_contexts_of
 from tltui.questions.stacks.tracebacks import StackFrame, traceback_frames, user_frames
 from tltui.questions.timing.timing_events import Event
 from tltui.text.frozen import frozen
@@ -80,6 +82,8 @@ class Recompile:
     became: tuple[Became, ...] = ()
     cut: bool = False
     """Whether the record was too large to be read in full."""
+    contexts: tuple[str, ...] = ()
+    """The texts that the program's hooks gave at this recompilation."""
 
 
 _TRIGGERED = "triggered by the following guard failure(s):\n"
@@ -89,6 +93,11 @@ _RAISED = re.compile(r"^ *- (\d+/\d+: .+(?:\n(?! *- \d+/\d+: ).+)*)", re.MULTILI
 def recompile_of(compile_: Compile, events: list[Event], reader: Reader | None = None) -> Recompile | None:
     """Return why this compile was needed; None for the first of its frame without recorded reasons."""
     reader = reader or reader_of(compile_)
+    recompile = _recompile(compile_, events, reader)
+    return recompile and replace(recompile, contexts=user_contexts_of(compile_, reader))
+
+
+def _recompile(compile_: Compile, events: list[Event], reader: Reader) -> Recompile | None:
     became = tuple(became_of(event) for event in events if event.name == "automatic_dynamic")
     record = next((n for n, _ in records_of(compile_, (NAME,)) if compile_.process.log.has_payload(n)), None)
     if record is not None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.model.ref import parse_ref
-from tltui.questions.problems.reason_sections import add_stack, no_reason
+from tltui.questions.problems.reason_sections import add_contexts, add_stack, no_reason
 from tltui.questions.recompiles import guard_grammar
 from tltui.questions.recompiles.explanations import Dynamic, Explained, Key, Reason, name_of
 from tltui.questions.recompiles.guard_comparison import Difference
@@ -126,6 +126,7 @@ class RecompileLines:
         for reason in shown:
             self._reason(reason, recompile)
         self._same(same, recompile)
+        add_contexts(page, recompile.contexts, deep)
         for change in recompile.became:
             page.say(self._became(change), deep, tokens.VALUE)
         if recompile.failure:
@@ -224,7 +225,7 @@ class RecompileLines:
         seconds = sum(recompile.seconds or 0.0 for recompile in recompiles)
         page.add(
             indent, (id_of(first.ref), tokens.LINK, first.ref), " … ", (id_of(last.ref), tokens.LINK, last.ref), "  ",
-            (f"{fmt.seconds(seconds)}  ", tokens.NUMBER), (f"{len(recompiles)} recompiles, same guard", tokens.RECOMPILE),
+            (fmt.took(seconds, "", "  "), tokens.NUMBER), (f"{len(recompiles)} recompiles, same guard", tokens.RECOMPILE),
         )  # fmt: skip
         met = (v for recompile in recompiles for v in (recompile.reasons[0].expected, recompile.reasons[0].actual))
         values = dict.fromkeys(value for value in met if guard_grammar.is_value(value))

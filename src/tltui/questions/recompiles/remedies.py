@@ -555,7 +555,8 @@ def _aliasing(facts: CauseFacts, settings: Settings) -> Advice:
 
 
 def _mark(facts: CauseFacts, settings: Settings) -> Advice:
-    name = next((reason.actual for reason in facts.reasons if reason.actual.startswith(("mark_", "maybe_"))), "Marks")
+    marks = (reason.actual.partition(" ")[0] for reason in facts.reasons if reason.actual.startswith(("mark_", "maybe_")))
+    name = next(marks, "A mark")
     return Advice(f"{name} belongs before the first call: a later mark triggers a recompilation.", "mark first")
 
 

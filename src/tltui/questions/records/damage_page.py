@@ -215,8 +215,8 @@ def _fill(page: Page, run: Run, report: DamageReport) -> Generator[None, None, N
         is_from_index = any(isinstance(model.source, IndexBytes) for model in run.models)
         page.add((f"Every payload{' that the index has' * is_from_index}{of} was read and compared with its md5.", tokens.DIM))
     else:
-        unread = f"The payloads ({size_of(run.size)}) were not compared with their md5s. To compare them: tltui damage PATH"
-        page.say(unread, "", tokens.DIM)
+        unread = f"The payloads ({size_of(run.size)}) were not compared with their md5s. To compare them:"
+        page.say(f"{unread} tltui damage {page.options.path}", "", tokens.DIM)
     by_file: dict[str, list[DamagedRecord]] = {}
     for item in report.damaged:
         by_file.setdefault(item.file, []).append(item)

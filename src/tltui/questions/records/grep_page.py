@@ -15,11 +15,12 @@ from tltui.inputs.index.indexed_log import Elsewhere, IndexBytes
 from tltui.model.artifacts import artifact_name, artifacts_of
 from tltui.model.log_model import LogModel
 from tltui.model.nodes import Compile
-from tltui.model.ref import Ref, at_line, parse_ref
+from tltui.model.ref import NORANK, Ref, at_line, parse_ref
 from tltui.model.run import Run
 from tltui.questions.index import BY_NAME
 from tltui.questions.question import view_document
 from tltui.questions.records.records_page import record_ref
+from tltui.questions.stacks.tracebacks import display_code
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Builder, Document, Options, Piece
@@ -262,7 +263,7 @@ class _Places:
         if query.frame is not None and context.frame != query.frame:
             return False
         owner = self._owner(record)
-        if query.rank is not None and owner.process.rank != query.rank:
+        if query.rank is not None and query.rank != (NORANK if owner.process.rank is None else owner.process.rank):
             return False
         return not query.status or str(owner.status) == query.status
 
@@ -391,7 +392,7 @@ def _heading(builder: Builder, run: Run, ref: str) -> None:
     if parsed.id is not None and not parsed.view:
         node = run.resolve(replace(parsed, artifact=None, n=None, attempt=None))
         if isinstance(node, Compile):
-            name, file, line = node.frame.code
+            name, file, line = display_code(node.frame)
             code = f"   {name or ''}  {place(file, line)}" if file else ""
     builder.add((ref, tokens.LINK, ref), (code, tokens.DIM))
 

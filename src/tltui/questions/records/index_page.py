@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tltui.documents.format import plural, wrap
 from tltui.documents.page import Page as Written
+from tltui.documents.page import to_page
 from tltui.documents.scope import key_hint
 from tltui.inputs.forms import TEXT
 from tltui.model.nodes import Rank
@@ -71,7 +72,7 @@ def pages_document(run: Run, options: Options) -> TextDocument:
     _ranks(builder, run)
     builder.blank()
     builder.say("Compiles, frames and artifacts have their own pages. Go to one in the tree, or type its name.", "", tokens.DIM)
-    builder.add(key_hint(options, "app.go_to", instead="tltui show PATH 0/1"))
+    builder.add(key_hint(options, "app.go_to", instead=f"tltui show {options.path} 0/1"))
     return builder.document(pages(run))
 
 
@@ -86,5 +87,5 @@ def _ranks(builder: Written, run: Run) -> None:
         ref = str(first.ref)
         title = f"ranks {ranges(rank.number or 0 for rank in ranks)}" if several else first.title
         count = f" {plural(first.tally.compiles, 'compile')}{' each' if several else ''}  "
-        builder.row([(f"{title:<10}", tokens.LINK, ref), count, ("records", tokens.LINK, f"@records:{ref}"),
+        builder.row([(f"{title:<10}", tokens.LINK, ref), count, to_page("records", f"@records:{ref}"),
                      *([(f" of {first.title}", tokens.DIM)] if several else [])])  # fmt: skip

@@ -18,6 +18,7 @@ from tltui.model.ref import BadAddress, Ref, at_line, parse_ref
 from tltui.model.run import Run
 from tltui.questions.job_failures.job_failures import RunFailure, outputs_of, printed_of, run_failures
 from tltui.questions.records.output_page import output_document
+from tltui.questions.stacks.tracebacks import display_name
 from tltui.text import tokens
 from tltui.text.bytes_document import BytesDocument, links
 from tltui.text.document import Document, Line, Link, Options, Section, Span
@@ -255,7 +256,7 @@ def _parts_of(run: Run, model: LogModel, begin: int, end: int) -> Iterator[tuple
 
 
 def _titled(owner: Compile) -> str:
-    return f"{called(owner)} {sanitize(owner.frame.code[0] or '')}".rstrip()
+    return f"{called(owner)} {sanitize(display_name(owner.frame) or '')}".rstrip()
 
 
 def log_document(run: Run, ref: Ref, options: Options) -> Document:

@@ -34,7 +34,7 @@ def break_costs(run: Run) -> Breaks:
 def break_sentence(breaks: Breaks, graph_break: GraphBreak, refs: Collection[str]) -> str:
     """Return the cost of a graph break of some compiles, on the rank where it costs most; '' if unknown.
 
-    `this break costs 14 % of a step: 1.8 ms eager, 160 µs for the guards behind it`.
+    `this break costs 14% of a step: 1.8 ms eager, 160 µs for the guards after it`.
     """
     wanted, costs = set(refs), []
     for runtime, items in breaks:
@@ -46,7 +46,7 @@ def break_sentence(breaks: Breaks, graph_break: GraphBreak, refs: Collection[str
     share, runtime, matches = max(costs, key=lambda item: item[0])
     steps = max(len(runtime.steps), 1)
     eager, guards = sum(item.eager_us for item in matches) / steps, sum(item.guards_us for item in matches) / steps
-    parts = [f"{micros(eager)} eager"] * bool(eager) + [f"{micros(guards)} for the guards behind it"] * bool(guards)
+    parts = [f"{micros(eager)} eager"] * bool(eager) + [f"{micros(guards)} for the guards after it"] * bool(guards)
     on = f" on rank {runtime.rank}" if len(costs) > 1 and runtime.rank is not None else ""
     of = "a step" if runtime.steps else "the profile"
     return f"this break costs {fmt.percent(share, 1)} of {of}{on}: {', '.join(parts) or 'nothing ran eagerly'}"
@@ -85,7 +85,7 @@ def fallbacks_sentence(run: Run, refs: Collection[str]) -> str:
     if not fallbacks:
         return ""
     us = sum(item.lookup_us for item in fallbacks)
-    return f"{fmt.plural(len(fallbacks), 'call')} ran in eager mode while the profiler ran, {micros(us)} of guards before them"
+    return f"{fmt.plural(len(fallbacks), 'call')} ran in eager mode while the profiler ran, {micros(us)} of guard checks first"
 
 
 def add_ran(page: Page, run: Run, refs: Collection[str]) -> None:
@@ -115,10 +115,11 @@ def add_ran(page: Page, run: Run, refs: Collection[str]) -> None:
         page.row([*pieces, (f"and {fmt.count(len(never) - NEVER_SHOWN)} more", tokens.DIM)] if len(never) > NEVER_SHOWN else pieces)
     for result, count, kind in unmatched:
         name = sanitize(fmt.file_name(result.profile))
-        of: list[Piece] = [" of ", (name, tokens.NAME), ": nothing in the trace is like that"]
+        of: list[Piece] = [" of ", (name, tokens.NAME), ": no match in the trace"]
         page.row([(f"{fmt.count(count)} {sanitize(kind)}", tokens.WARN), *of])
     for item in refused:
-        page.row([(sanitize(fmt.file_name(item.profile)), tokens.NAME), (f" was not joined: {sanitize(item.why)}", tokens.WARN)])
+        name = sanitize(fmt.file_name(item.profile))
+        page.row([(name, tokens.NAME), (f" does not match this trace: {sanitize(item.why)}", tokens.WARN)])
 
 
 def costliest_finding(run: Run) -> tuple[str, str]:
@@ -141,10 +142,10 @@ def _step(runtime: Runtime) -> float:
 
 
 def compile_sentence(costs: Costs, ref: str) -> str:
-    """Return the cost of a compile: `690 µs a step, 32 % of it, 4 calls; guards 143 µs a call`; '' if it is in no profile."""
+    """Return the cost of a compile: `690 µs per step, 32% of it, 4 calls; guards 143 µs per call`; '' if it is in no profile."""
     times, us = costs.of_compile(ref), costs.us_of(ref)
     if times is None or us is None:
         return ""
-    guards = f"; guards {micros(times.lookups.mean_us)} a call" if times.lookups.calls else ""
+    guards = f"; guards {micros(times.lookups.mean_us)} per call" if times.lookups.calls else ""
     share = f", {fmt.percent(costs.share_of(ref, us), 1)} of {'a step' if costs.per_step else 'the profile'}"
     return f"{micros(us)} {costs.of}{share}, {fmt.plural(times.regions.calls, 'call')}{guards}"

@@ -37,7 +37,7 @@ class Costs:
     @property
     def of(self) -> str:
         """The basis of a figure, for a heading or a sentence: `a step`, `in all`."""
-        return "a step" if self.per_step else "in all"
+        return "per step" if self.per_step else "in total"
 
     @property
     def refs(self) -> tuple[str, ...]:

@@ -339,7 +339,7 @@ def called(joined: Joined) -> Iterable[Compile]:
     return dict.fromkeys((*joined.compile_of.values(), *(group.compile for group in joined.calls)))
 
 
-CPP_KERNELS = "they are with torch._inductor.config.cpp.enable_kernel_profile"
+CPP_KERNELS = "set torch._inductor.config.cpp.enable_kernel_profile = True"
 NO_TIME = Spread(0, 0.0, 0.0, 0.0, 0.0)
 
 
@@ -432,9 +432,9 @@ class Kernels:
             kernel_times.append(self._together(name, calls_by_name.get(name, []), members))
         replayed = [event for span in calls for event in self._devices.replayed.get(span, ())]
         if replayed:
-            self.doubts["kernels that were replayed (CUDA graphs) are told by name, not by call"] += len(replayed)
+            self.doubts["replayed kernels (CUDA graphs) are listed by name, not by call"] += len(replayed)
         if loose:
-            self.doubts["kernels on a device, of which no launch was recorded, are told by name or handle"] += len(loose)
+            self.doubts["kernels on a device without a recorded launch are listed by name or handle"] += len(loose)
         return (*kernel_times, *self._by_name([*replayed, *loose], calls_by_name))
 
     def _time(self, call: CodeCall | None, name: str, nth: int, rows: list[int]) -> KernelTime:
@@ -453,7 +453,8 @@ class Kernels:
             self.doubts["calls of kernels that are not in the code of their graph"] += len(rows)
             return self._time(None, name, -1, rows)
         name = calls[0].kernel.name
-        self.doubts[f"calls of {name} are told together: it ran another number of times than the code calls it"] += len(rows)
+        doubt = f"calls of {name} are reported together: the profile has a different number of calls than the code"
+        self.doubts[doubt] += len(rows)
         total = self._time(calls[0], name, -1, rows)
         return total if len(calls) == 1 else _of_all(total, calls)
 

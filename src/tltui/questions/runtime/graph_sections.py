@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tltui.documents import format as fmt
 from tltui.documents.columns import Column, Table
-from tltui.documents.page import Page
+from tltui.documents.page import Page, to_page
 from tltui.model.nodes import Compile
 from tltui.model.ref import at_line
 from tltui.model.run import Run
@@ -65,7 +65,7 @@ class Figures:
     @property
     def of(self) -> str:
         """The basis of a time: `a step`, `in all`."""
-        return "a step" if self.runtime.steps else "in all"
+        return "per step" if self.runtime.steps else "in total"
 
     def has_total(self, page: Page) -> bool:
         """Return whether tables have the time of all steps too."""
@@ -100,9 +100,9 @@ def add_compiles(page: Page, figures: Figures, compiles: Sequence[CompileTime]) 
     with_estimates = nodes if page.width >= MIDDLING else {}
     estimates = {ref: us for ref, node in with_estimates.items() if node is not None and (us := estimated_us(node)) is not None}
     page.table(_compiles_table(page, figures, nodes, estimates), compiles)
-    note = f"own: {figures.of}, without compiles that run inside of it, with its guards and its backward"
-    note += ". Guards are of a call" if page.width > NARROW else ""
-    page.say(f"{note}{', beside what torch estimated when it compiled' if estimates else ''}.", "  ", tokens.DIM)
+    note = f"own: {figures.of}, excluding nested compiles, including guards and backward"
+    note += ". Guards: per call" if page.width > NARROW else ""
+    page.say(f"{note}{', next to the estimate of torch at compile time' if estimates else ''}.", "  ", tokens.DIM)
 
 
 def _compiles_table(
@@ -148,7 +148,7 @@ def add_compile(
     page.row(head, "")
     page.joined(list(_facts(figures, compile_, node)), "  ")
     if not compile_.graphs:
-        page.say("no graph of it ran in this window", "  ", tokens.DIM)
+        page.say("none of its graphs ran in this window", "  ", tokens.DIM)
     for graph in compile_.graphs:
         _graph(page, figures, compile_.ref, graph, _Targets(node, graph.unit), layers.get(graph.unit, {}), unseen(node, graph))
         yield
@@ -156,12 +156,12 @@ def add_compile(
 
 def _facts(figures: Figures, compile_: CompileTime, node: Compile | None) -> Iterator[Piece]:
     regions = compile_.regions
-    yield f"{fmt.plural(regions.calls, 'call')}, {_each(regions)}" if regions.calls else "its calls are not in this window"
-    yield (f"{figures.us(self_us(compile_))} {figures.of} its own, {figures.share(self_us(compile_))}", tokens.STRONG)
+    yield f"{fmt.plural(regions.calls, 'call')}, {_each(regions)}" if regions.calls else "no calls in this window"
+    yield (f"own {figures.us(self_us(compile_))} {figures.of}, {figures.share(self_us(compile_))}", tokens.STRONG)
     if compile_.lookups.calls:
         estimate = estimated_us(node) if node is not None else None
         estimated = f" (torch estimated {micros(estimate)})" if estimate is not None else ""
-        yield (f"guards {micros(compile_.lookups.mean_us)} a call{estimated}", tokens.PHASE_GUARDS)
+        yield (f"guards {micros(compile_.lookups.mean_us)} per call{estimated}", tokens.PHASE_GUARDS)
     if compile_.overhead_us:
         yield f"prologues {figures.us(compile_.overhead_us)} {figures.of}"
 
@@ -193,7 +193,7 @@ def _graph(
     page: Page, figures: Figures, ref: str, graph: GraphTime, targets: _Targets, layers: Mapping[str, tuple[str, ...]],
     lacking: tuple[int, int, bool],
 ) -> None:
-    unit = sanitize(graph.unit) or "graph"
+    unit = sanitize(fmt.graph_title(graph.unit)) or "graph"
     page.blank()
     page.open(f"{unit} of [{ref}]")
     words: list[Piece] = [
@@ -213,20 +213,20 @@ def _add_unprofiled(page: Page, count: int, of: int, is_cpp: bool) -> None:
     """Add how many kernels of a graph the profile lacks: they count as no kernel."""
     if count:
         verb = "is" if count == 1 else "are"
-        text = f"{fmt.count(count)} of {fmt.plural(of, 'kernel')} of its code {verb} not in the profile: their time is not known"
-        why = ". C++ kernels are, with torch._inductor.config.cpp.enable_kernel_profile = True" if is_cpp else ""
+        text = f"{fmt.count(count)} of {fmt.plural(of, 'kernel')} of its code {verb} not in the profile: time unknown"
+        why = ". To record C++ kernels, set torch._inductor.config.cpp.enable_kernel_profile = True" if is_cpp else ""
         page.say(text + why, "    ", tokens.WARN)
 
 
 def _kernel_shares(graph: GraphTime) -> Iterator[Piece]:
     total = graph.time.us
     yield (f"{fmt.percent(graph.kernels_us, total)} in kernels", tokens.PHASE_KERNELS)
-    gap = f", {micros(graph.gap_us)} between two" if graph.gap_us else ""
-    yield (f"{fmt.percent(graph.wrapper_us, total)} in no kernel{gap}", tokens.PHASE_INDUCTOR)
+    gap = f", {micros(graph.gap_us)} between kernels" if graph.gap_us else ""
+    yield (f"{fmt.percent(graph.wrapper_us, total)} outside kernels{gap}", tokens.PHASE_INDUCTOR)
     if graph.device_us:
-        yield f"{micros(graph.device_us / max(graph.time.calls, 1))} a call on the device"
+        yield f"{micros(graph.device_us / max(graph.time.calls, 1))} per call on the device"
     if graph.key is None:
-        yield ("no cache key: told apart by its compile and its kernels", tokens.DIM)
+        yield ("no cache key: matched by compile and kernels", tokens.DIM)
 
 
 def _kernels(page: Page, figures: Figures, graph: GraphTime, targets: _Targets) -> None:
@@ -236,7 +236,7 @@ def _kernels(page: Page, figures: Figures, graph: GraphTime, targets: _Targets) 
     page.add("    ", (_title(len(graph.kernels), figures), tokens.LABEL))
     page.table(table, table.ordered(graph.kernels, figures.sort))
     if any(kernel.nth < 0 and kernel.time.calls for kernel in graph.kernels):
-        page.say("×: all calls of that name together, as they cannot be told apart.", "    ", tokens.DIM)
+        page.say("×: all calls of that name together (the profile does not separate them).", "    ", tokens.DIM)
 
 
 def _kernels_table(page: Page, figures: Figures, kernels: Sequence[KernelTime], targets: _Targets) -> Table[KernelTime]:
@@ -268,7 +268,7 @@ def _kernels_table(page: Page, figures: Figures, kernels: Sequence[KernelTime], 
 
 
 def _title(count: int, figures: Figures) -> str:
-    order = {"code": "in the order of the code"}.get(figures.sort, f"by {figures.sort}")
+    order = {"code": "in code order"}.get(figures.sort, f"by {figures.sort}")
     return f"{fmt.plural(count, 'kernel')} {order}"
 
 
@@ -312,7 +312,7 @@ def _lines(page: Page, figures: Figures, noun: str, times: Sequence[LineTime], g
     title = fmt.plural(len(times), noun)
     page.blank()
     page.open(title)
-    page.say(f"{title}, each with all of its kernels: not to be added", "    ", tokens.LABEL)
+    page.say(f"{title}, each with the full time of its kernels (do not add them up)", "    ", tokens.LABEL)
     table = _lines_table(page, figures, noun)
     page.table(table, table.ordered(times, figures.sort))
     page.close()
@@ -343,8 +343,8 @@ OPS_SHOWN = 6
 BREAKS_SHOWN = 8
 NEVER_SHOWN = 8
 EAGER_FOLDED = 200
-NOT_LOGGED = "why these are not in its graph is not in the trace"
-OTHER_BACKEND = "no graph of Inductor ran for it: its backend runs operators one by one, as eager and aot_eager do"
+NOT_LOGGED = "unknown why these are not in its graph (not in the trace)"
+OTHER_BACKEND = "no Inductor graph ran for it: its backend runs operators one by one, like eager and aot_eager"
 
 
 def add_breaks(page: Page, figures: Figures, refs: set[str] | None) -> None:
@@ -373,9 +373,9 @@ def _break(page: Page, figures: Figures, item: BreakTime) -> None:
     head: list[Piece] = [(f"[{item.ref}]", tokens.LINK, item.ref)]
     for number, (lead, broke) in enumerate(places):
         head.append(" breaks at " if number == 0 else ", or at ")
-        head.append(page.place(lead.file, lead.line) if lead is not None else "a line that is not logged")
+        head.append(page.place(lead.file, lead.line) if lead is not None else "an unknown line (not logged)")
         if broke.ref:
-            head += [" ", ("record", tokens.LINK, broke.ref)]
+            head += [" ", to_page("record", broke.ref)]
     head.append((f": {figures.us(item.eager_us)} eager {figures.of}, {figures.share(item.eager_us)}", tokens.STRONG))
     page.row(head)
     if not places:
@@ -385,10 +385,10 @@ def _break(page: Page, figures: Figures, item: BreakTime) -> None:
         page.code(lead.code if lead is not None else None, "    ")
         page.say(fmt.clip(sanitize(broke.headline), 2 * page.width), "    ", tokens.DIM)
     if item.resumed:
-        pieces: list[Piece] = ["goes on in"]
+        pieces: list[Piece] = ["continues in"]
         for ref in item.resumed[:OPS_SHOWN]:
             pieces += [" ", (f"[{ref}]", tokens.LINK, ref)]
-        page.row([*pieces, f", whose guards take {figures.us(item.guards_us)} {figures.of}"], "    ")
+        page.row([*pieces, f", guards take {figures.us(item.guards_us)} {figures.of}"], "    ")
     _ops(page, figures, item.ops)
 
 
@@ -407,7 +407,7 @@ def add_outside(page: Page, figures: Figures) -> None:
     ops = sorted((item for item in figures.runtime.eager if item.inside is None), key=lambda item: -item.us)
     if ops:
         page.heading(f"Eager outside regions: {figures.us(sum(item.us for item in ops))} {figures.of}")
-        page.say("never compiled, or fallen back to eager mode", "  ", tokens.DIM)
+        page.say("never compiled, or fell back to eager mode", "  ", tokens.DIM)
         _ops(page, figures, ops)
 
 
@@ -417,7 +417,7 @@ def add_fallbacks(page: Page, figures: Figures, refs: set[str] | None) -> None:
     if not fallbacks:
         return
     page.heading(f"Fell back to eager mode: {fmt.plural(sum(item.calls for item in fallbacks), 'call')}")
-    why = "Guards were tried, and no compile ran: the recompile limit was reached, or torch skips the function."
+    why = "Guards were checked, and no compiled version ran: the recompile limit was reached, or torch skips the function."
     page.say(why, "  ", tokens.DIM)
     for item in fallbacks[:BREAKS_SHOWN]:
         _fallback(page, figures, item)
@@ -433,11 +433,11 @@ def _fallback(page: Page, figures: Figures, item: FallbackTime) -> None:
         pieces += [" of ", (name or f"[{item.ref}]", tokens.LINK, item.ref)]
     else:
         pieces.append(" of a function that the profile does not name")
-    pieces.append(f", {micros(item.lookup_us / item.calls)} of guards each")
+    pieces.append(f", {micros(item.lookup_us / item.calls)} of guard checks each")
     page.row(pieces)
     if item.ops:
         more = f" and {fmt.count(len(item.ops) - OPS_SHOWN)} more" if len(item.ops) > OPS_SHOWN else ""
-        page.say(f"then ran {', '.join(map(sanitize, item.ops[:OPS_SHOWN]))}{more}", "    ", tokens.DIM)
+        page.say(f"ran {', '.join(map(sanitize, item.ops[:OPS_SHOWN]))}{more}", "    ", tokens.DIM)
 
 
 def add_never(page: Page, figures: Figures, refs: set[str] | None) -> None:
@@ -448,7 +448,7 @@ def add_never(page: Page, figures: Figures, refs: set[str] | None) -> None:
     never.sort(key=lambda row: -_compile_s(row[0]))
     page.heading(f"Compiled and never called ({fmt.count(len(never))})")
     page.table(NEVER, never)
-    page.say("while the profiler ran; they may run at other times", "  ", tokens.DIM)
+    page.say("not called while the profiler ran; they may run at other times", "  ", tokens.DIM)
 
 
 def _compile_s(node: Compile | None) -> float:

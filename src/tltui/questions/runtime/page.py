@@ -115,7 +115,7 @@ def _setting(cpu: bool) -> tuple[str, ...]:
         return ("import os", "import torch", "")
     return (
         "import os", "import torch", "import torch._inductor.config", "",
-        "# before the first compile: C++ kernels then tell the profiler when they run",
+        "# before the first compile: the profile then has C++ kernels",
         f"{KERNEL_PROFILE} = True", "",
     )  # fmt: skip
 
@@ -144,19 +144,19 @@ def _loop(trains: bool) -> tuple[str, ...]:
 
 WITHOUT_EDITING = "tltui run --record-steps 5:10 -- "
 CHANGES_KEY = (
-    "The setting is part of the key of Inductor's caches: such a run finds nothing that other runs cached, its kernels do a little "
-    "more, and how long it compiles says nothing about the job without it."
+    "The setting is part of the key of Inductor's caches. Such a run has no cache hits from other runs, its kernels do a little "
+    "more, and its compile time does not apply to the job without the setting."
 )
-TRITON_REMARK = "Triton kernels are in a profile without a setting."
+TRITON_REMARK = "Profiles have Triton kernels without a setting."
 
 
 def add_recording(page: Page, recording: Recording) -> None:
     """Add how to record a profile."""
-    page.say("Record some steps without a change to the program (tltui run --help says what a step is):", "")
+    page.say("Record some steps without a change to the program (tltui run --help defines a step):", "")
     started = f"torchrun --nproc-per-node {recording.ranks} train.py" if recording.ranks > 1 else "python train.py"
     page.add("  ", (WITHOUT_EDITING + started, tokens.NAME))
     page.blank()
-    page.say("Or put this into the program, and run it with TORCH_TRACE:", "")
+    page.say("Or add this to the program, and run it with TORCH_TRACE:", "")
     add_lines(page, recording)
 
 
@@ -183,12 +183,12 @@ def remarks(recording: Recording) -> tuple[str, ...]:
     """Return the remarks on a recording."""
     sentences = []
     if recording.ranks > 1:
-        sentences.append(f"Each of the {fmt.count(recording.ranks)} ranks writes a file of its own.")
+        sentences.append(f"Each of the {fmt.count(recording.ranks)} ranks writes its own file.")
     if recording.cpu:
         sentences.append(CHANGES_KEY)
     if recording.gpu:
         sentences.append(TRITON_REMARK)
-    sentences.append("tltui runtime DIR reads the profile that lies beside the log; --profile FILE names one that lies elsewhere.")
+    sentences.append("tltui runtime DIR reads the profile next to the log; --profile FILE names one elsewhere.")
     return tuple(sentences)
 
 
@@ -200,8 +200,8 @@ DOUBTS_SHOWN = 4
 
 PARTS: tuple[tuple[str, str, str, str], ...] = (
     ("kernels", "kernels_us", tokens.PHASE_KERNELS, "in kernels of compiled graphs"),
-    ("wrapper", "wrapper_us", tokens.PHASE_INDUCTOR, "in graphs, in no kernel: calls, allocations, launches"),
-    ("guards", "guards_us", tokens.PHASE_GUARDS, "trying guards before compiled code runs"),
+    ("wrapper", "wrapper_us", tokens.PHASE_INDUCTOR, "in graphs, outside kernels: calls, allocations, launches"),
+    ("guards", "guards_us", tokens.PHASE_GUARDS, "checking guards before compiled code runs"),
     ("around", "overhead_us", tokens.PHASE_DYNAMO, "bytecode and prologues around graphs"),
     ("eager", "eager_us", tokens.PHASE_CACHE, "operators outside of compiled graphs"),
     ("idle", "idle_us", tokens.DIM, "none of these: other Python, data, waiting"),
@@ -221,29 +221,30 @@ UNCLEAR_EXPLAINED = "wrapper: in graphs, between kernels; around: bytecode aroun
 
 def sentence(finding: Finding, per_step: bool) -> str:
     """Return a finding as a sentence without a full stop."""
-    of, share = " a step" if per_step else "", fmt.percent(finding.share, 1)
+    of, share = " per step" if per_step else "", fmt.percent(finding.share, 1)
     ref = f"[{finding.ref}]"
     if finding.fact is Fact.GUARDS:
-        return f"guards cost {share} of the compiled time of {ref}: {micros(finding.mean_us)} a call"
+        return f"guards cost {share} of the compiled time of {ref}: {micros(finding.mean_us)} per call"
     if finding.fact is Fact.BREAK:
         lead = finding.broke.lead if finding.broke is not None else None
         at = f" at {fmt.place(lead.file, lead.line)}" if lead is not None else ""
-        return f"{ref} breaks{at}: {micros(finding.us)} eager{of or ' in all'}, {share} of the time"
+        return f"{ref} breaks{at}: {micros(finding.us)} eager{of or ' in total'}, {share} of the time"
     if finding.fact is Fact.EAGER:
-        return f"{share} of the time operators run in no compiled code: {micros(finding.us)}{of}, most in {sanitize(finding.name)}"
+        most = sanitize(finding.name)
+        return f"{share} of the time operators run outside of compiled code: {micros(finding.us)}{of}, most in {most}"
     if finding.fact is Fact.FALLBACK:
         who = f" of {sanitize(finding.name)} {ref}" if finding.ref else ""
-        return f"{fmt.plural(finding.calls, 'call')}{who} fell back to eager mode: guards were tried, and no compile fitted"
+        return f"{fmt.plural(finding.calls, 'call')}{who} fell back to eager mode: no compiled version matched"
     if finding.fact is Fact.LAUNCHES:
         if finding.name:
             busy = fmt.percent(1 - finding.share, 1)
-            return f"launch-bound: kernels of {_unit(finding)} run {busy} of the time that it takes to launch them"
+            return f"launch-bound: kernels of {_unit(finding)} run for {busy} of their launch time"
         gap = f", {micros(finding.mean_us)} each time" if finding.mean_us else ""
         return f"launch-bound: {share} of the time of {_unit(finding)} is between kernels{gap}"
     if finding.fact is Fact.IDLE and finding.name:
-        return f"{share} of the time the host ran nothing of torch: waiting for the device, other Python, loading of data"
+        return f"{share} of the time the host ran no torch code: waiting for the device, untraced Python, data loading"
     if finding.fact is Fact.IDLE:
-        return f"{share} of the time nothing of torch ran: other Python, loading of data, waiting"
+        return f"{share} of the time no torch code ran: untraced Python, data loading, waiting"
     if finding.fact is Fact.COMPILING:
         rest = f" and {fmt.plural(finding.count - 1, 'other')}" if finding.count > 1 else ""
         verb = "were" if finding.count > 1 else "was"
@@ -259,7 +260,7 @@ def sentence(finding: Finding, per_step: bool) -> str:
 
 
 def _unit(finding: Finding) -> str:
-    return f"the {sanitize(finding.unit)} of [{finding.ref}]" if finding.unit else f"[{finding.ref}]"
+    return f"the {sanitize(fmt.graph_title(finding.unit))} of [{finding.ref}]" if finding.unit else f"[{finding.ref}]"
 
 
 def _lines(lines: Sequence[str]) -> str:
@@ -272,7 +273,7 @@ def add_findings(page: Page, findings: Sequence[Finding], runtime: Runtime) -> N
     """Add the findings, the most expensive first."""
     if not findings:
         share = fmt.percent(runtime.share.kernels_us, runtime.share.whole_us)
-        page.say(f"nothing stands out: {share} of the time is in kernels of compiled graphs", "", tokens.STRONG)
+        page.say(f"no large cost: {share} of the time is in kernels of compiled graphs", "", tokens.STRONG)
     for number, finding in enumerate(findings[:FINDINGS_SHOWN]):
         text = sentence(finding, bool(runtime.steps))
         page.row(list(_linked(text, finding.ref, "" if number else tokens.STRONG)), "")
@@ -302,10 +303,10 @@ def add_window(page: Page, runtime: Runtime) -> None:
         middle = f", median {micros(median(times))}" if len(times) > 2 else ""
         words.append(f"{fmt.plural(len(times), 'step')} of {micros(sum(times) / len(times))}{middle}")
         if not NAMED_STEP.search(name := runtime.steps[0].name):
-            words.append(f"a step is what is annotated as {fmt.clip_middle(sanitize(name), 40)}")
+            words.append(f"a step is a range annotated as {fmt.clip_middle(sanitize(name), 40)}")
     else:
-        words.append("no steps are marked: what follows is of the whole window")
-    words.append(("with the profiler on, which makes short things longer", tokens.DIM))
+        words.append("no steps marked: numbers are for the whole window")
+    words.append(("with the profiler on, which lengthens short events", tokens.DIM))
     page.joined(words)
     for doubt in runtime.doubts[:DOUBTS_SHOWN]:
         page.say(sanitize(doubt), "", tokens.WARN)
@@ -320,7 +321,7 @@ def add_share(page: Page, runtime: Runtime, compiling_us: float = 0.0) -> None:
     share, steps = runtime.share, max(len(runtime.steps), 1)
     total = share.whole_us / steps
     is_apart = runtime.steps and sum(step.us for step in runtime.steps) < APART * share.whole_us
-    rest = ", with what is between steps" if is_apart and page.width >= ROOMY else ""
+    rest = ", including time between steps" if is_apart and page.width >= ROOMY else ""
     page.heading(f"Where {'a step' if runtime.steps else 'the time'} goes: {micros(total)}{rest}")
     rows = [(name, _us(share, field) / steps, style, meaning) for name, field, style, meaning in PARTS]
     if compiling := min(compiling_us, share.idle_us) / steps:
@@ -340,7 +341,7 @@ def add_share(page: Page, runtime: Runtime, compiling_us: float = 0.0) -> None:
         )  # fmt: skip
     if device := sum(graph.device_us for compile_ in runtime.compiles for graph in compile_.graphs):
         text = f"Times of the host, which launches kernels: on the device they take {micros(device / steps)}"
-        page.say(f"{text}{' a step' if runtime.steps else ''}.", "  ", tokens.WARN)
+        page.say(f"{text}{' per step' if runtime.steps else ''}.", "  ", tokens.WARN)
     if not explained:
         page.say(UNCLEAR_EXPLAINED, "  ", tokens.DIM)
 
@@ -364,7 +365,7 @@ def add_step(page: Page, flames: tuple[StepFlame, ...], folded: bool = True) -> 
         page.heading(f"{scope}{on}: {micros(flame.flame.seconds * 1e6)}", folded)
         draw_flame(page, flame.flame, _style_of(flame), lambda bar: micros(bar.seconds * 1e6))
         if flame.cut:
-            page.say("Only its beginning is drawn: it has too many events.", "  ", tokens.DIM)
+            page.say("Only the beginning is drawn (too many events).", "  ", tokens.DIM)
     if len(flames) > THREADS_SHOWN:
         page.add("  ", (f"and {fmt.plural(len(flames) - THREADS_SHOWN, 'more thread')}", tokens.DIM))
 
@@ -393,7 +394,7 @@ def _ranges(ranks: Sequence[int]) -> str:
 
 def add_ranks(page: Page, runtimes: Sequence[Runtime]) -> None:
     """Add one row a profile, the slowest first."""
-    of = "a step" if all(runtime.steps for runtime in runtimes) else "the window"
+    of = "per step" if all(runtime.steps for runtime in runtimes) else "the window"
     ordered = sorted(runtimes, key=lambda runtime: -step_us(runtime))
     slowest, middle = ordered[0], median(step_us(runtime) for runtime in runtimes)
     _slowest(page, slowest, middle, of)
@@ -422,9 +423,9 @@ def _slowest(page: Page, slowest: Runtime, middle: float, of: str) -> None:
     who = f"rank {slowest.rank}" if slowest.rank is not None else fmt.pid(slowest.pid)
     if middle > 0 and us >= SLOW * middle:
         more = fmt.percent(us - middle, middle)
-        text = f"{who} is the slowest: {micros(us)} {of}, {more} more than the rank in the middle"
+        text = f"{who} is the slowest: {micros(us)} {of}, {more} more than the median rank"
     else:
-        text = f"the ranks take about the same time: {micros(middle)} {of} in the middle, {micros(us)} on {who}"
+        text = f"the ranks take about the same time: median {micros(middle)} {of}, {micros(us)} on {who}"
     page.say(text, "", tokens.STRONG)
 
 
@@ -435,7 +436,7 @@ def add_rank_kernels(page: Page, runtimes: Sequence[Runtime]) -> None:
         return
     page.heading("Kernels across ranks")
     page.table(RANK_KERNELS, kernels)
-    text = "A call on average, on the rank in the middle and on the slowest; which ranks are slow. Those first that differ most."
+    text = "Mean per call on the median rank and on the slowest; then the slow ranks. Largest differences first."
     page.say(text, "  ", tokens.DIM)
 
 
@@ -451,7 +452,7 @@ def _slowest_mean(item: RankKernel) -> Piece:
 
 
 RANK_KERNELS: Table[RankKernel] = Table((
-    Column("middle", lambda item: (micros(item.median_us), tokens.NUMBER), right=True),
+    Column("median", lambda item: (micros(item.median_us), tokens.NUMBER), right=True),
     Column("slowest", _slowest_mean, right=True),
     Column("on", lambda item: (_slow(item), tokens.LABEL)),
     Column("kernel", lambda item: (sanitize(item.kernel.key or item.kernel.name), tokens.LINK, f"@runtime:{item.ref}")),
@@ -470,7 +471,7 @@ _Result = Generator[None, None, RuntimeJson | RuntimesJson]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.add_argument("--flame", action="store_const", dest="filter", const=FLAME, default="",
-                        help="one step as a flame: what ran in what, and when")  # fmt: skip
+                        help="one step as a flame graph")  # fmt: skip
     parser.add_argument("--sort", choices=SORTS, default="time", help="the order of the tables (default: time)")
 
 
@@ -480,11 +481,11 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
     def fill(page: Page) -> _Result:
         return (yield from _fill(page, run, scope, options.sort if options.sort in SORTS else "time"))
 
-    return GrowingDocument(scope.page("runtime"), f"run time{scope.title}", options, fill, Page)
+    return GrowingDocument(scope.page("runtime"), f"runtime{scope.title}", options, fill, Page)
 
 
 def _fill(page: Page, run: Run, scope: Scope, sort: str) -> _Result:
-    page.add((f"Run time{scope.title}", tokens.TITLE))
+    page.add((f"Runtime{scope.title}", tokens.TITLE))
     results = runtimes_of(run)
     yield
     refused = [item for item in results if isinstance(item, Refused)]
@@ -516,16 +517,16 @@ def _is_of(run: Run, runtime: Runtime, scope: Scope) -> bool:
 def _refused(page: Page, refused: Sequence[Refused]) -> None:
     for item in refused:
         name = fmt.clip_middle(sanitize(fmt.file_name(item.profile)), page.width)
-        page.row([(name, tokens.NAME), (" was not joined to this trace:", tokens.WARN)], "")
+        page.row([(name, tokens.NAME), (" does not match this trace:", tokens.WARN)], "")
         page.say(f"{sanitize(item.why)}.", "  ")
 
 
 def _add_no_profile(page: Page, run: Run, scope: Scope, has_profiles: bool) -> None:
     """Add why there are no times, and how to record a profile."""
     if has_profiles:
-        page.say(f"No profile here tells of {scope.title.removeprefix(' of ') or 'this run'}.", "", tokens.STRONG)
+        page.say(f"None of the profiles covers {scope.title.removeprefix(' of ') or 'this run'}.", "", tokens.STRONG)
         return
-    page.say(page.so_far("There is no profile: what is compiled is known, and not how long it takes to run."), "", tokens.STRONG)
+    page.say(page.so_far("No profile, so run times are unknown."), "", tokens.STRONG)
     page.blank()
     add_recording(page, recording_of(run))
 
@@ -544,7 +545,7 @@ def _one(page: Page, figures: Figures, refs: set[str] | None) -> Generator[None,
     yield
     compiles = by_cost([compile_ for compile_ in runtime.compiles if refs is None or compile_.ref in refs], figures.sort)
     if refs is not None and not compiles:
-        page.say("It did not run while the profiler did.", "", tokens.STRONG)
+        page.say("No calls while the profiler ran.", "", tokens.STRONG)
     if len(compiles) > 1 or refs is None:
         add_compiles(page, figures, compiles)
     yield
@@ -558,7 +559,7 @@ def _one(page: Page, figures: Figures, refs: set[str] | None) -> Generator[None,
     if len(compiles) > FULL:
         page.close(0)
         page.blank()
-        text = f"and {fmt.plural(len(compiles) - FULL, 'more compile')}: the table above has a link to each"
+        text = f"and {fmt.plural(len(compiles) - FULL, 'more compile')}: see the table above"
         page.say(text, "", tokens.DIM)
     add_never(page, figures, refs)
     yield
@@ -567,8 +568,9 @@ def _one(page: Page, figures: Figures, refs: set[str] | None) -> Generator[None,
             yield from _flame(page, figures, folded=True)
         page.blank()
         on_screen = page.options.key_of is not None
-        text = "for ui.perfetto.dev, with compiling: " if on_screen else "one step as a flame: "
-        page.row([(text, tokens.DIM), "tltui timing PATH --perfetto FILE" if on_screen else "tltui runtime PATH --flame"], "")
+        text = "for ui.perfetto.dev, with compiling: " if on_screen else "one step as a flame graph: "
+        path = page.options.path
+        page.row([(text, tokens.DIM), f"tltui timing {path} --perfetto FILE" if on_screen else f"tltui runtime {path} --flame"], "")
 
 
 def _flame(page: Page, figures: Figures, folded: bool) -> Generator[None, None, None]:
@@ -640,12 +642,12 @@ def runtime_rows(data: RuntimeJson | RuntimesJson) -> Iterator[RuntimeRow]:
 
 QUESTION = Question(
     name="runtime",
-    help="where run time goes, by a profile: compiles, kernels, lines, guards, eager code",
+    help="run time from a profile: compiles, kernels, lines, guards, eager code",
     key="T",
     group="why is it so",
     order=90,
     sorts=("time", "mean", "calls", "name", "code"),
-    needs=Needs("has no keys by which a profile names graphs", ("output_code",), "generated code"),
+    needs=Needs("has no graph keys to match with a profile", ("output_code",), "generated code"),
     document=document,
     add_arguments=add_arguments,
     answer=None,
@@ -653,11 +655,10 @@ QUESTION = Question(
     rows=RuntimeRow,
     records=runtime_rows,
     doc="""
-    Where run time goes, by profiles of `torch.profiler`: a row a kernel, in microseconds. `data` has shares, eager code, guards.
+    Run time from profiles of `torch.profiler`: a row per kernel, in microseconds. `data` has shares, eager code, guards.
 
-    Profiles are those that `tltui.open` was given, or that lie beside the logs; without any there is no row, and the page says
-    how to record one. From then on `layers` and `ls` of this run tell measured times too. `sort`: the order of the page's tables:
-    time, mean, calls, name, code. Raises `ProfileError` where none
-    fits the trace.
+    Profiles are those given to `tltui.open`, or next to the logs; without any there is no row, and the page shows
+    how to record one. From then on `layers` and `ls` of this run show measured times too. `sort`: the order of the page's tables:
+    time, mean, calls, name, code. Raises `ProfileError` if none matches the trace.
     """,
 )

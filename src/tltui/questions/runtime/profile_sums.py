@@ -208,14 +208,14 @@ class Sums:
         doubts = list(self._profile.faults)
         profile, nested = self._profile, self._nested
         if cut := sum(kind in SPANS and not self.joiner.is_complete(span) for span, kind in enumerate(nested.kind)):
-            doubts.append(f"{cut:,} events of compiled code were not over when the window ended: they do not count")
+            doubts.append(f"{cut:,} events of compiled code were unfinished when the window ended and are not counted")
         if nested.compiling:
             seconds = _covered(profile, nested.compiling) / 1e9
-            doubts.append(f"torch compiled inside of the window, for {seconds:.3g} s: steps without it take less")
+            doubts.append(f"torch compiled for {seconds:.3g} s in the window: steps without compiling take less")
         if nested.overlapping:
-            doubts.append(f"{nested.overlapping:,} events begin in one and end outside of it: they count where they begin")
+            doubts.append(f"{nested.overlapping:,} events begin inside another and end outside of it: they count where they begin")
         if self._never_called() and len({profile.thread[nested.event[span]] for span in self.joined.compile_of}) == 1:
-            doubts.append("other threads are in it with profile_all_threads only: what never ran may have run there")
+            doubts.append("other threads are recorded with profile_all_threads only: compiles without calls may have run there")
         for text, count in self._kernels.doubts.items():
             doubts.append(f"{count:,} {text}")
         return doubts
@@ -266,12 +266,12 @@ class _Case:
 def belonging(profile: Profile, nested: Nested, processes: Sequence[Process]) -> Runtime | Refused:
     """Join a profile with its process, or refuse it."""
     if not len(profile):
-        return Refused(profile.path, "nothing is recorded in it: it has no events")
+        return Refused(profile.path, "it has no events")
     candidates = [process for process in processes if process.compiles]
     if profile.rank is not None and any(process.rank is not None for process in candidates):
         candidates = [process for process in candidates if process.rank in (profile.rank, None)]
         if not candidates:
-            return Refused(profile.path, f"it is of rank {profile.rank}, of which there is no trace")
+            return Refused(profile.path, f"it is from rank {profile.rank}, which has no trace")
     # another process of the same rank or pid comes last: joining reads the code
     candidates.sort(key=lambda process: (process.pid != profile.pid, process.rank != profile.rank))
     matching = [process for process in candidates if process.pid == profile.pid] or candidates
@@ -296,9 +296,9 @@ def _doubts(profile: Profile, case: _Case) -> tuple[str, ...]:
     """Return the evidence against a match."""
     doubts = []
     if not case.same_pid:
-        doubts.append(f"it is of process {profile.pid}, the trace of process {case.process.pid}: their graphs are the same")
+        doubts.append(f"it is from process {profile.pid}, the trace from process {case.process.pid}; their graphs are the same")
     elif not case.in_time:
-        doubts.append("it was recorded before the trace began: their graphs are the same")
+        doubts.append("it was recorded before the trace began; their graphs are the same")
     return tuple(doubts)
 
 
@@ -308,15 +308,15 @@ def _why(profile: Profile, nested: Nested, case: _Case) -> str:
     calls = sum(kind == CALL for kind in nested.kind)
     if joined.other_key:
         graphs = len({profile.name[nested.event[span]] for span, kind in enumerate(nested.kind) if kind == CALL})
-        return f"it is of another run: none of its {graphs} graph{'s' * (graphs != 1)} is in the trace"
+        return f"it is from a different run: none of its {graphs} graph{'s' * (graphs != 1)} is in the trace"
     if joined.other_names:
-        return f"it is of another run: the kernels of its {calls} calls of graphs are not in the code of the trace"
+        return f"it is from a different run: the kernels of its {calls} graph calls are not in the code of the trace"
     who = "it was recorded before the trace began"
     if not case.same_pid:
-        who = f"it is of process {profile.pid}, which is not in the trace"
+        who = f"it is from process {profile.pid}, which is not in the trace"
     if any(kind in (CALL, REGION) for kind in nested.kind):
-        return f"{who}, and nothing shows that its graphs are those of the trace"
-    return f"{who}, and nothing compiled ran in it"
+        return f"{who}, and nothing shows that its graphs match the trace"
+    return f"{who}, and no compiled code ran in it"
 
 
 __all__ = ["Refused", "Runtime", "nested_of", "preparing", "runtimes_of"]

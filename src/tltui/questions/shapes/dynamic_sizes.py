@@ -30,7 +30,7 @@ from tltui.questions.shapes.shape_env import (
     plain_name,
     shape_records,
 )
-from tltui.questions.stacks.tracebacks import StackFrame
+from tltui.questions.stacks.tracebacks import StackFrame, display_code
 from tltui.questions.timing.timing_events import EVENT_LIMIT
 from tltui.text.frozen import frozen
 
@@ -156,7 +156,7 @@ def shapes_of(compile_: Compile, reader: Reader | None = None) -> CompileShapes:
         if _OF_SIZES.search(guard.expr) or _holds(guard.expr, sources)
     )
     symbols = _symbols(records, guards, tensors, became)
-    function, file, line = compile_.frame.code
+    function, file, line = display_code(compile_.frame)
     interesting = tuple(t for t in tensors if any(dim.state != "static" or dim.mark for dim in t.dims))
     stuck = tuple(dim for t in tensors for dim in t.dims if dim.state == "static" and dim.mark not in ("", "static"))
     status = compile_.status
@@ -387,7 +387,7 @@ def _for_fixed(symbol: SymbolShape) -> list[str]:
     partners = [partner for partner in symbol.partners if not partner.parameter]
     if code.startswith("assert"):
         return [
-            f"If {text} is always {fixed.value}, it need not be dynamic. If it is not, the assert forbids every other size."
+            f"If {text} is always {fixed.value}, it need not be dynamic. Otherwise the assert forbids every other size."
         ]
     advice = []
     if symbol.tensor is not None and partners:
@@ -395,11 +395,11 @@ def _for_fixed(symbol: SymbolShape) -> list[str]:
         names = " and ".join(_call(f"torch._dynamo.{mark}", partner) for partner in partners[:2])
         advice.append(f"If the two sizes belong together, mark the other one too: {names}.")
     elif any(partner.parameter for partner in symbol.partners):
-        advice.append("The size has to fit a parameter, which never varies: then it need not be dynamic.")
+        advice.append("The size has to match a parameter, whose size never varies, so it need not be dynamic.")
     if symbol.mark == "dynamic" and symbol.tensor is not None:
         advice.append(
-            f"{_call('torch._dynamo.maybe_mark_dynamic', symbol)} instead of mark_dynamic makes it no error: torch may fix "
-            "the size, and every other size is a compile of its own."
+            f"Use {_call('torch._dynamo.maybe_mark_dynamic', symbol)} instead of mark_dynamic to avoid the error. Torch may then "
+            "specialize the size, and every other size triggers a recompilation."
         )
     return advice
 
@@ -409,7 +409,7 @@ def _for_stuck(dim: Dim) -> list[str]:
         return []
     return [
         f"Call it first with a size of 2 or more, or use {_call('torch._dynamo.decorators.mark_unbacked', dim)}: "
-        "then one compile is for all sizes."
+        "one compiled version then serves all sizes."
     ]
 
 
@@ -424,7 +424,7 @@ def _for_bounds(symbol: SymbolShape) -> list[str]:
     condition = first.expr.replace(symbol.name, f"{python_name(symbol.tensor)}.shape[{symbol.dim}]")
     mark = _call("torch._dynamo.decorators.mark_unbacked", symbol)
     return [
-        f"If `{condition}` holds for every size: {mark} and torch._check({condition}) before the branch make one compile; "
-        "a size that breaks it is then an error.",
-        "If not, each side of the branch needs a compile of its own.",
+        f"If `{condition}` holds for every size, use {mark} and torch._check({condition}) before the branch. One compiled "
+        "version then serves all sizes; a size that fails the check raises an error.",
+        "Otherwise each side of the branch is compiled separately.",
     ]

@@ -37,6 +37,8 @@ from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 
 SYMBOLS_SHOWN = 6
+SPECIALIZED = 2
+"""The least size that a symbol may have: torch specializes 0 and 1."""
 GUARDS_SHOWN = 4
 CHECKS_SHOWN = 8
 REASON = 240
@@ -70,20 +72,25 @@ def add_compile(page: Page, shapes: CompileShapes, single: bool, folded: bool, n
     names: Names = {}
     for n, symbol in enumerate(shapes.symbols):
         names.setdefault(symbol.name, (n, symbol))
-    for symbol in shapes.symbols[:SYMBOLS_SHOWN]:
+    symbols = [symbol for symbol in shapes.symbols if has_finding(symbol)]
+    plain = [symbol for symbol in shapes.symbols if not has_finding(symbol)]
+    if single and not symbols:
+        symbols, plain = plain, symbols
+    for symbol in symbols[:SYMBOLS_SHOWN]:
         _symbol(page, symbol, names, shown_guards)
     for dim in shapes.stuck:
         _stuck(page, dim)
-    _more(page, shapes, names, shown_guards)
+    _more(page, symbols[SYMBOLS_SHOWN:], shapes.more_guards, names, shown_guards)
+    _plain_symbols(page, plain, names)
     _automatic(page, shapes)
     _real(page, shapes)
     _add_call_checks(page, shapes, notes)
     if any(guard.deferred for symbol in shapes.symbols for guard in symbol.guards):
-        page.say("A size that breaks a condition asserted at run time is an error, not another compile.", "  ", tokens.VALUE)
+        page.say("A size that fails a condition asserted at run time raises an error, without a recompilation.", "  ", tokens.VALUE)
     _advice(page, shapes.advice)
     _inputs(page, shapes)
     if not shapes.symbols and not shapes.stuck and not shapes.real:
-        text = "No symbols: every size that torch saw here was static, or this torch does not log symbols."
+        text = "No symbols: all sizes were static, or this torch does not log symbols."
         page.say(page.so_far(text), "  ")
 
 
@@ -111,12 +118,12 @@ def _symbol(page: Page, symbol: SymbolShape, names: Names, shown_guards: set[str
         if not change.lacks_values:
             page.say(_became(change), "    ")
     if symbol.shared:
-        page.say(f"had the same size, so they share the symbol: {', '.join(symbol.shared)}", "    ", tokens.DIM)
+        page.say(f"symbol shared with (same size): {', '.join(symbol.shared)}", "    ", tokens.DIM)
     if symbol.unbacked and symbol.source is None:
         if symbol.user is not None:
             page.code(symbol.user.code, "       ")
         if symbol.by is not None:
-            _add_reason(page, "", symbol.by, "       ", "made by")
+            _add_reason(page, "", symbol.by, "       ", "created by")
     _fixed(page, symbol)
     _guards(page, new)
     shown_guards.update(guard.ref for guard in symbol.guards)
@@ -138,25 +145,25 @@ def _at(label: str, frame: StackFrame) -> Piece:
 
 
 def _state(symbol: SymbolShape, names: Names) -> list[str]:
-    """Return state texts: `marked dynamic, but fixed to 5`; `marked dynamic`, `this compile is for 2 to 9`."""
+    """Return state texts: `marked dynamic, but specialized to 5`; `marked dynamic`, `valid for sizes 2 to 9`."""
     mark = {"dynamic": "marked dynamic", "maybe dynamic": "marked with maybe_mark_dynamic", "unbacked": "marked unbacked"}
     words = mark.get(symbol.mark, "")
     if not words and symbol.became:
-        words = "made dynamic by torch"
+        words = "automatic dynamic"
     if symbol.fixed is not None:
-        return [f"{words}, but fixed to {symbol.fixed.value}" if words else f"fixed to {symbol.fixed.value}"]
+        return [f"{words}, but specialized to {symbol.fixed.value}" if words else f"specialized to {symbol.fixed.value}"]
     if symbol.unbacked and not words:
-        words = "unbacked: its value depends on data"
+        words = "unbacked (data-dependent)"
     results = [words or "dynamic"]
     same = min((names[name] for name in symbol.equal if name in names), key=lambda item: item[0], default=None)
     low, high = bounds(symbol)
     text = "sizes" if symbol.dim is not None else "values"
     if (low, high) == (None, None) and same is not None:
-        results.append(f"has to equal {_name(same[1])}")
+        results.append(f"must equal {_name(same[1])}")
     elif high is not None:
-        results.append(f"this compile is for {text} {low or 0} to {high}")
+        results.append(f"valid for {text} {low or 0} to {high}")
     elif low is not None:
-        results.append(f"this compile is for {text} {low} and up")
+        results.append(f"valid for {text} {low} and up")
     return results
 
 
@@ -177,27 +184,27 @@ def _fixed(page: Page, symbol: SymbolShape) -> None:
     if fixed is None:
         return
     guard = next((guard for guard in symbol.guards if _fixes(guard, symbol)), None)
-    by: list[Piece] = ["fixed by "]
+    by: list[Piece] = ["specialized by "]
     by.append((guard.expr, tokens.CHANGED, guard.ref) if guard else (f"{symbol.name} = {fixed.value}", tokens.CHANGED, fixed.ref))
     if fixed.user is not None:
         by += [" at ", page.place(fixed.user.file, fixed.user.line), f" in {fmt.clip_middle(sanitize(fixed.user.name), 30)}"]
     else:
-        by.append(" (the log names no line of yours)")
+        by.append(" (your line is unknown: not in the log)")
     page.row(by, "    ")
     if fixed.user is not None:
         page.code(fixed.user.code, "       ")
     _add_reason(page, fixed.why, fixed.by, "    ")
     for partner in symbol.partners[:3]:
-        kind = "a parameter's, so " if partner.parameter else ""
-        text = f"dim {partner.dim} of {strip_modules(partner.tensor)} has this size, and is {kind}static"
+        kind = " (a parameter)" if partner.parameter else ""
+        text = f"dim {partner.dim} of {strip_modules(partner.tensor)} has this size and is static{kind}"
         page.say(text, "    ", tokens.VALUE)
 
 
-def _add_reason(page: Page, why: str, by: StackFrame | None, indent: str, verb: str = "asked by") -> None:
+def _add_reason(page: Page, why: str, by: StackFrame | None, indent: str, verb: str = "requested by") -> None:
     """Add torch's reason for a guard or specialization, and its place."""
     if why:
         page.say(why, indent, tokens.DIM)
-    if by is not None and not why.endswith(("your code", "by it")):
+    if by is not None and not why.endswith(("your code", "on it")):
         page.add(indent, (page.clip(f"{verb} {by.name}  {_inside(by.file)}:{by.line}", page.width - len(indent)), tokens.DIM))
 
 
@@ -250,13 +257,13 @@ def _automatic(page: Page, shapes: CompileShapes) -> None:
     listed = {id(change) for symbol in shapes.symbols for change in symbol.became}
     for change in shapes.became:
         if id(change) not in listed:
-            page.say(f"torch noted: {_became(change)}", "  ", tokens.DIM)
+            page.say(f"torch logged: {_became(change)}", "  ", tokens.DIM)
 
 
 def _became(change: Became) -> str:
     text = change.source if change.dim is None else f"dim {change.dim} of {change.source}"
     if change.before.lstrip("-").isdigit() and change.now.lstrip("-").isdigit():
-        return f"{text} varied: it was {change.before}, then {change.now}"
+        return f"{text} varied: {change.before}, then {change.now}"
     return f"{text}: {change.why}, {fmt.clip(change.before, 40)} → {fmt.clip(change.now, 40)}"
 
 
@@ -267,22 +274,45 @@ def _stuck(page: Page, dim: Dim) -> None:
     words.append((f"marked {dim.mark}, but static: its size was {dim.size}", tokens.WARN))
     page.joined(words)
     if dim.size in ("0", "1"):
-        page.say("torch makes no symbol for a size of 0 or 1 (0/1 specialisation).", "    ")
+        page.say("torch creates no symbol for a size of 0 or 1 (0/1 specialization).", "    ")
 
 
-def _more(page: Page, shapes: CompileShapes, names: Names, shown_guards: set[str]) -> None:
-    symbols = shapes.symbols[SYMBOLS_SHOWN:]
+def has_finding(symbol: SymbolShape) -> bool:
+    """Whether a symbol is specialized, unbacked, equal to another one or new for a change, or has a condition beyond 0 and 1."""
+    if symbol.fixed is not None or symbol.unbacked or symbol.equal or symbol.guards or symbol.became:
+        return True
+    low, high = bounds(symbol)
+    return high is not None or (low or 0) > SPECIALIZED
+
+
+def _plain_symbols(page: Page, symbols: Sequence[SymbolShape], names: Names) -> None:
+    """Add symbols without a finding, a row each, folded."""
+    if not symbols:
+        return
+    with page.fold(f"{fmt.plural(len(symbols), 'symbol')} without a finding"):
+        for symbol in symbols:
+            words: list[Piece] = [(_name(symbol), tokens.STRONG, "" if symbol.source else symbol.ref), *_state(symbol, names)]
+            if symbol.source:
+                words.append((symbol.name, tokens.NAME, symbol.ref))
+            words += [f"was {symbol.hint} at this compile"] if symbol.hint is not None else []
+            if symbol.user is not None:
+                words.append(_at("first used at ", symbol.user))
+            words += [f"symbol shared with (same size): {', '.join(symbol.shared)}"] if symbol.shared else []
+            page.joined(words, "    ")
+
+
+def _more(page: Page, symbols: Sequence[SymbolShape], more_guards: int, names: Names, shown_guards: set[str]) -> None:
     if symbols:
         with page.fold(fmt.plural(len(symbols), "more symbol")):
             for symbol in symbols:
                 _symbol(page, symbol, names, shown_guards)
-    if shapes.more_guards:
-        page.add("  ", (f"{fmt.plural(shapes.more_guards, 'more guard')} on symbols not read", tokens.DIM))
+    if more_guards:
+        page.add("  ", (f"{fmt.plural(more_guards, 'more guard')} on symbols not read", tokens.DIM))
 
 
 def _real(page: Page, shapes: CompileShapes) -> None:
     for item in shapes.real:
-        pieces: list[Piece] = ["  could not be decided, a real value was put in: "]
+        pieces: list[Piece] = ["  could not be decided, evaluated with a real value: "]
         pieces += [(fmt.clip(sanitize(item.expr), page.width - 4), tokens.WARN, item.ref), f" → {item.result}"]
         if item.user is not None:
             pieces += ["  at ", page.place(item.user.file, item.user.line)]
@@ -294,8 +324,8 @@ def _add_call_checks(page: Page, shapes: CompileShapes, notes: set[str]) -> None
     if not shapes.kept:
         return
     backed = any(not symbol.unbacked for symbol in shapes.symbols)
-    text = "Guards that stay" + (": a call that breaks one is compiled again" if backed else "")
-    page.add("  ", (text, tokens.LABEL))
+    text = "Guards on every call" + (": a call that fails one needs another compiled version" if backed else "")
+    page.say(text, "  ", tokens.LABEL)
     for guard in shapes.kept[:CHECKS_SHOWN]:
         _call_check(page, guard)
     remaining = shapes.kept[CHECKS_SHOWN:]
@@ -305,7 +335,7 @@ def _add_call_checks(page: Page, shapes: CompileShapes, notes: set[str]) -> None
                 _call_check(page, guard)
     if any(guard.zero_one for guard in shapes.kept) and "0/1" not in notes:
         notes.add("0/1")
-        text = "2 as the least size: torch compiles sizes 0 and 1 for themselves (0/1 specialisation); mark_unbacked avoids that."
+        text = "Minimum 2: torch specializes sizes 0 and 1 (0/1 specialization); mark_unbacked avoids it."
         page.say(text, "    ", tokens.DIM)
 
 
@@ -373,6 +403,7 @@ def _fill(page: Page, scope: Scope) -> Generator[None, None, ShapesReport]:
     with_symbols, marked, plain = yield from _sorted(scope)
     single = len(scope.compiles) == 1
     if not single:
+        page.add((f"Shapes{scope.title}", tokens.TITLE))
         _head(page, with_symbols, [*marked, *plain])
         yield
     compile_shapes: list[CompileShapes] = []
@@ -452,7 +483,7 @@ def _head(page: Page, with_symbols: list[Compile], plain: list[Compile]) -> None
     total = sum(node.is_compile for node in with_symbols + plain)
     fixed = sum(bool(node.counts["symbolic_shape_specialization"]) for node in with_symbols)
     text = f"{fmt.plural(total, 'compile')}, {fmt.count(sum(node.is_compile for node in with_symbols))} with symbols"
-    page.joined([(text, tokens.STRONG)] + ([(f"{fmt.count(fixed)} in which a size was fixed", tokens.WARN)] if fixed else []))
+    page.joined([(text, tokens.STRONG)] + ([(f"{fmt.count(fixed)} with a specialized size", tokens.WARN)] if fixed else []))
 
 
 def _plain(page: Page, plain: list[Compile], has_symbols: bool) -> None:
@@ -463,11 +494,11 @@ def _plain(page: Page, plain: list[Compile], has_symbols: bool) -> None:
     page.blank()
     real = [node for node in plain if node.is_compile]
     if not has_symbols:
-        text = "No compile has a symbol: every size that torch saw was static, or this torch does not log symbols."
+        text = "No symbols: all sizes were static, or this torch does not log symbols."
         if page.untold:
-            text = "No symbol of a dynamic size."
+            text = "No dynamic sizes."
         page.say(page.so_far(text))
-        page.say("A dim becomes dynamic when its size varies between calls, or by torch._dynamo.mark_dynamic.", "", tokens.DIM)
+        page.say("A dim becomes dynamic if its size varies between calls, or with torch._dynamo.mark_dynamic.", "", tokens.DIM)
     if not real:
         return
     text = page.so_far(f"{fmt.plural(len(real), 'compile')} without symbols{'' if page.untold else ': all sizes static'}")
@@ -529,16 +560,16 @@ def shape_rows(data: ShapesReport) -> Iterator[ShapeRow]:
 
 QUESTION = Question(
     name="shapes",
-    help="dynamic sizes: each symbol, its guards, what was fixed and by which line",
+    help="dynamic sizes: symbols, their guards, and specializations with the source line",
     key="6",
     group="why is it so",
     order=60,
-    needs=Needs("", ("dynamic",), "symbols and what fixed them"),
+    needs=Needs("", ("dynamic",), "symbols and specializations"),
     document=document,
     answer=ShapesReport,
     rows=ShapeRow,
     records=shape_rows,
     doc="""
-    Dynamic sizes: each symbol, its guards, what was fixed and by which line. A row a symbol.
+    Dynamic sizes: symbols, their guards, and specializations with the source line. A row per symbol.
     """,
 )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from tltui.documents import format as fmt
-from tltui.documents.page import Page
+from tltui.documents.page import Page, to_page
 from tltui.documents.rank_groups import add_alike
 from tltui.documents.scope import place_of, scope_of
 from tltui.model.node_answers import part, shared
@@ -88,7 +88,7 @@ def parse_place(text: str) -> tuple[str, int]:
     """Parse `FILE:LINE` into file and line. Raises `BadPlace`."""
     file, _, number = text.strip().rpartition(":")
     if not file or not (number.isascii() and number.isdigit()) or len(number) > 9 or int(number) == 0:
-        raise BadPlace(f"{text!r} names no line: FILE:LINE is meant, for example train.py:42")
+        raise BadPlace(f"not FILE:LINE: {text!r}")
     return file, int(number)
 
 
@@ -190,14 +190,14 @@ def _functions(search: _Search, compile_: Compile, reader: Reader) -> Iterator[T
     if compile_.started is not None:
         for frame in callers_of(compile_, reader):
             if search.frame(frame):
-                yield Trail("called", f"{frame.name} was here when {name or 'the function'} was compiled", ref)
+                yield Trail("called", f"{frame.name} was at this line when {name or 'the function'} was compiled", ref)
                 return
 
 
 def _failures(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
     facts = compile_.facts
     if (not facts.failed and not facts.backward_failed) or facts.eager is Eager.SKIPPED:
-        return  # the graph break already covers a function that was given up
+        return  # the graph break already covers a function that fell back
     for failure in cached_failures(compile_):
         frames = (*failure.stack, failure.inner, failure.raised_at)
         if search.here(failure.file, failure.line, failure.code) or any(map(search.frame, frames)):
@@ -218,7 +218,7 @@ def _breaks(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trai
         if search.here(graph_break.file, graph_break.line, graph_break.code):
             yield Trail("graph break", graph_break.headline, ref, graph_break.gb or "")
         elif any(map(search.frame, graph_break.stack)):
-            yield Trail("graph break", graph_break.headline, ref, "in a function that is called here")
+            yield Trail("graph break", graph_break.headline, ref, "in a function called from this line")
 
 
 def _recompiles(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
@@ -232,7 +232,7 @@ def _recompiles(search: _Search, compile_: Compile, reader: Reader) -> Iterator[
         if search.here(reason.file, reason.line, reason.code) or any(map(search.frame, reason.stack)):
             yield Trail("recompile", reason.text, ref)
         elif number < EARLIER_READ and reason.file is None and _comes_from(search, compile_, reason):
-            yield Trail("recompile", reason.text, ref, f"the guard of [{reason.earlier}] that failed comes from this line")
+            yield Trail("recompile", reason.text, ref, f"the failed guard of [{reason.earlier}] comes from this line")
 
 
 def _comes_from(search: _Search, compile_: Compile, reason: RecompileReason) -> bool:
@@ -263,16 +263,16 @@ def _sizes(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail
         if search.frame(item.user):
             text = f"{item.symbol} = {item.sources[0]}" if item.sources else item.symbol
             by = next((guard.expr for guard in conditions if item.symbol in guard.symbols), "")
-            yield Trail("fixed", f"{text} was fixed to {item.value}", item.ref, by and f"by {by}")
+            yield Trail("fixed", f"{text} was specialized to {item.value}", item.ref, by and f"by {by}")
     first: dict[str, ShapeGuard] = {}
     for guard in conditions:
         first.setdefault(guard.expr, guard)
     for guard in first.values():
-        late = "checked by an assertion at run time: a call that breaks it raises an error" if guard.deferred else guard.why
+        late = "asserted at run time: a call that fails it raises an error" if guard.deferred else guard.why
         yield Trail("condition", guard.expr, guard.ref, late)
     for real in result.real:
         if search.frame(real.user):
-            yield Trail("condition", f"{real.expr} was taken to be {real.result}", real.ref)
+            yield Trail("condition", f"{real.expr} was assumed to be {real.result}", real.ref)
 
 
 def _symbols(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
@@ -280,7 +280,7 @@ def _symbols(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Tra
         return
     for symbol in inputs_of(compile_, reader).symbols:
         if search.frame(symbol.where):
-            text = f"{symbol.name} = {symbol.source}" if symbol.source else f"{symbol.name}, its value depends on data"
+            text = f"{symbol.name} = {symbol.source}" if symbol.source else f"{symbol.name}, data-dependent"
             yield Trail("symbol", text, str(compile_.ref), symbol.range or "")
 
 
@@ -362,7 +362,7 @@ def _of_unit(unit: UnitProvenance, born: Born, visited: set[str]) -> Iterator[Tr
 
 HEADINGS = {
     "function": "functions", "called": "called from here", "failure": "failures", "graph break": "graph breaks",
-    "recompile": "recompiles", "fixed": "sizes fixed here", "condition": "conditions on sizes", "node": "nodes",
+    "recompile": "recompiles", "fixed": "sizes specialized here", "condition": "conditions on sizes", "node": "nodes",
     "kernel": "kernels", "guard": "guards", "symbol": "symbols",
 }  # fmt: skip
 SHOWN = 12
@@ -376,11 +376,11 @@ def source_document(run: Run, ref: Ref, options: Options) -> Document:
     try:
         file, line = parse_place(ref.artifact or "")
     except BadPlace as bad:
-        raise BadAddress(str(bad)) from None
+        raise BadAddress(str(bad), "for example train.py:42") from None
     scope = scope_of(run, ref)
 
     def fill(page: Page) -> Generator[None, None, SourceLine]:
-        page.add(("What became of ", tokens.TITLE), (f"{file}:{line}", tokens.TITLE), (scope.title, tokens.TITLE))
+        page.add(("Source line ", tokens.TITLE), (f"{file}:{line}", tokens.TITLE), (scope.title, tokens.TITLE))
         steps = source_line_steps(scope.compiles, file, line)
         kinds: dict[tuple[object, ...], list[str]] = {}
         while True:
@@ -413,13 +413,14 @@ def _kind(compile_trails: CompileTrails) -> tuple[object, ...]:
 def _compile(page: Page, compile_trails: CompileTrails) -> None:
     page.heading(f"[{compile_trails.ref}] {compile_trails.function}".rstrip())
     page.row([("compile ", tokens.LABEL), (f"[{compile_trails.ref}]", tokens.LINK, compile_trails.ref), "  ",
-              ("provenance", tokens.LINK, f"@provenance:{compile_trails.ref}")])  # fmt: skip
+              to_page("provenance", f"@provenance:{compile_trails.ref}")])  # fmt: skip
     for (kind, unit), members in groupby(compile_trails.trails, key=lambda trail: (trail.kind, trail.unit)):
         _trails(page, kind, unit, list(members))
 
 
 def _trails(page: Page, kind: str, unit: str, trails: list[Trail]) -> None:
-    page.add("  ", (HEADINGS.get(kind, kind), tokens.LABEL), (f" of {sanitize(unit)}" if unit else "", tokens.DIM))
+    of = f" of the {sanitize(fmt.graph_title(unit))}" if unit else ""
+    page.add("  ", (HEADINGS.get(kind, kind), tokens.LABEL), (of, tokens.DIM))
     if kind == "node":
         for graph, members in groupby(trails, key=lambda trail: trail.detail):
             _names(page, graph, members)
@@ -457,10 +458,10 @@ def _end(page: Page, answer: SourceLine) -> None:
         page.row([page.place(file, answer.line), (f"  {fmt.home(file)}", tokens.DIM)])
     searched = fmt.plural(answer.looked_at, "compile")
     if not answer.compiles:
-        page.say(f"Nothing in {searched} names this line: no node, kernel, guard, graph break, recompile, failure or symbol.", "  ")
-        page.say("torch names the line where a statement begins; the lines around may be known.", "  ", tokens.DIM)
+        page.say(f"No matches in {searched}: no node, kernel, guard, graph break, recompile, failure or symbol.", "  ")
+        page.say("torch records the first line of a statement: try the lines around it.", "  ", tokens.DIM)
     elif answer.looked_at > 1:
         names = "names" if len(answer.compiles) == 1 else "name"
         page.say(f"{fmt.count(len(answer.compiles))} of {searched} {names} it.", "  ", tokens.DIM)
     if len(answer.files) > 1:
-        page.say("More than one file ends with this name. A longer path means one of them.", "  ", tokens.WARN)
+        page.say("Several files end with this name. Use a longer path to select one.", "  ", tokens.WARN)

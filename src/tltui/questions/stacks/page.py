@@ -31,6 +31,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
     """Return the stack trie of the scope."""
 
     def fill(page: Page) -> Generator[None, None, Stacks]:
+        page.add((f"Stacks{scope.title}", tokens.TITLE))
         started = sum(c.started is not None and c.started.name is not None for c in scope.compiles)
         if started and scope.n is None:  # shown before any stack is read
             _begun(page, started)
@@ -68,8 +69,7 @@ def _head(page: Page, stacks: Stacks, finished: bool) -> None:
 
 def _begun(page: Page, count: int) -> None:
     page.say(
-        f"Where {fmt.plural(count, 'compile')} began, outermost call first. Each compile is listed before the function that it"
-        " compiles.",
+        f"{fmt.plural(count, 'compile')}, outermost call first. Each compile is listed before the function that it compiles.",
         style=tokens.DIM,
     )
     page.blank()
@@ -255,11 +255,11 @@ class StackRow:
     line: int | None
     """The line, from 1."""
     code: str | None
-    """What stands there."""
+    """The source line."""
     framework: bool
     """Whether it is torch's own, or a library's."""
     count: int
-    """Compiles at this frame and in what it calls."""
+    """Compiles in this frame and in the functions that it calls."""
     refs: str
     """The addresses of the compiles whose stack ends here."""
 

@@ -382,8 +382,31 @@ def _name_from_compiles(frame: Frame, reader: Reader) -> str | None:
 
 
 def display_name(frame: Frame) -> str | None:
-    """Return the display name of a function."""
+    """Return the name of a function on pages: the qualified one, where its own name is ambiguous."""
     return qualified_name(frame) or frame.code[0]
+
+
+def display_code(frame: Frame) -> tuple[str | None, str | None, int | None]:
+    """Return the display name, file and line of a function."""
+    return (display_name(frame), *frame.code[1:])
+
+
+def method_name(compile_: Compile, name: str | None, until: int) -> str | None:
+    """Return the name of a function as far as a log shows it up to a record: qualified once guards name the class of a method."""
+    if name not in METHODS:
+        return name
+    for candidate in (compile_, *compile_.frame.compiles[:COMPILES_READ]):
+        record, receiver = _receiver(candidate)
+        if receiver and record <= until:
+            return f"{receiver}.{name}"
+    return name
+
+
+@part
+def _receiver(compile_: Compile, reader: Reader) -> tuple[int, str | None]:
+    """Return the record of the guards of a compile and the class of the object whose method it compiles; -1 without guards."""
+    record = next((record for record, _ in records_of(compile_, (GUARDS,))), -1)
+    return record, _locals(compile_, reader).receiver if record >= 0 else None
 
 
 def _name_from_compile(compile_: Compile, reader: Reader, name: str, file: str) -> tuple[str, str | None] | None:

@@ -6,15 +6,15 @@ import math
 import sys
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tltui.model.node_answers import part, part_of, reader_of
 from tltui.model.nodes import Compile, Process
 from tltui.model.record_reader import Reader, addresses, metrics_fields, number_in, records_of, text_in, whole_in
 from tltui.model.ref import NO_ID
+from tltui.questions.stacks.tracebacks import display_code
 from tltui.questions.timing.timing_events import (
-    DYNAMO,
     KERNELS,
     ORDER,
     PRIORITY,
@@ -29,6 +29,7 @@ from tltui.questions.timing.timing_events import (
     read_groups,
     record_page,
     timing_of,
+    without_metrics_writing,
 )
 from tltui.text.frozen import frozen
 from tltui.trace.grammar import number, parse_json
@@ -564,26 +565,15 @@ def time_of(compile_: Compile, row: array[float] | None = None) -> CompileTime |
         seconds, source = row[0] / 1e6, "events"
     if not seconds and not compile_.is_compile:
         return None
-    name, file, line = compile_.frame.code
+    name, file, line = display_code(compile_.frame)
     status = compile_.status
     start = row[1] if row is not None and events else compile_.start_us
     phases = tuple(Phase(name, row[n]) for n, name in enumerate(ORDER, 2) if row[n] > 0) if row is not None else ()
     if source == "metrics":
-        phases = _within(phases, seconds)
+        phases = without_metrics_writing(phases, sum(phase.seconds for phase in phases) - seconds)
     return CompileTime(
         str(compile_.ref), name, file, line, str(status) if status else None, seconds, source, start, phases
     )
-
-
-def _within(phases: tuple[Phase, ...], seconds: float) -> tuple[Phase, ...]:
-    """Limit phases to the total in the metrics.
-
-    The outermost event, Dynamo's, includes the writing of the metrics, which they do not count.
-    """
-    beyond = sum(phase.seconds for phase in phases) - seconds
-    if beyond <= 0:
-        return phases
-    return tuple(replace(p, seconds=max(p.seconds - beyond, 0.0)) if p.name == DYNAMO else p for p in phases)
 
 
 def _totals(names: dict[str, NameSum]) -> tuple[NameTotal, ...]:

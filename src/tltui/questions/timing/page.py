@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from tltui.documents import format as fmt
 from tltui.documents.columns import Column, Table
-from tltui.documents.page import BAR, Page
+from tltui.documents.page import BAR, Page, to_page
 from tltui.documents.rank_groups import alike_on_ranks, said_ranks
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs
@@ -22,6 +22,7 @@ from tltui.questions.coverage.job_inputs import not_read
 from tltui.questions.overview.summary_sections import LEAST_SHOWN_S, at_least
 from tltui.questions.problems.reason_sections import PHASE_STYLES, add_time
 from tltui.questions.question import Keyword, Question
+from tltui.questions.stacks.tracebacks import display_code
 from tltui.questions.timing.event_sums import CompileTime, KernelTime
 from tltui.questions.timing.timing_events import AUTOGRAD, BACKEND, MEANING, Phase, count_events, group_of
 from tltui.questions.timing.timing_report import (
@@ -278,7 +279,7 @@ def names_table(total_s: float, is_one_compile: bool) -> Table[NameTime]:
 
 
 def _mostly(phases: Sequence[Phase]) -> Piece:
-    """Format the largest phase: `mostly kernels, 62 %`."""
+    """Format the largest phase: `mostly kernels, 62%`."""
     total = sum(phase.seconds for phase in phases)
     if total <= 0:
         return ""
@@ -351,7 +352,7 @@ def compiles_table(total_s: float, is_on_ranks: bool) -> Table[OnAll]:
 
     def time(row: OnAll) -> Piece:
         slowest = row.slowest
-        least = "≥" if slowest.source == "events" and slowest.status in ("missing", "running") else ""
+        least = "≥" if slowest.source == "events" and slowest.status in ("unfinished", "running") else ""
         return (least + fmt.from_to((row.least_s, slowest.seconds)), tokens.NUMBER, _timing(slowest.ref))
 
     return Table((
@@ -426,7 +427,7 @@ def add_outliers(page: Page, processes: Sequence[ProcessTime], outliers: Sequenc
     count = len(remaining)
     who = f"the other {fmt.plural(count, 'rank')}" if slow else "both ranks" if count == 2 else f"all {count:,} ranks"
     page.say(f"{who[:1].upper()}{who[1:]} took {fmt.from_to(remaining)}.", "  ", tokens.DIM)
-    page.row([("stragglers", tokens.LINK, "@stragglers"), ": late, slow and waiting ranks by compile and phase"])
+    page.row([to_page("stragglers", "@stragglers"), ": late, slow and waiting ranks by compile and phase"])
 
 
 def _outliers(page: Page, outliers: Sequence[Outlier], ranks: int) -> None:
@@ -663,7 +664,7 @@ def _head(page: Page, run: Run, scope: Scope, events: int) -> None:
     seconds, compiles = sum(c.tally.seconds for c in scope.compiles), sum(c.tally.compiles for c in scope.compiles)
     page.add(("Timing", tokens.TITLE), *_of(scope))
     words: list[Piece] = []
-    if len(scope.compiles) == 1 and (code := scope.compiles[0].frame.code)[0]:
+    if len(scope.compiles) == 1 and (code := display_code(scope.compiles[0].frame))[0]:
         words += [(fmt.clip_middle(sanitize(code[0]), 40), tokens.FUNCTION), page.place(code[1], code[2])]
     elif compiles:
         words.append((fmt.plural(compiles, "compile"), tokens.LINK, str(scope.ref) or "@run"))
@@ -691,7 +692,7 @@ def _no_timing(page: Page, events: int) -> None:
 
 @frozen
 class TimingRow:
-    """What one phase of one compile took by itself. A compile without phases has one row, with an empty `phase`."""
+    """Own time of one phase of one compile. A compile without phases has one row with an empty `phase`."""
 
     ref: str
     """The address of the compile."""
@@ -706,11 +707,11 @@ class TimingRow:
     compile_seconds: float
     """What all of the compile took, in seconds: the same in each of its rows."""
     source: str
-    """What tells it: `metrics` or `events`."""
+    """The source of the time: `metrics` or `events`."""
     phase: str
-    """The phase; empty where the log does not tell phases."""
+    """The phase; empty if the log has no phases."""
     seconds: float
-    """What the phase took by itself, in seconds: these add up."""
+    """Own time of the phase in seconds; these add up."""
 
 
 def timing_rows(data: Timing) -> Iterator[TimingRow]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -422,6 +422,24 @@ def timing_of(events: list[Event], metrics: list[tuple[str, dict[str, Any]]], la
     forward = [i for i in intervals if id(i) not in backward_ids]
     waiting = tuple(Open(i.name, i.start, (last - i.start) / 1e6) for i in intervals if i.end is None)
     return Timing("events", _phases(forward, last), _phases(backward, last), intervals[0].start, last, waiting)
+
+
+def without_metrics_writing(phases: tuple[Phase, ...], beyond_s: float) -> tuple[Phase, ...]:
+    """Reduce Dynamo's phase by the seconds beyond the total in the metrics.
+
+    The outermost event, Dynamo's, includes the writing of the metrics, which they do not count.
+    """
+    if beyond_s <= 0:
+        return phases
+    return tuple(replace(one, seconds=max(one.seconds - beyond_s, 0.0)) if one.name == DYNAMO else one for one in phases)
+
+
+def within_metrics(timing: Timing, total_s: float) -> Timing:
+    """Limit the phases of a finished compile, forward and backward, to its total in the metrics; 0: unknown."""
+    if timing.source != "events" or timing.open or not total_s:
+        return timing
+    phases = without_metrics_writing(timing.phases, timing.seconds + timing.backward_seconds - total_s)
+    return replace(timing, phases=phases)
 
 
 def timing_so_far(

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from tltui.documents import format as fmt
-from tltui.documents.page import Page
+from tltui.documents.page import Page, to_page
 from tltui.documents.scope import Scope
 from tltui.model.artifacts import Artifact, CompileCall, artifact_name, artifacts_of, compile_calls, fields_of
 from tltui.model.derived_cache import MISSING
@@ -20,6 +20,7 @@ from tltui.model.nodes import Compile, Process
 from tltui.model.record_reader import Reader, records_of, text_in, whole_in
 from tltui.model.run import Run
 from tltui.questions.question import Question
+from tltui.questions.stacks.tracebacks import display_name
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options
@@ -320,7 +321,7 @@ def _call(
     return Call(
         number,
         str(compile_.ref),
-        compile_.frame.code[0],
+        display_name(compile_.frame),
         tuple(Setting(key, _shown(value)) for key, value in config.items()),
         str(call.config.ref) if call.config else None,
         event,
@@ -446,7 +447,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
     """
 
     def fill(page: Page) -> Generator[None, None, Vllm]:
-        page.add((f"vLLM compile calls{scope.title}", tokens.TITLE))
+        page.add((f"vLLM{scope.title}", tokens.TITLE))
         call_count, pieces = counts_of(scope.compiles)
         if call_count > 1:
             page.add((f"{fmt.plural(call_count, 'compile call')}, {fmt.plural(pieces, 'piece')} compiled", tokens.STRONG))
@@ -460,7 +461,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
             _no_calls(page, run.finished, bool(str(scope.ref)))
         return Vllm(2, tuple(calls))
 
-    return GrowingDocument(scope.page("vllm"), f"vLLM compile calls{scope.title}", options, fill, Page)
+    return GrowingDocument(scope.page("vllm"), f"vllm{scope.title}", options, fill, Page)
 
 
 def _no_calls(page: Page, finished: bool, part: bool) -> None:
@@ -518,11 +519,11 @@ def _extent(page: Page, call: Call) -> None:
 def _records(page: Page, call: Call) -> None:
     links: list[Text] = []
     if call.config:
-        links.append(("configuration", tokens.LINK, call.config))
+        links.append(to_page("configuration", call.config))
     else:
         links.append(("no configuration in the log for these pieces", tokens.WARN))
     if call.split:
-        links.append(("split graph", tokens.LINK, call.split))
+        links.append(to_page("split graph", call.split))
     patterns = {total.patterns for total in call.passes}
     links += [(f"patterns of {fmt.clip_middle(p.name, 40)}", tokens.LINK, p.ref) for p in call.patterns if p.ref not in patterns]
     links += [(fmt.clip_middle(other.name, 40), tokens.LINK, other.ref) for other in call.others]
@@ -571,7 +572,7 @@ def _table(page: Page, call: Call) -> None:
         page.say("* a CUDA graph is captured at this size", "  ", tokens.DIM)
     if any(piece.code is None for submodule in call.submodules for piece in submodule.pieces):
         text = page.so_far("no output code")
-        page.add("  ", (f"! {text}: ", tokens.DIM), ("absent artifacts", tokens.LINK, f"@absent:{call.ref}"))
+        page.add("  ", (f"! {text}: ", tokens.DIM), to_page("absent artifacts", f"@absent:{call.ref}"))
 
 
 def _groups(call: Call) -> list[tuple[Submodule, list[Submodule]]]:
@@ -602,7 +603,7 @@ def _add_passes(page: Page, call: Call) -> None:
     rows: list[list[Text]] = []
     for total in call.passes:
         text = f"{fmt.count(total.changed)} of {fmt.count(total.ran)}"
-        patterns: Text = ("its patterns", tokens.LINK, total.patterns) if total.patterns else ""
+        patterns: Text = to_page("its patterns", total.patterns) if total.patterns else ""
         number = "" if total.number is None else str(total.number)
         style = tokens.VALUE if total.changed else tokens.DIM
         rows.append([(number, tokens.DIM), (total.name, tokens.FUNCTION), (text, style), patterns])

@@ -151,7 +151,7 @@ class Recorder:
                 self.other = weakref.ref(itself)
                 if self.profiler is not None:
                     self.stop()
-                    outcome = f"the steps recorded until then are in {self.written}" if self.written else "nothing is recorded"
+                    outcome = f"the steps recorded before are in {self.written}" if self.written else "no steps were recorded"
                     self.say(f"the program starts its own profiler: {outcome}")
             return prepare(itself, *args, **kwargs)
 
@@ -262,7 +262,7 @@ class Recorder:
         other = self.other()
         if getattr(profiling, "_is_profiler_enabled", False) or getattr(other, "kineto_results", self) is None:
             self.over = True
-            self.say("the program runs its own profiler: tltui records nothing")
+            self.say("the program runs its own profiler: tltui records no steps")
             return
         self.thread, self.dropped = threading.get_ident(), False
         profiler = torch.profiler.profile(schedule=self.action, on_trace_ready=self.write)
@@ -353,14 +353,14 @@ class Recorder:
             return
         if self.profiler is not None:
             if self.thread != threading.get_ident():
-                self.say("the program ended while another thread was recorded: nothing is written")
+                self.say("the program ended while another thread was recorded: no profile was written")
                 return
             self.stop()
             if self.written:
-                self.say(f"the program ended in step {number}: the steps recorded until then are in {self.written}")
+                self.say(f"the program ended in step {number}: the steps recorded before are in {self.written}")
                 return
         if number and number < self.first and self.rank() in (None, 0):
-            self.say(f"the program ended in step {number}, before step {self.first}: nothing is recorded")
+            self.say(f"the program ended in step {number}, before step {self.first}: no steps were recorded")
 
     def rank(self) -> int | None:
         """Return the rank of this process, None without ranks."""

@@ -141,7 +141,7 @@ class BadPattern(ValueError):
 def finder(pattern: str) -> Finder:
     """Prepare a search. Raises `BadPattern`."""
     if not pattern:
-        raise BadPattern("an empty pattern searches for nothing")
+        raise BadPattern("empty pattern: give at least one character")
     cased = heeds_case(pattern)
     if not _SPECIAL.search(pattern):
         text = pattern if cased else pattern.lower()
@@ -154,7 +154,7 @@ def finder(pattern: str) -> Finder:
         # stored lines of a payload begin with a tab that is not part of them
         expression = re.compile(b"^\t?" + data[1:] if data.startswith(b"^") else data, re.MULTILINE)
     except re.error as error:
-        raise BadPattern(f"{pattern!r} is no regular expression: {error}") from None
+        raise BadPattern(f"invalid regular expression: {pattern!r} ({error})") from None
     held = needles(pattern) if pattern.isascii() else None
     return Finder(tuple(text.encode() for text in held or ()), expression, not is_by_line(pattern), cased)
 

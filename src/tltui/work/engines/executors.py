@@ -51,14 +51,14 @@ def dask_engine(address: str) -> Iterator[Engine]:
     try:
         from distributed import Client
     except ImportError:
-        raise NoEngineError(f"{SCHEME} needs dask.distributed: pip install distributed") from None
+        raise NoEngineError(f"{SCHEME} needs dask.distributed. To install it: pip install distributed") from None
     # what becomes of workers is told by us, in our words
     for name in ("distributed", "distributed.client"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
         client = Client(address, timeout=CLUSTER_PATIENCE, set_as_default=False)
     except Exception as error:  # dask names none, and its timeout is another class in each Python
-        raise NoEngineError(f"no dask scheduler answers at {address}: {error}") from None
+        raise NoEngineError(f"no dask scheduler at {address}: {error}") from None
     executor = _Cluster(client)
     try:
         workers = _count_threads(client)
@@ -83,11 +83,11 @@ def _count_threads(client: Client) -> int:
         versions = client.run(version)
     except Exception as error:  # of no worker in time it is a timeout
         why = str(error) or type(error).__name__
-        raise NoEngineError(f"the dask scheduler has shown no worker that can be used in {COMING:.0f} s: {why}") from None
+        raise NoEngineError(f"no usable dask worker after {COMING:.0f} s: {why}") from None
     for worker, worker_version in sorted(versions.items()):
         if worker_version != __version__:
             has = f"has tltui {worker_version}" if worker_version else "has no tltui"
-            raise NoEngineError(f"the dask worker {worker} {has}; this is {__version__}, and all need the same")
+            raise NoEngineError(f"the dask worker {worker} {has}, but this is {__version__}. Install the same version everywhere")
     return sum(client.nthreads().values()) or 1
 
 
@@ -105,7 +105,7 @@ class _Cluster(Executor):
 
     def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         if self._client.status != "running":
-            raise BrokenExecutor(f"the dask scheduler is gone ({self._client.status})")
+            raise BrokenExecutor(f"the dask scheduler has stopped ({self._client.status})")
         future: Future[Any] = Future()
         with self._lock:
             if self._fault:
@@ -126,7 +126,7 @@ class _Cluster(Executor):
             self._pending.discard(future)
         if not future.set_running_or_notify_cancel():
             return
-        error = CancelledError("the dask scheduler is gone") if done.cancelled() else done.exception()
+        error = CancelledError("the dask scheduler has stopped") if done.cancelled() else done.exception()
         if error is not None:
             future.set_exception(error)
         else:
@@ -144,7 +144,7 @@ class _Cluster(Executor):
             if time.monotonic() - last_seen < GONE:
                 continue
             with self._lock:
-                self._fault = f"the dask cluster has had no worker for {GONE:.0f} s"
+                self._fault = f"the dask cluster had no worker for {GONE:.0f} s"
                 given_up, self._pending = self._pending, set()
             for future in given_up:
                 if future.set_running_or_notify_cancel():
@@ -245,7 +245,7 @@ class _Pool(ThreadPoolExecutor):
         if worker is None:
             with self._lock:
                 if self._is_left:
-                    raise WorkerDiedError("nothing is begun any more")
+                    raise WorkerDiedError("the executor accepts no new work")
                 worker = _started()
                 self._living.append(worker)
             self._local.worker = worker
@@ -260,7 +260,7 @@ class _Pool(ThreadPoolExecutor):
             self._living.remove(worker)
         worker.pipe.close()
         code = worker.process.exitcode or 0
-        return f"a process was ended by signal {-code}" if code < 0 else f"a process ended with exit code {code}"
+        return f"a process was killed by signal {-code}" if code < 0 else f"a process ended with exit code {code}"
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         super().shutdown(wait=wait, cancel_futures=cancel_futures)
@@ -337,7 +337,7 @@ def mpi_engine(host: str = "") -> Iterator[Engine | None]:
         from mpi4py import MPI
         from mpi4py.futures import MPICommExecutor
     except ImportError:
-        raise NoEngineError("--engine mpi needs mpi4py: pip install mpi4py") from None
+        raise NoEngineError("--engine mpi needs mpi4py. To install it: pip install mpi4py") from None
     except RuntimeError as error:  # mpi4py is there, and no MPI
         raise NoEngineError(f"--engine mpi: {' '.join(str(error).split())}") from None
     world = MPI.COMM_WORLD
@@ -389,7 +389,7 @@ def check_engine(name: str) -> None:
         return
     host, colon, port = name.removeprefix(SCHEME).rpartition(":")
     if not (name.startswith(SCHEME) and host and colon and port.isdecimal() and port.isascii() and 0 < int(port) < 1 << 16):
-        raise NoEngineError(f"--engine {name}: there are {PROCESS}, {SERIAL}, {SCHEME}HOST:PORT and {MPI}")
+        raise NoEngineError(f"unknown engine '{name}'. Engines: {PROCESS}, {SERIAL}, {SCHEME}HOST:PORT, {MPI}")
 
 
 @contextmanager

@@ -59,8 +59,8 @@ def _mismatch(part: LogPart) -> Failure[LogPart] | None:
         if os.stat(path).st_size >= part.size and _beginning(path, part.size) == part.beginning:
             return None
     except OSError as error:
-        return Failure(part, f"{host} does not see it ({error.strerror or error})")
-    return Failure(part, f"{host} has another file of this name")
+        return Failure(part, f"{host} cannot read it ({error.strerror or error})")
+    return Failure(part, f"{host} has a different file of this name")
 
 
 def _beginning(path: str, size: int) -> bytes:

@@ -130,8 +130,8 @@ def _operator(parts: list[str]) -> str:
         return f"torch.ops.{'.'.join(parts)} is not an operator"
     if space == "higher_order":
         if name.startswith("triton_kernel_wrapper"):
-            return f"it runs a Triton kernel of the job's own ({name}), whose code no graph has"
-        return "" if name in REGIONS and len(parts) == 2 else f"torch.ops.higher_order.{name} needs more than the graph has"
+            return f"the graph runs a custom Triton kernel ({name}), and graphs do not contain its code"
+        return "" if name in REGIONS and len(parts) == 2 else f"torch.ops.higher_order.{name} needs more than the graph contains"
     if "c10d" in space or space in ("symm_mem", "_dtensor", "fsdp"):
         return f"torch.ops.{space}.{name} needs the other ranks of the job"
     if space in ("aten", "prims"):
@@ -141,7 +141,7 @@ def _operator(parts: list[str]) -> str:
         return "" if name in allowed else f"torch.ops.{space}.{name} is not an operator that tltui allows in a script"
     if space == "inductor":
         return f"torch.ops.inductor.{name} is not an operator that tltui allows in a script"
-    return f"torch.ops.{space}.{name} is an operator of the job's own; its code is not in the trace"
+    return f"torch.ops.{space}.{name} is a custom operator; its code is not in the trace"
 
 
 BITS = 64
@@ -154,13 +154,13 @@ _SEQUENCES = (ast.List, ast.Tuple, ast.Dict)
 def check_constant(value: object) -> None:
     """Refuse a whole number of more than 64 bits."""
     if isinstance(value, int) and value.bit_length() > BITS:
-        raise Refused(f"it has a number of more than {BITS} bits")
+        raise Refused(f"the graph has a number with more than {BITS} bits")
 
 
 def check_arithmetic(node: ast.BinOp) -> None:
     """Refuse an expression that repeats a sequence, or that makes a number of more than 64 bits from literals."""
     if isinstance(node.op, ast.Mult) and any(_is_sequence(side) for side in (node.left, node.right)):
-        raise Refused("it repeats a list or a text")
+        raise Refused("the graph repeats a list or a string")
     value_of_literals(node)
 
 
@@ -202,7 +202,7 @@ def _computed(operator: ast.operator, left: Value, right: Value) -> Value | None
     if isinstance(left, int) and isinstance(right, int) and isinstance(operator, (ast.Pow, ast.LShift)):
         is_power = isinstance(operator, ast.Pow)
         if right > BITS and abs(left) > is_power:
-            raise Refused(f"it has a number of more than {BITS} bits")
+            raise Refused(f"the graph has a number with more than {BITS} bits")
         result: Value = left**right if is_power else left << right
         return result
     return None
@@ -281,9 +281,9 @@ def parsed(text: str) -> ast.Module:
         return ast.parse(text)
     except (SyntaxError, tokenize.TokenError) as error:
         line = getattr(error, "lineno", None)
-        raise Refused(f"line {line} of it is not Python" if line else "it is not Python") from None
+        raise Refused(f"line {line} of the graph is not valid Python" if line else "the graph is not valid Python") from None
     except (ValueError, MemoryError, RecursionError):
-        raise Refused("it is not Python") from None
+        raise Refused("the graph is not valid Python") from None
 
 
 def class_name(name: str) -> str:
@@ -314,9 +314,9 @@ def _measure(text: str) -> None:
             depths[-1] += 1
             total += 1
         elif token.type == tokenize.STRING and "f" in word[:3].lower().partition("'")[0].partition('"')[0]:
-            raise Refused(f"line {token.start[0]} of it has a string that computes")
+            raise Refused(f"line {token.start[0]} of the graph has an f-string")
         if total > DEEPEST:
-            raise Refused(f"line {token.start[0]} of it is not a graph statement")
+            raise Refused(f"line {token.start[0]} of the graph is not a graph statement")
 
 
 def dotted(node: ast.expr) -> str:
@@ -343,7 +343,7 @@ class Checker:
     def declare(self, name: str) -> None:
         """Declare a parameter, or the target of an assignment."""
         if not NAME.fullmatch(name) or name in RESERVED or name.startswith("__") or name.startswith("DEVICE_"):
-            raise Refused(f"it gives the name {name[:60]!a} to a value")
+            raise Refused(f"the graph gives the name {name[:60]!a} to a value")
         self.names.add(name)
 
     def expression(self, node: ast.expr) -> ast.expr:
@@ -355,7 +355,7 @@ class Checker:
             return node
         if isinstance(node, ast.Name):
             if node.id not in self.names and node.id not in ("inf", "nan", "Ellipsis"):
-                raise Refused(f"it reads {node.id[:60]!a}, which is not one of its values")
+                raise Refused(f"the graph reads {node.id[:60]!a}, which is not one of its values")
             return node
         if isinstance(node, (ast.Tuple, ast.List)):
             node.elts = [self.expression(each) for each in node.elts]
@@ -372,7 +372,7 @@ class Checker:
 
     def _key(self, key: ast.expr | None) -> ast.expr:
         if not isinstance(key, ast.Constant):
-            raise Refused("it has a dictionary with a key that is computed")
+            raise Refused("the graph has a dictionary with a computed key")
         return self.expression(key)
 
     def _operation(self, node: ast.expr) -> ast.expr:
@@ -410,9 +410,9 @@ class Checker:
         if head == "torch" and head not in self.names:
             if path.count(".") == 1 and node.attr in CONSTANTS:
                 return node
-            raise Refused(f"it reads {path[:120]}")  # an operator too: as an argument it would escape its checked form
+            raise Refused(f"the graph reads {path[:120]}")  # an operator too: as an argument it would escape its checked form
         if node.attr not in ATTRIBUTES:
-            raise Refused(f"it reads .{node.attr[:60]} of a value")
+            raise Refused(f"the graph reads .{node.attr[:60]} of a value")
         node.value = self.expression(node.value)
         return node
 
@@ -420,7 +420,7 @@ class Checker:
         """Return `self.cond_true_0`. Names with dots become one name, as in the script's own class."""
         name = own_name(path)
         if not NAME.fullmatch(name) or name.startswith("__"):
-            raise Refused(f"it reads {path[:120]}")
+            raise Refused(f"the graph reads {path[:120]}")
         self.used.add(name)
         return ast.Attribute(ast.Name("self", ast.Load()), name, node.ctx)
 
@@ -435,7 +435,7 @@ class Checker:
             if not NAME.fullmatch(keyword.arg or "") or (keyword.arg or "").startswith("__"):
                 raise self._refused(node)
             if keyword.arg in KEYWORDS and not (isinstance(keyword.value, ast.Constant) and keyword.value.value in (None, False)):
-                raise Refused(f"it gives {keyword.arg} to {path[:120]}")
+                raise Refused(f"the graph gives {keyword.arg} to {path[:120]}")
             keyword.value = self._argument(node, keyword.arg, keyword.value)
         node.func = self._callee(node)
         self._check_target(node, path)
@@ -448,7 +448,7 @@ class Checker:
             return
         target = node.func.value if isinstance(node.func, ast.Attribute) and method else node.args[0] if node.args else None
         if not isinstance(target, ast.Name) or target.id not in self.names:
-            raise Refused("it changes something that is not one of its values")
+            raise Refused("the graph changes an object that is not one of its values")
 
     def _argument(self, call: ast.Call, keyword: str | None, node: ast.expr) -> ast.expr:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and _DEVICE.fullmatch(node.value):
@@ -474,24 +474,24 @@ class Checker:
             return node.func
         if is_module and head in ("operator", "_operator", "math") and attribute:
             if attribute not in (MATH if head == "math" else OPERATOR):
-                raise Refused(f"it calls {path[:120]}")
+                raise Refused(f"the graph calls {path[:120]}")
             return ast.Attribute(ast.Name(head.strip("_"), ast.Load()), attribute, ast.Load())
         if is_module and head == "self" and attribute:
             if own_name(path) not in self.modules:
-                raise Refused(f"it calls the module {path[:120]}, whose code and weights it does not have")
+                raise Refused(f"the graph calls the module {path[:120]} and lacks its code and weights")
             assert isinstance(node.func, ast.Attribute)
             return self._attribute_of_self(node.func, path)
         if isinstance(node.func, ast.Name):
             if is_module and head in BUILTIN:
                 return node.func
-            raise Refused(f"it calls {head[:120]}, which is not in the trace")
+            raise Refused(f"the graph calls {head[:120]}, which is not in the trace")
         if isinstance(node.func, ast.Attribute) and node.func.attr in CHECKED_METHODS:
             node.args = [self.expression(node.func.value), *node.args]
             return ast.Name(CHECKED_METHODS[node.func.attr], ast.Load())
         if isinstance(node.func, ast.Attribute) and is_method(node.func.attr):
             node.func.value = self.expression(node.func.value)
             return node.func
-        raise Refused(f"it calls {(path or name or type(node.func).__name__)[:120]}")
+        raise Refused(f"the graph calls {(path or name or type(node.func).__name__)[:120]}")
 
     def device(self, name: str) -> ast.expr:
         """Return the constant for a device of the trace, which the script defines."""
@@ -499,7 +499,7 @@ class Checker:
         return ast.Name(device_constant(name), ast.Load())
 
     def _refused(self, node: ast.AST) -> Refused:
-        return Refused(f"line {getattr(node, 'lineno', '?')} of it is not a graph statement ({type(node).__name__})")
+        return Refused(f"line {getattr(node, 'lineno', '?')} of the graph is not a graph statement ({type(node).__name__})")
 
 
 def own_name(path: str) -> str:
@@ -513,10 +513,10 @@ def device_of(node: ast.expr) -> str:
         return ""
     values = [*node.args, *(keyword.value for keyword in node.keywords if keyword.arg in ("type", "index"))]
     if len(values) != len(node.args) + len(node.keywords) or not all(isinstance(each, ast.Constant) for each in values):
-        raise Refused("it has a device that is computed")
+        raise Refused("the graph has a computed device")
     name = ":".join(str(each.value) for each in values if isinstance(each, ast.Constant) and each.value is not None)
     if not _DEVICE.fullmatch(name):
-        raise Refused(f"it is on a device that tltui does not know: {name[:40]!a}")
+        raise Refused(f"unknown device: {name[:40]!a}")
     return name
 
 

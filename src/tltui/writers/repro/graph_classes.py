@@ -50,7 +50,7 @@ def read_graph(text: str) -> GraphCode:
     tree = parsed(text)
     roots = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     if not roots:
-        raise Refused("it holds no graph")
+        raise Refused("the text contains no graph")
     return read_graph_of(roots[0], text)
 
 
@@ -72,16 +72,16 @@ class _Reading:
 
     def _class(self, node: ast.ClassDef, name: str, depth: int) -> None:
         if depth > 20:
-            raise Refused("its graphs are nested too deep")
+            raise Refused("its graphs are nested too deeply")
         inner = {each.name: each for each in node.body if isinstance(each, ast.ClassDef)}
         forward = next((each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "forward"), None)
         if forward is None:
-            raise Refused("it has no forward")
+            raise Refused("the graph has no forward method")
         class_names = {each.name for each in self.code.classes}
         names: dict[str, str] = {}
         for attribute, child in inner.items():
             if not NAME.fullmatch(attribute):
-                raise Refused(f"a graph in it is called {attribute[:60]!a}")
+                raise Refused(f"a nested graph has the name {attribute[:60]!a}")
             inside = f"{name}_{attribute}"[:200]
             while inside in class_names or inside in names.values():
                 inside += "_"
@@ -92,14 +92,14 @@ class _Reading:
     def _graph(self, forward: ast.FunctionDef, name: str, children: dict[str, str]) -> GraphClass:
         arguments = forward.args
         if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.defaults or forward.decorator_list:
-            raise Refused("its forward takes more than tensors and numbers")
+            raise Refused("the forward method of the graph takes more than tensors and numbers")
         checker = Checker(children)
         parameters = {each.arg: _type(each.annotation) for each in (*arguments.posonlyargs, *arguments.args)[1:]}
         body = _Body(checker, parameters)
         for statement in forward.body:
             body.add(statement)
         if not body.statements or not isinstance(body.statements[-1], ast.Return):
-            raise Refused("its text ends before the graph does")
+            raise Refused("the graph text is truncated")
         graph = GraphClass(name, body.parameters, body.statements, body.types, children)
         for attribute in sorted(checker.used - children.keys()):
             graph.constants[attribute] = body.types.get(body.reads.get(attribute, ""), "")
@@ -139,12 +139,12 @@ class _Body:
             node.value = self.checker.expression(node.value)
             self.statements.append(node)
         elif not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
-            raise Refused(f"line {node.lineno} of it is not a graph statement ({type(node).__name__})")
+            raise Refused(f"line {node.lineno} of the graph is not a graph statement ({type(node).__name__})")
 
     def _in_place(self, node: ast.AugAssign, target: ast.Name) -> None:
         operation = ast.BinOp(ast.Name(target.id, ast.Load()), node.op, node.value)
         if isinstance(self.checker.expression(operation), ast.Call):
-            raise Refused(f"line {node.lineno} of it raises a value to a power in place")
+            raise Refused(f"line {node.lineno} of the graph raises a value to a power in place")
         node.value = operation.right
         self.statements.append(node)
 
@@ -175,7 +175,7 @@ class _Body:
 
     def _store(self, node: ast.stmt, targets: list[ast.expr] | list[ast.Name], value: ast.expr) -> None:
         if len(targets) != 1:
-            raise Refused(f"line {node.lineno} of it is not a graph statement")
+            raise Refused(f"line {node.lineno} of the graph is not a graph statement")
         path = dotted(value)
         checked = self.checker.expression(value)
         target = self._target(targets[0])
@@ -194,7 +194,7 @@ class _Body:
         elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
             node.value, node.slice = self.checker.expression(node.value), self.checker.expression(node.slice)
         else:
-            raise Refused(f"line {node.lineno} of it is not a graph statement")
+            raise Refused(f"line {node.lineno} of the graph is not a graph statement")
         return node
 
     def _return(self, node: ast.Return) -> None:
@@ -225,12 +225,12 @@ def read_runnable(text: str) -> GraphCode:
     tree = parsed(text)
     root = next((each for each in tree.body if isinstance(each, ast.ClassDef) and each.name == "Repro"), None)
     if root is None:
-        raise Refused("it holds no graph")
+        raise Refused("the text contains no graph")
     loads = next((each for each in tree.body if isinstance(each, ast.FunctionDef) and each.name == "load_args"), None)
     code = read_graph_of(root, text)
     types = _types(loads) if loads is not None else []
     if len(types) != len(code.root.parameters):
-        raise Refused("it does not say what it takes")
+        raise Refused("the graph has no record of its inputs")
     code.root.parameters = dict(zip(code.root.parameters, types, strict=True))
     code.root.types.update(code.root.parameters)
     return code
@@ -253,13 +253,13 @@ def _types(loads: ast.FunctionDef) -> list[str]:
         elif name == "reader.symint":
             types.append(f"Sym({_number(value)})")
         elif name.startswith("reader."):
-            raise Refused(f"it takes more than tensors and numbers ({name[:60]})")
+            raise Refused(f"the graph takes more than tensors and numbers ({name[:60]})")
     return types
 
 
 def _tensor(call: ast.Call, devices: dict[str, str]) -> str:
     if len(call.args) < 2 or not isinstance(call.args[0], ast.Name):
-        raise Refused("it does not say what it takes")
+        raise Refused("the graph has no record of its inputs")
     dtype = _keyword(call, "dtype")
     name = dotted(dtype).removeprefix("torch.") if dtype is not None else "float32"
     short = SHORT.get(ALIASES.get(name, name), "")

@@ -88,10 +88,10 @@ def _file(name: str, **values: int) -> list[str]:
 
 def _constant(name: str, kind: str) -> Tensor:
     if not kind:
-        raise Refused(f"it holds the value {name[:60]!a}, which is not in the trace")
+        raise Refused(f"the graph needs the value {name[:60]!a}, which is not in the trace")
     type_ = read_type(kind)
     if not isinstance(type_, Tensor):
-        raise Refused(f"it holds the number {name[:60]!a}, which is not in the trace")
+        raise Refused(f"the graph needs the number {name[:60]!a}, which is not in the trace")
     return type_
 
 
@@ -114,7 +114,7 @@ def _settings(parts: Parts, symbols: list[str], free: bool) -> Iterator[str]:
     yield f"TRAINING = {parts.differentiates and _may_train(parts)}"
     yield f"EXPECTED = {facts.expected!r}"
     if parts.code.is_random:
-        yield "# random numbers: Inductor draws its own ones, unless it is set to draw those of eager mode"
+        yield "# random numbers: Inductor draws different ones than eager mode without this setting"
         yield "torch._inductor.config.fallback_random = True"
     if any("u" in name[:2] for name in symbols) or _asks_for_data(parts.code):
         yield "torch._dynamo.config.capture_scalar_outputs = True"
@@ -166,7 +166,7 @@ def _inputs(parts: Parts, kinds: dict[str, Tensor | Number], values: dict[str, i
     below = bounds(parts.code.root, values)
     trained = _trained(parts, kinds)
     yield "def inputs(values):"
-    yield '    """What the graph is called with: layouts as in the trace, random values."""'
+    yield '    """Create the inputs of the graph: layouts as in the trace, random values."""'
     yield "    return ["
     for name, kind in kinds.items():
         if isinstance(kind, Number):
@@ -211,18 +211,18 @@ def input_bytes(code: GraphCode, facts: ReproFacts) -> int:
 
 RUNNABLE = "fx_graph_runnable"
 WORTH = {
-    "dynamo_output_graph": "your function as Dynamo saw it, before autograd and the backend",
-    "before_pre_grad_graph": "the Dynamo graph as Inductor got it",
-    "inductor_pre_grad_graph": "the Dynamo graph as Inductor got it",
+    "dynamo_output_graph": "your function as Dynamo captured it, before autograd and the backend",
+    "before_pre_grad_graph": "the Dynamo graph as Inductor received it",
+    "inductor_pre_grad_graph": "the Dynamo graph as Inductor received it",
     "after_pre_grad_graph": "the graph after Inductor's pre-grad passes",
-    "aot_joint_graph": "forward and backward in one graph of ATen operations: its gradients are outputs",
-    "aot_forward_graph": "the forward in ATen operations; what it saves for the backward is among its outputs",
+    "aot_joint_graph": "forward and backward in one graph of ATen operations, with gradients as outputs",
+    "aot_forward_graph": "the forward graph in ATen operations; its outputs include the tensors saved for the backward",
     "aot_inference_graph": "the graph in ATen operations",
     "before_post_grad_graph": "the ATen graph before Inductor's post-grad passes",
     "inductor_post_grad_graph": "the graph that Inductor lowers to kernels",
     "after_post_grad_graph": "the graph that Inductor lowers to kernels",
-    RUNNABLE: "the graph that Inductor lowers to kernels, with the inputs that torch wrote down",
-    "aot_backward_graph": "the backward in ATen operations",
+    RUNNABLE: "the graph that Inductor lowers to kernels, with the inputs that torch recorded",
+    "aot_backward_graph": "the backward graph in ATen operations",
 }
 """Graphs that a script can be made of, the best first, and what they are."""
 BEFORE_AUTOGRAD = frozenset(("dynamo_output_graph", "before_pre_grad_graph", "inductor_pre_grad_graph", "after_pre_grad_graph"))
@@ -297,7 +297,7 @@ def _refuse_subclasses(code: GraphCode, facts: ReproFacts) -> None:
     for name in code.root.parameters:
         tensor = facts.tensor(name)
         if tensor is not None and any(word in tensor.note for word in ("subclass", "nested", "sparse", "functorch")):
-            raise Refused(f"it takes {tensor.source[:80]}, which is not a plain tensor ({tensor.note})")
+            raise Refused(f"the graph takes {tensor.source[:80]}, which is not a plain tensor ({tensor.note})")
 
 
 def _header(graph: Artifact, facts: ReproFacts, tried: tuple[Tried, ...], code: GraphCode) -> tuple[str, ...]:
@@ -308,9 +308,9 @@ def _header(graph: Artifact, facts: ReproFacts, tried: tuple[Tried, ...], code: 
     torch = version.stated or f"{version}"
     rank = "" if owner.process.rank is None else f", rank {owner.process.rank}"
     backend = facts.other_backend or facts.backend
-    expected = "it agrees with eager mode, and the exit code is 0"
+    expected = "the result agrees with eager mode, and the exit code is 0"
     if facts.failure == INTERRUPTED:
-        expected += "; the job was interrupted while it compiled this"
+        expected += "; the job was interrupted while compiling this graph"
     elif facts.failure:
         expected = f"the job failed with {facts.failure}: {' '.join(facts.failure_reason.split())[:200]}"
     lines = [
@@ -318,14 +318,14 @@ def _header(graph: Artifact, facts: ReproFacts, tried: tuple[Tried, ...], code: 
         "",
         f"What:    {called}, compile {owner.ref}{rank}, torch {torch}",
         f"Graph:   {graph.ref}: {WORTH[graph.name]}",
-        f"Backend: {backend or 'not in the trace; inductor is used'}",
+        f"Backend: {backend or 'unknown (not in the trace); the script uses inductor'}",
         "Run:     python repro.py [--device cpu] [--backend aot_eager] [--eager]",
         f"Expect:  {expected}",
         f"Inputs:  the layouts of the trace, random values, at most {max(input_bytes(code, facts) >> 20, 1)} MB",
     ]
     if facts.other_backend:
-        lines.append(f"         backend {facts.other_backend} is not in the trace: import it and name it with --backend")
-    lines += [f"Not of {each.ref}: {each.why}" for each in tried]
+        lines.append(f"         backend {facts.other_backend} is not in the trace. Import it and pass its name with --backend")
+    lines += [f"Not from {each.ref}: {each.why}" for each in tried]
     return (*lines, "", "Written by tltui repro.")
 
 
@@ -333,21 +333,21 @@ def _without_graph(compile_: Compile, only: str | None) -> str:
     ref = compile_.ref
     if only is not None:
         names = sorted({each.name for each in artifacts_of(compile_)} & WORTH.keys())
-        return f"{ref} has no graph {only}. It has: {', '.join(names) or 'none'}."
+        return f"{ref} has no graph {only}. Available: {', '.join(names) or 'none'}."
     failures = repro_facts(compile_).failure
     if failures:
-        return f"{ref} has no graph: torch failed before there was one ({failures})."
+        return f"{ref} has no graph: torch failed before it captured one ({failures})."
     words: dict[Status | None, str] = {
-        Status.BREAK: "Dynamo met a graph break before there was anything to compile",
-        Status.EMPTY: "no torch operation was captured",
-        Status.EAGER: "it was not compiled, and runs in eager mode",
-        Status.MISSING: "the log ends before there was one",
-        Status.RUNNING: "torch has not produced one yet",
+        Status.BREAK: "Dynamo hit a graph break before it captured an operation",
+        Status.EMPTY: "Dynamo captured no operations",
+        Status.EAGER: "the function was not compiled and runs in eager mode",
+        Status.UNFINISHED: "the log ends before one",
+        Status.RUNNING: "torch has not written one yet",
     }
-    return f"{ref} has no graph: {words.get(compile_.status, 'the log has none of it')}."
+    return f"{ref} has no graph: {words.get(compile_.status, 'the log does not contain it')}."
 
 
 def _sentence(ref: str, tried: list[Tried]) -> str:
     """Return why no graph is suitable: the reason of the best one, mostly that of all."""
-    more = ", and none of its other graphs can either" if len(tried) > 1 else ""
-    return f"{ref} can't be made a script: {tried[0].why}{more}."
+    more = ". Its other graphs cannot be converted either" if len(tried) > 1 else ""
+    return f"{ref} cannot become a script: {tried[0].why}{more}."

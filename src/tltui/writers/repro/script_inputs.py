@@ -47,15 +47,15 @@ def read_type(text: str) -> Tensor | Number:
         return Number(expression(match[1]))
     match = _TYPE.match(text)
     if not match or match[1] not in DTYPES:
-        unknown = f"it takes a {text[:60]!a}, which is not a tensor that tltui can make"
-        raise Refused(unknown if text else "it does not say what it takes")
+        unknown = f"the graph takes a {text[:60]!a}, a tensor that tltui cannot create"
+        raise Refused(unknown if text else "the graph has no record of its inputs")
     device = match[4] or "cpu"
     if not is_device(device):
-        raise Refused(f"it takes a tensor on {device[:40]!a}, a device that tltui does not know")
+        raise Refused(f"the graph takes a tensor on an unknown device: {device[:40]!a}")
     stride = None if match[3] is None else tuple(expression(each) for each in _split(match[3]))
     size = tuple(expression(each) for each in _split(match[2]))
     if stride is not None and len(stride) != len(size):
-        raise Refused(f"it takes a {text[:60]!a}, whose strides do not match its sizes")
+        raise Refused(f"the graph takes a {text[:60]!a} with strides that do not match its sizes")
     return Tensor(DTYPES[match[1]], size, stride, device)
 
 
@@ -74,17 +74,17 @@ def _split(text: str) -> list[str]:
 def expression(text: str) -> str:
     """Return a size in the form of the script: symbols and integers, as torch's sympy prints them. Raises `Refused`."""
     if len(text) > COLUMNS or text.count("(") > 40:
-        raise Refused("it has a size that is too long")
+        raise Refused("the graph has a size expression that is too long")
     try:
         tree = ast.parse(text.strip(), mode="eval").body
         return ast.unparse(_checked(tree, 0))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise Refused(f"it has a size that is not an expression: {text[:60]!a}") from None
+        raise Refused(f"the graph has an invalid size expression: {text[:60]!a}") from None
 
 
 def _checked(node: ast.expr, depth: int) -> ast.expr:
     if depth > 40:
-        raise Refused("it has a size that is too deep")
+        raise Refused("the graph has a size expression that is nested too deeply")
     if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)) and abs(node.value) < LARGEST:
         return node
     if isinstance(node, ast.Name) and SYMBOL_NAME.fullmatch(node.id):
@@ -92,14 +92,14 @@ def _checked(node: ast.expr, depth: int) -> ast.expr:
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod, ast.Div, ast.Pow)):
         node.left, node.right = _checked(node.left, depth + 1), _checked(node.right, depth + 1)
         if isinstance(node.op, ast.Pow) and not _is_small_power(node):
-            raise Refused("it has a size with a power")
+            raise Refused("the graph has a size expression with a power")
         return node
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         node.operand = _checked(node.operand, depth + 1)
         return node
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords and node.args:
         return _function(node, node.func.id, [_checked(each, depth + 1) for each in node.args])
-    raise Refused("it has a size that is not an integer")
+    raise Refused("the graph has a size that is not an integer")
 
 
 def _is_small_power(node: ast.BinOp) -> bool:
@@ -117,7 +117,7 @@ def _function(node: ast.Call, name: str, args: list[ast.expr]) -> ast.expr:
         return ast.BinOp(args[0], operator, args[1])
     if name in ("ToFloat", "TruncToInt", "FloorToInt") and len(args) == 1:
         return ast.Call(ast.Name("float" if name == "ToFloat" else "int", ast.Load()), args, [])
-    raise Refused(f"it has a size with {name[:40]!a}")
+    raise Refused(f"the graph has a size expression with {name[:40]!a}")
 
 
 def symbols_in(text: str) -> list[str]:

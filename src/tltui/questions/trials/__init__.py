@@ -1,0 +1,1 @@
+"""Trials of remedies: which changes need no edit, and what they did."""

@@ -1,0 +1,185 @@
+"""Changes that `tltui try` makes to a job without an edit of its code, derived from the remedies of an unchanged run.
+
+Nothing that a trace contains becomes a variable or an argument, except names of sources that match torch's grammar.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from tltui.questions.problems.problem_list import Problems
+from tltui.questions.recompiles.dynamic_sources import VARIABLE, assignment, entry_of, full_source
+from tltui.questions.recompiles.explanations import Key
+from tltui.questions.recompiles.guard_grammar import FLOAT, INT, SIZE
+from tltui.questions.recompiles.guard_table import Call
+from tltui.questions.recompiles.predictions import DYNAMIC, Simulation, effect_of
+from tltui.text.frozen import frozen
+from tltui.text.torch_names import is_framework
+
+MAX_SOURCES = 50
+OPTIONS: dict[str, tuple[str, Any]] = {
+    "allow_unspec_int_on_nn_module": ("torch._dynamo.config", True),
+    "capture_scalar_outputs": ("torch._dynamo.config", True),
+    "capture_dynamic_output_shape_ops": ("torch._dynamo.config", True),
+    "specialize_float": ("torch._dynamo.config", False),
+    "force_parameter_static_shapes": ("torch._dynamo.config", False),
+    "force_nn_module_property_static_shapes": ("torch._dynamo.config", False),
+    "use_duck_shape": ("torch.fx.experimental._config", False),
+}
+"""Options of torch that a remedy may set → the module that has them, and their value."""
+LARGER_LIMIT = 64
+"""`recompile_limit` of a trial, eight times torch's default."""
+_SOURCE = re.compile(r"L\['[A-Za-z_]\w*'\](?:\.[A-Za-z_]\w*|\['[\w. -]{1,100}'\]|\[\d{1,6}\])*", re.ASCII)
+
+
+@frozen
+class Change:
+    """A change of a job that needs no edit of its code."""
+
+    title: str
+    """As a user would write it: `dynamic=True`, `TORCH_COMPILE_DYNAMIC_SOURCES=…`."""
+    reason: str = ""
+    """The finding of the unchanged run that it is for."""
+    environment: tuple[tuple[str, str], ...] = ()
+    arguments: tuple[tuple[str, Any], ...] = ()
+    """Arguments of `torch.compile`, for calls that do not give them."""
+    config: tuple[tuple[str, Any], ...] = ()
+    """Dotted names of torch's options, with their values."""
+    predicted: tuple[int, int] | None = None
+    """The fewest and the most recompilations that remain, from the guards of the unchanged run; None where these do not show it."""
+    effects: tuple[tuple[str, str, str], ...] = ()
+    """(class of cause, source or '' for all, effect), which the prediction is made of."""
+
+    def __add__(self, other: Change) -> Change:
+        """Return both changes as one, without a prediction."""
+        title = " + ".join(filter(None, (self.title, other.title)))
+        return Change(
+            title, "", self.environment + other.environment, self.arguments + other.arguments, self.config + other.config,
+            None, self.effects + other.effects,
+        )  # fmt: skip
+
+
+class Cause(Protocol):
+    """A cause of recompilations, with the code against it."""
+
+    @property
+    def cause(self) -> str:
+        """Return its class, as in `guard_grammar`."""
+
+    @property
+    def source(self) -> str:
+        """Return the guarded source without `L[…]` around a name; with `[*]` for several that differ in an index."""
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Return these sources."""
+
+    @property
+    def remedy(self) -> str:
+        """Return the name of its remedy."""
+
+    @property
+    def code(self) -> tuple[str, ...]:
+        """Return the lines of its remedy."""
+
+
+@dataclass(frozen=True)
+class FrameCauses:
+    """A frame with the causes of its recompilations."""
+
+    causes: Sequence[Cause]
+    calls: Sequence[Call] | None
+    """None without guards in the log."""
+
+
+def changes(frames: Sequence[FrameCauses], listed: Problems, predictor: Predictor) -> tuple[Change, ...]:
+    """Return the changes worth a trial: first those that leave the fewest recompilations, none without a predicted effect."""
+    causes = [cause for frame in frames for cause in frame.causes]
+    against_recompiles = [predictor.predicted(change) for change in (*_dynamic(causes), *_options(causes))]
+    useful = [change for change in against_recompiles if change.predicted is None or change.predicted[0] < predictor.before]
+    useful.sort(key=lambda change: (0, *change.predicted) if change.predicted is not None else (1, 0, 0))
+    return (*useful, *_hinted(listed, {change.title for change in useful}), *_limit(listed))
+
+
+class Predictor:
+    """The recompilations that remain with a change, over all frames of an unchanged run."""
+
+    def __init__(self, frames: Sequence[FrameCauses]) -> None:
+        self._simulations = [(Simulation(frame.calls), _keys(frame.calls)) for frame in frames if frame.calls is not None]
+        self._is_complete = len(self._simulations) == len(frames)
+        self.before = sum(simulation.before for simulation, _ in self._simulations)
+
+    def predicted(self, change: Change) -> Change:
+        """Return a change with its prediction."""
+        if not self._is_complete or not change.effects:
+            return change
+        low = high = 0
+        for simulation, keys in self._simulations:
+            effects = {
+                key: effect for key in keys for kind, source, effect in change.effects if kind == key[0] and source in ("", key[1])
+            }
+            fewest, most = simulation.remaining(effects, False), simulation.remaining(effects, True)
+            low, high = low + fewest, high + max(fewest, most)
+        return replace(change, predicted=(low, high))
+
+
+def _keys(calls: Sequence[Call]) -> frozenset[Key]:
+    return frozenset(difference.key for call in calls for pair in call.comparisons for difference in pair.differences)
+
+
+def _dynamic(causes: Sequence[Cause]) -> Iterator[Change]:
+    """Yield changes that make sizes and numbers dynamic from the start."""
+    varying = [cause for cause in causes if cause.cause in (SIZE, INT) and not cause.source.startswith("___")]
+    if not varying:
+        return
+    names = list(dict.fromkeys(cause.source for cause in varying))
+    reason = f"changing sizes or ints: {', '.join(names[:3])}{' …' if len(names) > 3 else ''}"
+    sources = list(dict.fromkeys(source for cause in varying for source in cause.sources or (cause.source,)))[:MAX_SOURCES]
+    entries = {source: entry for source in sources if (entry := dynamic_source(source))}
+    if entries:
+        value = ",".join(dict.fromkeys(entries.values()))
+        effects = tuple((kind, source, DYNAMIC) for source in entries for kind in (SIZE, INT))
+        yield Change(assignment(value), reason, environment=((VARIABLE, value),), effects=effects)
+    effects = tuple((kind, "", DYNAMIC) for kind in (SIZE, INT, FLOAT))
+    yield Change("torch.compile(dynamic=True)", reason, arguments=(("dynamic", True),), effects=effects)
+
+
+def dynamic_source(source: str) -> str:
+    """Return the entry of `TORCH_COMPILE_DYNAMIC_SOURCES` for a source, '' for a name that torch would not make."""
+    name = source if source.startswith("L[") else full_source(source)
+    return entry_of(name) if name is not None and _SOURCE.fullmatch(name) else ""
+
+
+def _options(causes: Sequence[Cause]) -> Iterator[Change]:
+    """Yield options that the remedies of recompilations set."""
+    for name, (module, value) in OPTIONS.items():
+        line = f"{module}.{name} = {value}"
+        meant = [cause for cause in causes if line in cause.code]
+        if meant:
+            effects = tuple(
+                (cause.cause, source, effect_of(cause.remedy)) for cause in meant for source in cause.sources or (cause.source,)
+            )
+            yield Change(line, f"{meant[0].cause} {meant[0].source}", config=((f"{module}.{name}", value),), effects=effects)
+
+
+def _hinted(listed: Problems, present: set[str]) -> Iterator[Change]:
+    """Yield options that torch's hints about graph breaks name."""
+    for name, (module, value) in OPTIONS.items():
+        line = f"{module}.{name} = {value}"
+        headlines = [each.found.headline for each in listed.breaks if any(line in hint for hint in each.found.hints)]
+        if headlines and line not in present:
+            yield Change(line, headlines[0], config=((f"{module}.{name}", value),))
+
+
+def _limit(listed: Problems) -> Iterator[Change]:
+    """Yield a larger recompile limit where a function reached it, one limit per call where that is code of torch."""
+    if listed.limits:
+        names = ", ".join(str(group.code.name) for group in listed.limits[:3])
+        name = "torch._dynamo.config.recompile_limit"
+        yield Change(f"{name} = {LARGER_LIMIT}", f"recompile limit reached: {names}", config=((name, LARGER_LIMIT),))
+    if shared := [group for group in listed.limits if is_framework(group.code.file or "")]:
+        reason = f"recompile limit shared by all calls through {shared[0].code.name}"
+        yield Change("torch.compile(isolate_recompiles=True)", reason, arguments=(("isolate_recompiles", True),))

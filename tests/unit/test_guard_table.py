@@ -22,6 +22,7 @@ GUARDS = "torch-2.13/guards"
 
 REFS = {
     "Layer": "0/", "several": "1/", "dictionary": "2/", "<lambda>": "3/", "wrapper": "4/", "product": "5/", "Attention": "6/",
+    "clock": "8/",
     "in_a_mode": "10/",
 }  # fmt: skip
 
@@ -143,6 +144,20 @@ def test_modules_that_share_a_wrapper_share_its_limit() -> None:
     assert frame.guards is not None and frame.guards.callees == ("Embedding", "Linear", "LayerNorm")
     assert "Embedding, Linear, LayerNorm share this wrapper of torch and its recompile limit." in shown("wrapper")
     assert variation(frame, "args[0]", "tensor dtype").remedy == ""
+
+
+def test_a_value_on_the_stack_is_that_of_the_line_that_broke_the_graph() -> None:
+    """advice.md 10: nobody can put a tensor in the place of `___stack0`."""
+    (found,) = frame_of("clock").variations
+    assert "___stack0 is a value of the line at line" not in found.advice
+    assert "___stack0 is a value of line 156, which broke the graph" in found.advice
+    assert "tensor" not in found.advice
+
+
+def test_the_keys_that_differ_are_named() -> None:
+    """advice.md 7: which key it is was not shown."""
+    lines = shown("dictionary").split("\n")
+    assert "keys: 'c' added" in [line.strip() for line in lines]
 
 
 # the table

@@ -81,6 +81,8 @@ class CauseFacts:
     """Whether it is a resume function: its arguments come from compiled code, or went through it."""
     is_foreign: bool = False
     """Whether the function is of torch or a library."""
+    break_line: int | None = None
+    """The line of the graph break after which a resume function continues."""
     reasons: list[Reason] = field(default_factory=list)
     refs: list[str] = field(default_factory=list)
     values: dict[str, None] = field(default_factory=dict)
@@ -351,11 +353,25 @@ _ASKED: dict[str, Callable[[CauseFacts, Reason], Advice]] = {
 
 def advice_for(facts: CauseFacts, settings: Settings) -> Advice | None:
     """Return the advice against a cause; None if there is none."""
+    if _STACK_VALUE.match(facts.source) and facts.cause in guard_grammar.VALUES:
+        return _from_a_break(facts)
     advice = _ADVICE.get(facts.cause)
     result = advice(facts, settings) if callable(advice) else advice
     if result is not None and result.remedy in _FROM_CODE and len(facts.failures) == len(facts.refs) > 0:
         return _failed(facts)
     return result
+
+
+_STACK_VALUE = re.compile(r"^___stack\d+$")
+
+
+def _from_a_break(facts: CauseFacts) -> Advice:
+    """Return the advice for a value on Dynamo's stack: no variable of the program has it."""
+    line = f"line {facts.break_line}, which" if facts.break_line else "the line that"
+    start = f"{facts.source} is a value of {line} broke the graph. Remove that graph break (`tltui problems`)"
+    if facts.held:
+        return Advice(f"Torch made it dynamic at [{facts.became}] (automatic dynamic). {start}, or do nothing.", "nothing to do")
+    return Advice(f"{start}; the value then needs no guard.")
 
 
 _FROM_CODE = ("mark dynamic", "mark unbacked", "dynamic=True", "dynamic parameters", "nothing to do", "dynamic attribute")

@@ -98,6 +98,8 @@ class CauseFacts:
     """The compiles since which it is dynamic."""
     co_dynamic: tuple[tuple[str, int], ...] = ()
     """The other sizes that became dynamic in the same compile: equal to this one, or not."""
+    sources: dict[str, None] = field(default_factory=dict)
+    """Its source, or several that differ only in an index."""
     failures: list[str] = field(default_factory=list)
     """The exceptions of its recompiles that failed."""
     reported: int = 0
@@ -210,13 +212,15 @@ def size(facts: CauseFacts, settings: Settings) -> Advice:
     if facts.became is not None:
         return _became(facts, call, note)
     text = f"{call} before the first call lets one compiled version serve all sizes{' from 2 on' if note else ''}.{note}"
-    return Advice(text, "mark dynamic", (call,))
+    sources = [source for source in facts.sources if source != facts.source]
+    others = tuple(f"torch._dynamo.mark_dynamic({python_of(source)}, {facts.dim})" for source in sources)
+    return Advice(text + (" The same goes for the other indices." if others else ""), "mark dynamic", (call, *others))
 
 
 def _without_edit(facts: CauseFacts) -> Advice:
     """Advise a setting for a tensor that the program has no name for: an argument of a wrapper, a content of a cache."""
     start = f"Torch made it dynamic at [{facts.became}] (automatic dynamic). " if facts.became is not None else ""
-    value = dynamic_sources.value_of([facts.source, *(source for source, _ in facts.co_dynamic)])
+    value = dynamic_sources.value_of({facts.source, *facts.sources, *(source for source, _ in facts.co_dynamic)})
     if not value or "._base" in facts.source:
         return Advice(f"{start}torch.compile(dynamic=True) makes sizes dynamic from the start.", "dynamic=True")
     since = ".".join(map(str, dynamic_sources.SINCE))

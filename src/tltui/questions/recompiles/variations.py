@@ -144,7 +144,7 @@ def _covered(variations: Sequence[Variation], order: Sequence[int]) -> dict[int,
     results: dict[int, str] = {}
     for n in order:
         variation = variations[n]
-        if variation.prediction is not None and (len(variation.code) > 1 or variation.remedy == "dynamic=True"):
+        if variation.prediction is not None and (variation.code or variation.remedy == "dynamic=True"):
             name = name_of_cause(variation.cause, variation.source, variation.dim)
             first = firsts.setdefault((variation.remedy, frozenset(variation.code)), name)
             if first != name:
@@ -197,6 +197,7 @@ class _Gathering:
         facts = self.causes.get(head)
         if facts is None:
             facts = self.causes[head] = CauseFacts(*head, *self._frame)
+        facts.sources.setdefault(key[1])
         about = self._about.setdefault(key[1:], [])
         if facts not in about:
             about.append(facts)
@@ -347,6 +348,8 @@ def _effective(
     every: Sequence[RecompileCauses],
 ) -> Advice:  # fmt: skip
     """Return the advice without a remedy that would remove no recompilation."""
+    if len(members) > 1 and not advice.remedy and facts.cause in guard_grammar.VALUES | guard_grammar.NAMED:
+        return Advice("The guards name each index, so each index has a compiled version of its own.")
     if prediction is None or prediction.fewest < prediction.before:
         return advice
     if together is not None and name_of_cause(facts.cause, facts.source, facts.dim, members) in together.names:

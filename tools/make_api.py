@@ -2,7 +2,8 @@
 """Make what depends on the Python API.
 
 docs/api-columns.md has all columns of all tables, docs/examples/api.py the lines of docs/api.md as a program, for mypy, and
-src/tltui/__init__.pyi names, types and docstrings, for editors and type checkers.
+src/tltui/__init__.pyi names, types and docstrings, for editors and type checkers, and src/tltui/api/run_views.py the methods
+of `Run`.
 
 `python tools/renew.py` writes them. `python tools/make_api.py` writes what the lines of docs/api.md give into it anew: read the
 difference.
@@ -28,6 +29,7 @@ from tltui.questions.question import question_of
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, COLUMNS, EXAMPLES = (ROOT / "docs" / name for name in ("api.md", "api-columns.md", "examples/api.py"))
 STUB = ROOT / "src" / "tltui" / "__init__.pyi"
+VIEWS = ROOT / "src" / "tltui" / "api" / "run_views.py"
 WIDTH = 132
 FENCE = "```"
 HEAD = """\
@@ -120,7 +122,7 @@ def stub() -> str:
     functions = []
     for name in sorted(BY_NAME):
         question = question_of(name)
-        imports |= {(kind.__module__, kind.__name__) for kind in classes_in(question.rows, question.answer, question.alone)}
+        imports |= {(kind.__module__, kind.__name__) for kind in classes_in(question.rows, question.answer)}
         functions.append(definition(name, result_type(question)))
     modules: dict[str, list[str]] = {}
     for module, name in sorted(imports, key=lambda pair: (pair[0], pair[1].lower())):
@@ -168,6 +170,69 @@ def definition(name: str, returns: str) -> str:
     return f'{head}\n    """{text}{"" if len(doc) == 1 else chr(10) + "    "}"""\n'
 
 
+def run_views() -> str:
+    """Return src/tltui/api/run_views.py: the class with a method for each question."""
+    imports: set[tuple[str, str]] = {("tltui.api.nodes", "Node"), ("tltui.api.results", "Result")}
+    methods = []
+    for name in sorted(BY_NAME):
+        question = question_of(name)
+        imports |= {(kind.__module__, kind.__name__) for kind in classes_in(question.rows, question.answer)}
+        methods.append(method(name, result_type(question)))
+    modules: dict[str, list[str]] = {}
+    for module, kind in sorted(imports):
+        modules.setdefault(module, []).append(kind)
+    lines = [f"    from {module} import {', '.join(kinds)}" for module, kinds in sorted(modules.items())]
+    return VIEWS_HEAD.replace("IMPORTS", "\n".join(lines)) + "\n".join(methods)
+
+
+VIEWS_HEAD = '''"""Methods of `Run`, one for each question, made by `python tools/renew.py`."""
+
+# ruff: noqa: A002, D205, D401, E501, I001
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+IMPORTS
+
+
+class RunViews:
+    """The views of a run as methods: `run.recompiles(rank=0)` is `tltui.recompiles(run, "0:")`."""
+
+    __slots__ = ()
+
+    def _ask(self, name: str, ref: str | Node, rank: int | None, frame: int | None, **keywords: Any) -> Any:
+        from tltui.api.views import ask_run
+
+        return ask_run(self, name, ref, rank, frame, keywords)
+
+'''
+
+
+def method(name: str, returns: str) -> str:
+    """Return the lines of the method of a question."""
+    function = getattr(tltui, name)
+    extra = [p for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    keywords = [f"{p.name}: {p.annotation} = {default(p.default)}" for p in extra]
+    parameters = ['self, ref: str | Node = ""', "*", "rank: int | None = None", "frame: int | None = None", *keywords]
+    called = METHOD_NAMES.get(name, name)
+    head = f"    def {called}(\n        {', '.join(parameters)},\n    ) -> {returns}:"
+    values = ", ".join(f"{p.name}={p.name}" for p in extra)
+    doc = (inspect.getdoc(function) or "").split("\n")
+    doc = doc[: next((n for n, line in enumerate(doc) if line.startswith(">>>")), len(doc))]
+    while not doc[-1]:
+        doc.pop()
+    text = "\n".join([doc[0], *(line and f"        {line}" for line in doc[1:])])
+    closing = "" if len(doc) == 1 else "\n        "
+    body = f'        return self._ask("{name}", ref, rank, frame, {values})  # type: ignore[no-any-return]\n'
+    return f'{head}\n        """{text}{closing}"""\n{body}'
+
+
+METHOD_NAMES = {"ranks": "rank_differences"}
+"""Question → its method, where `Run` has another attribute of that name."""
+
+
 def default(value: object) -> str:
     """Return a default as Python has it, with double quotes."""
     return f'"{value}"' if isinstance(value, str) else repr(value)
@@ -175,7 +240,7 @@ def default(value: object) -> str:
 
 def generated() -> dict[Path, str]:
     """Return each file and its text."""
-    return {COLUMNS: columns(), EXAMPLES: program(), STUB: stub()}
+    return {COLUMNS: columns(), EXAMPLES: program(), STUB: stub(), VIEWS: run_views()}
 
 
 if __name__ == "__main__":

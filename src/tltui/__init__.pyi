@@ -5,6 +5,7 @@
 from tltui.api import Artifact as Artifact
 from tltui.api import BadAddress as BadAddress
 from tltui.api import BadArgument as BadArgument
+from tltui.api import breaks as breaks
 from tltui.api import check as check
 from tltui.api import CheckResult as CheckResult
 from tltui.api import Closed as Closed
@@ -119,7 +120,7 @@ def problems(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Resu
 
     >>> import tltui
     >>> for problem in tltui.problems(tltui.open("tests/traces/torch-2.13/breaks")):
-    ...     print(problem.kind, problem.count, problem.first, problem.headline)
+    ...     print(problem.kind, problem.count, problem.first_ref, problem.headline)
     break 2 2/0 Call to `torch._dynamo.graph_break()`
     break 1 0/0 Failed to trace builtin operator
     """

@@ -148,7 +148,8 @@ def faults(name: str, form: str, show: Callable[[str], str], has_stacks: bool = 
 
 def _of_json(truth: Truth, text: str) -> list[str]:
     """Compare the JSON of `problems` with the truth: which rank failed first in each launch, and in which compile."""
-    printed = [failure for failure in json.loads(text)["result"]["printed"] if failure["role"] == "first" and failure["ranks"]]
+    failures = json.loads(text)["result"]["output_failures"]
+    printed = [failure for failure in failures if failure["role"] == "first" and failure["ranks"]]
     got = [(failure["launch"], failure["rank"], _phase(failure)) for failure in printed]
     alike = len({failure.error for failure in truth.failures}) == 1 and len(truth.failures) > 1
     expected = [(each.launch, each.rank, each.phase) for each in truth.failures]

@@ -182,7 +182,7 @@ def _firsts(lines: list[int]) -> Iterable[int]:
 
 def _node_kernels(unit: Row, kernels: dict[tuple[str, int], Row]) -> Pairs:
     """Node → kernel as the line maps tell it: from the line of a node to the lines of calls."""
-    names = {node["line"]: _name(node["name"]) for born in unit["lines"] for node in born["post"]}
+    names = {node["line"]: _name(node["name"]) for born in unit["lines"] for node in born["post_nodes"]}
     at = {line: key for key, kernel in kernels.items() for line in kernel["call_lines"]}
     maps = (unit["postToPyCode"], unit["postToCppCode"])
     return {

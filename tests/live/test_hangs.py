@@ -68,7 +68,7 @@ def test_a_program_that_is_killed(name: str, tmp_path: Path) -> None:
     if KNOWN[name] is None:
         assert group["state"] == "between", found["answer"]
     else:
-        said = (group["what"], group["function"], group["ids"][0]["id"], group["phases"][-1]["name"])
+        said = (group["activity"], group["function"], group["ids"][0]["id"], group["phases"][-1]["name"])
         assert said == KNOWN[name], found["answer"]
 
 

@@ -110,7 +110,7 @@ def compiles(trace: Path) -> list[tuple[str, str]]:
     """What was compiled, and what became of it."""
     words = [word if word != "run" else "ls" for word in line(trace, "--json")]
     done = subprocess.run(words, cwd=trace, env=environment(trace), check=True, capture_output=True, text=True, timeout=60)
-    [process] = json.loads(done.stdout)["ranks"][0]["processes"]
+    [process] = json.loads(done.stdout)["result"]["ranks"][0]["processes"]
     return [(item["id"], item["status"]) for item in process["compiles"]]
 
 
@@ -119,7 +119,7 @@ def runtime(home: Path) -> dict[str, Any]:
     words = [word if word != "run" else "runtime" for word in line(home / "trace", "--json")]
     done = subprocess.run(words, cwd=home, env=environment(home), check=False, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
-    return dict(json.loads(done.stdout))
+    return dict(json.loads(done.stdout)["result"])
 
 
 def test_a_training_loop(tmp_path: Path) -> None:

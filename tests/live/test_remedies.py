@@ -38,7 +38,7 @@ def recompiles(directory: Path) -> dict[str, Any]:
     done = run([sys.executable, "-m", "tltui", "recompiles", str(directory), "--json"])
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    return {frame["function"]: frame for frame in found.get("result", found)["frames"]}
+    return {frame["function"]: frame for frame in found["result"]["frames"]}
 
 
 CALL = re.compile(r"torch\._dynamo\.[\w.]+\([^()]*\)")
@@ -50,7 +50,7 @@ def shapes(directory: Path) -> dict[str, list[dict[str, Any]]]:
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     by_name: dict[str, list[dict[str, Any]]] = {}
-    for compile_ in found.get("result", found)["compiles"]:
+    for compile_ in found["result"]["compiles"]:
         by_name.setdefault(compile_["function"], []).append(compile_)
     return by_name
 

@@ -73,7 +73,7 @@ def failure_is_in(found: Problems, row: Row) -> bool:
 def restart_is_in(found: Problems, row: Row) -> bool:
     said = from_restart(row.text)
     for group in found.breaks:
-        wordings = (group.found, *group.variants)
+        wordings = (group.graph_break, *group.variants)
         same = any(
             (one.headline, one.gb, one.explanation, one.hints, one.context)
             == (said.headline, said.gb, said.explanation, said.hints, said.context)

@@ -146,8 +146,8 @@ def why(said: Said, found: Ours) -> str | None:
 def _told(said: Said, facets: frozenset[str] | set[str], found: Differing) -> bool:
     """Whether such a difference is told, of the same ranks as far as tlparse names them."""
     for one in found.divergences:
-        sides = {ranks_in(side.ranks) for side in one.sides}
-        if not facets.isdisjoint(one.facets) and (not said.groups or not sides.isdisjoint(said.groups)):
+        sides = {ranks_in(side.ranks) for side in one.groups}
+        if not facets.isdisjoint(one.properties) and (not said.groups or not sides.isdisjoint(said.groups)):
             return True
     return False
 

@@ -40,7 +40,7 @@ def test_framework_files(path: str, framework: bool) -> None:
 
 def test_the_stack_of_a_compile() -> None:
     frames = start_stack(compile_at(trace("torch-2.13/breaks"), "1/0"))
-    assert [(f.name, f.line, f.framework) for f in frames] == [
+    assert [(f.name, f.line, f.is_framework) for f in frames] == [
         ("<module>", 14, False), ("torch_dynamo_resume_in_f_at_5", 5, False),
     ]  # fmt: skip
     assert frames[0].code == "f(torch.randn(8)); inner_break(torch.randn(4))"
@@ -70,7 +70,7 @@ def test_inputs_with_symbols() -> None:
     assert (tensor.source, tensor.dtype, tensor.size, tensor.device) == ("L['x']", "float32", ("s77", "s27"), "cpu")
     assert tensor.hints == ("s77=9", "s27=3") and not tensor.is_parameter
     assert [(s.name, s.source, s.hint) for s in found.numbers] == [("s86", "L['n']", "1")]
-    assert found.symbols[0].range == "[2, int_oo]" and found.symbols[0].where is not None
+    assert found.symbols[0].range == "[2, int_oo]" and found.symbols[0].user_frame is not None
 
 
 def test_inputs_are_those_of_the_last_attempt() -> None:
@@ -81,7 +81,7 @@ def test_inputs_are_those_of_the_last_attempt() -> None:
 def test_marked_dynamic_and_fixed() -> None:
     found = inputs_of(compile_at(trace("torch-2.13/dyn"), "0/0"))
     (symbol,) = found.symbols
-    assert symbol.specialized == "5" and symbol.specialized_why == "range_refined_to_singleton"
+    assert symbol.specialized == "5" and symbol.specialized_reason == "range_refined_to_singleton"
     assert found.tensors[0].dynamic == (0,)
 
 
@@ -110,7 +110,7 @@ def test_a_run_began_with_its_first_compile_whatever_is_said_outside_of_one(tmp_
     log = Log(tmp_path / "a.log").start().metrics(start_time_us=1_000, duration_us=500_000)
     log.metrics(frame=None, start_time_us=5, duration_us=9_000_000)
     found = summarise(log.open().processes())
-    assert (found.start, found.end) == (1_000, 501_000)
+    assert (found.start_at_us, found.end_at_us) == (1_000, 501_000)
 
 
 def test_values_of_symbols_are_kept_short(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_phases_do_not_count_overlaps_twice() -> None:
         ("compile_file", "E", 6), ("inductor_compile", "E", 7), ("create_aot_dispatcher_function", "E", 8),
         ("backend_compile", "E", 8), ("build_guards", "B", 8), ("build_guards", "E", 9), ("dynamo", "E", 10),
     ), [])  # fmt: skip
-    assert [(p.name, p.seconds) for p in found.phases] == [
+    assert [(p.name, p.self_s) for p in found.phases] == [
         ("dynamo", 2.0), ("aot autograd", 2.0), ("inductor", 2.0), ("kernels", 3.0), ("guards", 1.0),
     ]  # fmt: skip
     assert found.seconds == 10 and found.open == () and found.source == "events"
@@ -159,12 +159,12 @@ def test_a_later_backward_is_apart() -> None:
         ("inductor_compile", "E", 8), ("entire_backward_compile", "E", 9),
     ), [])  # fmt: skip
     assert found.seconds == 1 and found.backward_seconds == 4
-    assert [(p.name, p.seconds) for p in found.backward] == [("inductor", 2.0), ("other", 2.0)]
+    assert [(p.name, p.self_s) for p in found.backward] == [("inductor", 2.0), ("other", 2.0)]
 
 
 def test_what_is_still_open() -> None:
     found = timing_of(events(("dynamo", "B", 0), ("backend_compile", "B", 2), ("x", "B", 3), ("x", "E", 7)), [])
-    assert [(item.name, item.seconds) for item in found.open] == [("dynamo", 7.0), ("backend_compile", 5.0)]
+    assert [(item.name, item.duration_s) for item in found.open] == [("dynamo", 7.0), ("backend_compile", 5.0)]
     assert found.seconds == 7
 
 
@@ -205,7 +205,7 @@ def test_cache_answers() -> None:
     found = answers(compile_at(trace("torch-2.13/cache_hit"), "0/0"))
     assert {(a.cache, a.state) for a in found} == {("FX graph cache", "hit"), ("AOTAutograd cache", "hit")}
     aot = next(a for a in found if a.cache == "AOTAutograd cache")
-    assert aot.seconds_saved and aot.key and aot.ref
+    assert aot.saved_s and aot.key and aot.ref
     assert {a.state for a in answers(compile_at(trace("torch-2.13/cache_miss"), "0/0"))} == {"miss"}
     assert [a.state for a in answers(compile_at(trace("torch-2.13/breaks"), "0/0"))] == ["disabled"]
 

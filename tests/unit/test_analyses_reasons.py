@@ -20,11 +20,11 @@ def recompile(node: Compile):
 
 def test_a_single_reason_is_the_bare_text() -> None:
     found = recompile(compile_at(trace("torch-2.13/recompiles"), "0/1"))
-    assert found is not None and found.logged == "artifact" and found.ref == "0/1:recompile_reasons"
+    assert found is not None and found.reasons_from == "artifact" and found.ref == "0/1:recompile_reasons"
     (reason,) = found.reasons
     assert reason.text == "tensor 'x' size mismatch at index 0. expected 3, actual 5"
     assert reason.earlier == "0/0" and reason.guards == "0/0:dynamo_cpp_guards_str"
-    assert [(b.source, b.dim, b.why, b.before, b.now) for b in found.became] == [("L['x']", 0, "size change", "3", "5")]
+    assert [(b.source, b.dim, b.reason, b.before, b.now) for b in found.became_dynamic] == [("L['x']", 0, "size change", "3", "5")]
 
 
 def test_several_reasons_are_a_list_with_the_users_line() -> None:
@@ -49,14 +49,14 @@ def test_an_empty_list_is_not_the_same_as_no_record(tmp_path: Path) -> None:
     empty, absent = run.resolve("0/1"), run.resolve("0/2")
     assert isinstance(empty, Compile) and isinstance(absent, Compile)
     of_empty, of_absent = recompile(empty), recompile(absent)
-    assert of_empty is not None and of_empty.logged == "artifact" and of_empty.reasons == ()
-    assert of_absent is not None and of_absent.logged == "" and of_absent.reasons == ()
+    assert of_empty is not None and of_empty.reasons_from == "artifact" and of_empty.reasons == ()
+    assert of_absent is not None and of_absent.reasons_from == "" and of_absent.reasons == ()
 
 
 def test_metrics_are_the_fallback(tmp_path: Path) -> None:
     node = Log(tmp_path / "a.log").start(compile_=1).metrics(compile_=1, recompile_reason="0/0: n == 2").compile("0/1")
     found = recompile(node)
-    assert found is not None and found.logged == "metrics"
+    assert found is not None and found.reasons_from == "metrics"
     assert [(r.earlier, r.text, r.guards) for r in found.reasons] == [("0/0", "n == 2", None)]
 
 
@@ -209,13 +209,13 @@ def failures(node: Compile):
 def test_a_failure_has_type_reason_and_the_users_line() -> None:
     (found,) = failures(compile_at(trace("torch-2.13/errors"), "0/0"))
     assert found.type == "Unsupported" and found.reason.startswith("Failed to trace builtin operator")
-    assert (found.file, found.line, found.raised) == ("/home/user/models/errors.py", 5, False)
+    assert (found.file, found.line, found.is_raise_location) == ("/home/user/models/errors.py", 5, False)
     assert found.ref == "0/0:dynamo_error"
 
 
 def test_without_a_user_line_the_place_is_that_of_the_error() -> None:
     (found,) = failures(compile_at(trace("torch-2.13/errors"), "1/0"))
-    assert found.type == "BackendCompilerFailed" and found.raised
+    assert found.type == "BackendCompilerFailed" and found.is_raise_location
     assert (found.line, found.code) == (10, 'def bad(gm, ex): raise RuntimeError("backend [red]boom[/red]")')
 
 
@@ -229,7 +229,7 @@ def test_a_backward_that_failed(tmp_path: Path) -> None:
     log = Log(tmp_path / "a.log").start().metrics()
     node = log.metrics("bwd_compilation_metrics", is_forward=False, fail_type="RuntimeError", fail_reason="x").compile()
     (found,) = failures(node)
-    assert found.backward and found.type == "RuntimeError" and found.ref is None
+    assert found.is_backward and found.type == "RuntimeError" and found.ref is None
 
 
 def test_fields_of_wrong_types_do_not_raise(tmp_path: Path) -> None:

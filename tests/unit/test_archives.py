@@ -59,7 +59,7 @@ def limit(monkeypatch: pytest.MonkeyPatch, **limits: int) -> None:
 def listing(path: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> Any:
     """What `ls --json` prints, without the paths."""
     assert main(["ls", "--json", str(path)]) == 0
-    return json.loads(capsysbinary.readouterr().out, object_hook=without_paths)
+    return json.loads(capsysbinary.readouterr().out, object_hook=without_paths)["result"]
 
 
 def without_paths(found: dict[str, Any]) -> dict[str, Any]:

@@ -39,7 +39,7 @@ def test_every_page_has_it() -> None:
     assert "[0/0]  f  its backward in GraphLowering.run" in seen(page(run, "@problems"))
     assert "but its backward is unfinished when the log ends, in GraphLowering.run" in " ".join(seen(page(run, "0/0")).split())
     assert "its backward is unfinished" in seen(page(run, "0/"))
-    assert [item.ref for item in problems([compile_at(run, "0/0")]).unfinished if item.backward] == ["0/0"]
+    assert [item.ref for item in problems([compile_at(run, "0/0")]).unfinished if item.is_backward] == ["0/0"]
     assert gates(run, parse_limits("unfinished=0")).limits[0].value == 1
     assert json.loads(to_json(page(run, "0/0").data()))["facts"]["backward_unfinished"] is True
 
@@ -57,7 +57,7 @@ def test_where_and_status_agree_on_all_real_logs() -> None:
         for process in run.processes():
             stands = inside(process)
             unfinished = [str(c.ref) for c in process.ordered() if c.facts.backward_unfinished]
-            assert unfinished == ([stands.ref] if stands is not None and stands.what == "backward" else []), directory
+            assert unfinished == ([stands.ref] if stands is not None and stands.activity == "backward" else []), directory
 
 
 def test_it_runs_while_the_log_goes_on(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from made_logs import Log
 from real import TRACES, demo, trace
+from results import result_in
 
 from tltui.cli import main
 from tltui.model.artifacts import artifacts_of
@@ -234,8 +235,8 @@ def test_the_preview_and_the_command(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert list(tmp_path.iterdir()) == []
     target = tmp_path / "b.log"
     assert main(["bundle", source, "0/0", "-o", str(target), "--json"]) == 0
-    result = json.loads(capsys.readouterr().out)
-    assert result["compiles"] == ["0/0"] and result["bytes"] == target.stat().st_size and result["schema"] == 1
+    result = result_in(capsys.readouterr().out)
+    assert result["compiles"] == ["0/0"] and result["size_bytes"] == target.stat().st_size
     assert target.stat().st_mode & 0o777 == 0o600
     assert main(["bundle", source, "0/0", "-o", str(target)]) == 2
     assert "exists" in capsys.readouterr().err

@@ -68,5 +68,5 @@ def test_the_lines_of_kernels_say_that_they_are_derived() -> None:
         derived = [kernel for kernel in unit.kernels if kernel.lines_from in ("guards", "dataflow")]
         assert len(derived) > len(unit.kernels) // 2
         assert {line for kernel in derived for line in kernel.user_lines} <= {f"/home/user/models/wrapped.py:{n}" for n in (24, 25)}
-        library = next(line for line in unit.lines if line.owner == "library" and line.post)
+        library = next(line for line in unit.lines if line.owner == "library" and line.post_nodes)
         assert library.function, "the library's line stays known"

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from jobs import unpacked
 from real import fresh
+from results import result_in
 from test_redact import WORDS
 
 from tltui.cli import main
@@ -61,7 +62,7 @@ def test_the_archive_itself_opens(tmp_path: Path, capsys: pytest.CaptureFixture[
     printed = []
     for path in (job, tmp_path / "case.zip"):
         assert main(["problems", str(path), "--json"]) == 0
-        printed.append(json.loads(capsys.readouterr().out))
+        printed.append(result_in(capsys.readouterr().out))
     assert printed[0] == printed[1]
 
 
@@ -69,11 +70,11 @@ def test_its_index_says_what_is_in_it(tmp_path: Path) -> None:
     job = unpacked("mlp", tmp_path / "job")
     result = Case(fresh(job)).write(str(tmp_path / "case.zip"))
     with zipfile.ZipFile(tmp_path / "case.zip") as archive:
-        index = json.loads(archive.read(INDEX))
+        index = result_in(archive.read(INDEX))
         assert {file["name"] for file in index["files"]} | {INDEX} == set(archive.namelist())
         for file in index["files"]:
             data = archive.read(file["name"])
-            assert (len(data), hashlib.md5(data, usedforsecurity=False).hexdigest()) == (file["bytes"], file["md5"])
+            assert (len(data), hashlib.md5(data, usedforsecurity=False).hexdigest()) == (file["size_bytes"], file["md5"])
     assert {file.form for file in result.files} == {"trace", "text", "debug_dir"}
     assert stat.S_IMODE((tmp_path / "case.zip").stat().st_mode) == 0o600
     again = Case(fresh(job)).write(str(tmp_path / "again.zip"))
@@ -96,7 +97,7 @@ def test_nothing_that_was_planted_survives(tmp_path: Path) -> None:
 
     assert {"zq", "codename", "walrus", "project-"} <= found("plain.zip"), "else this could not fail"
     assert found("redacted.zip") == set()
-    left = {item.what: item.count for item in redacted.left_out}
+    left = {item.reason: item.count for item in redacted.left_out}
     assert left["lines not written by a torch logger"] >= 2
     assert left["logs of debug directories"] == 1
     assert left["bytecode listings"] > 0
@@ -136,7 +137,10 @@ def test_redacted_the_fusion_is_the_same(tmp_path: Path, capsys: pytest.CaptureF
         assert main(["fusion", str(path), "--json"]) == 0
         units = [unit for own in json.loads(capsys.readouterr().out)["result"]["compiles"] for unit in own["units"]]
         return [
-            (unit["agrees"], [(node["operations"], node["kind"], node["writes"], len(node["origins"])) for node in unit["nodes"]])
+            (
+                unit["log_agrees_with_ir"],
+                [(node["operations"], node["kind"], node["writes"], len(node["origins"])) for node in unit["nodes"]],
+            )
             for unit in units
         ]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_logs import Log
 from real import ROOT, trace
+from results import result_in
 
 from tltui.cli import main
 from tltui.questions.check.limits import Gates, Outcome, Reason, gates, parse_limits
@@ -35,7 +35,7 @@ def _here(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def made(*reasons: Reason, name: str = "break", value: float = 1, count: int = 1) -> Gates:
     """An outcome in which `count` limits are exceeded."""
     one = Outcome(name, "graph breaks", value, 0, None, True, False, reasons, "@problems")
-    return Gates(2, False, 1, tuple(dataclasses.replace(one, name=f"{name}{n or ''}") for n in range(count)))
+    return Gates(False, 1, tuple(dataclasses.replace(one, name=f"{name}{n or ''}") for n in range(count)))
 
 
 # JUnit
@@ -110,7 +110,7 @@ def test_a_hostile_trace_makes_a_good_report(tmp_path: Path, capfdbinary: pytest
 
 NASTY = "\x00\x0b\x1b\r\n\t\ud800\udfff\ufffe\uffff\x85\u2028<>&\"'`:%,|"
 TEXT = st.text(st.characters(exclude_categories=()) | st.sampled_from(NASTY))
-REASON = st.builds(Reason, ref=TEXT, text=TEXT, new=st.booleans(), file=TEXT | st.none(), line=st.integers(0, 9) | st.none())
+REASON = st.builds(Reason, ref=TEXT, text=TEXT, is_new=st.booleans(), file=TEXT | st.none(), line=st.integers(0, 9) | st.none())
 
 
 @settings(max_examples=150, deadline=None)
@@ -248,7 +248,7 @@ def test_the_summary_quotes_what_a_trace_says() -> None:
 
 def test_one_way_to_print(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["check", f"{TRACES}/breaks", "--format", "json"]) == 0
-    assert json.loads(capfd.readouterr().out)["passed"] is True
+    assert result_in(capfd.readouterr().out)["passed"] is True
     assert main(["check", f"{TRACES}/breaks", "--json", "--format", "json"]) == 0
     capfd.readouterr()
     assert main(["check", f"{TRACES}/breaks", "--json", "--format", "junit"]) == 2

@@ -18,9 +18,11 @@ import make_trace as mt
 import pytest
 from golden import assert_golden
 from real import opened
+from results import result_in
 
 from tltui.cli import COMMANDS, main
 from tltui.cli.registry import OTHERS, grouped
+from tltui.documents.envelope import SCHEMA_VERSION
 from tltui.model.artifacts import artifacts_of
 from tltui.model.follow import open_run
 from tltui.questions.artifacts.show_output import raw_bytes
@@ -71,7 +73,7 @@ class Command:
         return out
 
     def json(self, *arguments: str) -> Any:
-        return json.loads(self.raw(*arguments))
+        return result_in(self.raw(*arguments))
 
 
 @pytest.fixture
@@ -115,13 +117,13 @@ def test_ls_ascii_and_colour(tltui: Command, monkeypatch: pytest.MonkeyPatch) ->
 
 
 ARTIFACT = {"ref": str, "name": str, "unit": (str, None), "attempt": int, "stored_bytes": int, "md5": (str, None)}
-CHECKED = {"bytes": int, "lines": int, "md5_ok": (bool, None)}
+CHECKED = {"size_bytes": int, "line_count": int, "md5_ok": (bool, None)}
 COMPILE = {
     "id": str, "ref": str, "epoch": (int, None), "status": (str, None), "tlparse_status": (str, None), "frame": (dict, None),
     "duration_s": (float, int, None), "attempts": list, "facts": dict, "artifacts": list,
 }  # fmt: skip
 PROCESS = {
-    "pid": int, "file": str, "started": (str, None), "torch_version": (str, None), "damaged": int, "compiles": list,
+    "pid": int, "file": str, "started_at": (str, None), "torch_version": (str, None), "damaged_records": int, "compiles": list,
 }  # fmt: skip
 
 
@@ -135,7 +137,6 @@ def conforms(value: dict[str, Any], schema: dict[str, Any]) -> None:
 @pytest.mark.parametrize("path", ALL, ids=label)
 def test_ls_json(path: Path, tltui: Command) -> None:
     listing = tltui.json("ls", str(path), "--json")
-    assert listing["schema"] == 1
     assert listing["path"] == str(path)
     assert listing["skipped"] == []
     refs = []
@@ -143,7 +144,7 @@ def test_ls_json(path: Path, tltui: Command) -> None:
         assert list(rank) == ["rank", "processes"]
         for process in rank["processes"]:
             conforms(process, PROCESS)
-            assert process["damaged"] == 0
+            assert process["damaged_records"] == 0
             for compile_ in process["compiles"]:
                 conforms(compile_, COMPILE)
                 assert compile_["status"] in ("ok", "break", "empty", "error", "eager", "unfinished", None)
@@ -178,7 +179,7 @@ def test_ls_check(path: Path, tltui: Command) -> None:
         if path.name != "export.log":  # its md5 is wrong in the original too
             assert artifact["md5_ok"] in (True, None), artifact["ref"]
             if artifact["stored_bytes"]:
-                assert artifact["stored_bytes"] == artifact["bytes"] + artifact["lines"], "a tab for each line"
+                assert artifact["stored_bytes"] == artifact["size_bytes"] + artifact["line_count"], "a tab for each line"
     assert artifacts
 
 
@@ -268,14 +269,17 @@ def test_raw_of_a_large_payload_comes_in_pieces(tmp_path: Path, tltui: Command) 
 
 
 def test_show_json(tltui: Command) -> None:
-    shown = tltui.json("show", TRAIN, "0/0:inductor_output_code#1", "--json")
-    assert {key: shown[key] for key in ("schema", "ref", "name", "unit", "attempt", "badge")} == {
-        "schema": 1, "ref": "0/0:inductor_output_code#1", "name": "inductor_output_code", "unit": "forward",
-        "attempt": 0, "badge": "md5 ✓",
+    found = json.loads(tltui("show", TRAIN, "0/0:inductor_output_code#1", "--json"))
+    assert {name: found[name] for name in found if name != "result"} == {
+        "view": "show", "schema_version": SCHEMA_VERSION, "run": "train", "ref": "0/0:inductor_output_code#1",
+    }  # fmt: skip
+    shown = found["result"]
+    assert {key: shown[key] for key in ("name", "unit", "attempt", "badge")} == {
+        "name": "inductor_output_code", "unit": "forward", "attempt": 0, "badge": "md5 ✓",
     }  # fmt: skip
     assert shown["text"].startswith("# AOT ID: ['0_forward']")
     for ref in ([], ["0/0"], ["none"], ["0/0:compilation_metrics"]):
-        assert tltui.json("show", TRAIN, *ref, "--json")["schema"] == 1
+        assert tltui.json("show", TRAIN, *ref, "--json")
 
 
 # records and damage
@@ -297,16 +301,16 @@ def test_records(tltui: Command) -> None:
 
 def test_records_json(tltui: Command) -> None:
     found = tltui.json("records", BREAKS, "--json")
-    assert found["schema"] == 1
     log = opened(BREAKS).models[0].log
-    assert [row["offset"] for row in found["records"]] == list(log.columns.offset)
+    assert [row["offset_bytes"] for row in found["records"]] == list(log.columns.offset)
     assert list(found["records"][0]) == [
-        "record", "file", "offset", "time", "pid", "id", "attempt", "event", "name", "site", "envelope_bytes", "payload_bytes",
+        "record", "file", "offset_bytes", "time", "pid", "id", "attempt", "event", "name", "site", "envelope_bytes",
+        "payload_bytes",
     ]  # fmt: skip
     data = Path(log.path).read_bytes()
     for row in found["records"][:50]:
-        assert data[row["offset"] :].startswith(b"V" + row["time"].replace("-", "").encode())
-        assert row["site"].encode() in data[row["offset"] : row["offset"] + 400]
+        assert data[row["offset_bytes"] :].startswith(b"V" + row["time"].replace("-", "").encode())
+        assert row["site"].encode() in data[row["offset_bytes"] : row["offset_bytes"] + 400]
 
 
 def test_damage(tmp_path: Path, tltui: Command) -> None:
@@ -318,7 +322,7 @@ def test_damage(tmp_path: Path, tltui: Command) -> None:
     assert "its payload does not match its md5" in text
     assert "a line outside of any record" in text
     found = tltui.json("damage", str(path), "--json")
-    assert [(item["record"], item["offset"]) for item in found["damaged"]] == [
+    assert [(item["record"], item["offset_bytes"]) for item in found["damaged"]] == [
         (10, len(mt.compiled())),
         (11, len(mt.compiled()) + len(mt.artifact("bad", "x", declared="0" * 32))),
     ]

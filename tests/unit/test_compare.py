@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import subprocess
@@ -13,6 +12,7 @@ from golden import assert_golden
 from made_logs import Log
 from pages import page
 from real import ROOT, fresh
+from results import result_in
 from viewed import lead_somewhere, opened, text
 
 from tltui import cli
@@ -124,7 +124,7 @@ def test_two_runs_of_one_script_do_not_differ() -> None:
     assert {"dynamo_cpp_guards_str", "inductor_output_code", "dynamo_output_graph", "inductor_post_grad_graph",
             "compilation_metrics"} <= {row.name for row in found.rows}  # fmt: skip
     assert not found.guards and not found.inputs and not found.symbols
-    assert any(row.hidden for row in found.rows), "the traces are too alike for this test"
+    assert any(row.ignored_lines for row in found.rows), "the traces are too alike for this test"
     assert_golden("diff_twice", text(between(TWICE[0], "", TWICE[1], "")))
 
 
@@ -321,11 +321,11 @@ def raw(run: Run, ref: str) -> bytes:
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     path = str(ROOT / TORCH / "recompiles")
     assert cli.main(["diff", path, "0/0", "0/1", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["schema"] == 1 and {"name", "left", "right", "outcome", "added"} <= found["rows"][0].keys()
+    found = result_in(capsys.readouterr().out)
+    assert {"name", "left", "right", "outcome", "added"} <= found["rows"][0].keys()
     assert {fact["name"] for fact in found["facts"]} >= {"status", "time", "guard_count"}
     assert cli.main(["diff", path, "0/0:dynamo_output_graph", "0/1:dynamo_output_graph", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["hunks"][0]["left"]
+    assert result_in(capsys.readouterr().out)["hunks"][0]["left"]
     assert cli.main(["diff", path, "0/0:dynamo_output_graph", "0/1:dynamo_output_graph", "--raw"]) == 0
     assert capsys.readouterr().out.startswith("--- a/dynamo_output_graph\n+++ b/")
     assert cli.main(["diff", path, "0/0", "0/1:dynamo_output_graph"]) == 2

@@ -49,14 +49,14 @@ def test_pages_count_alike(path: Path) -> None:
     recompiles = cast(Recompiles, page(run, "@recompiles").data())
     assert (recompiles.compiles, recompiles.recompiles) == (tally.compiles, tally.recompiles)
     problems = cast(Problems, page(run, "@problems").data())
-    raised = sum(len(group.occurrences) for group in problems.limits if not group.eager)
+    raised = sum(len(group.occurrences) for group in problems.limits if not group.is_eager)
     failed = sum(len(group.occurrences) for group in (*problems.errors, *problems.backward))
     assert failed + raised == tally.errors
     assert sum(len(group.occurrences) for group in problems.breaks) == tally.breaks
     matrix = page(run, "@matrix").data()
     processes = [process for process in run.processes() if process.tally.compiles]
-    if isinstance(matrix, Matrix) and matrix.columns and len(processes) == matrix.ranks:
-        assert sum(column.ranks for column in matrix.columns) == tally.compiles
+    if isinstance(matrix, Matrix) and matrix.columns and len(processes) == matrix.rank_count:
+        assert sum(column.rank_count for column in matrix.columns) == tally.compiles
 
 
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: str(path.relative_to(TRACES)))
@@ -67,11 +67,11 @@ def test_phases_are_those_of_the_timing_page(path: Path) -> None:
         rows = cast(TimingResult, page(run, f"@timing:{compile_.ref}").data()).compiles
         if timing.source != "events" or timing.open or not rows or rows[0].source != "metrics":
             continue
-        seconds = {phase.name: phase.seconds for phase in timing.phases}
+        seconds = {phase.name: phase.self_s for phase in timing.phases}
         for phase in timing.backward:
-            seconds[phase.name] = seconds.get(phase.name, 0.0) + phase.seconds
+            seconds[phase.name] = seconds.get(phase.name, 0.0) + phase.self_s
         for phase in rows[0].phases:
-            assert seconds.pop(phase.name) == pytest.approx(phase.seconds, abs=CLOCK_S), (compile_.ref, phase.name)
+            assert seconds.pop(phase.name) == pytest.approx(phase.self_s, abs=CLOCK_S), (compile_.ref, phase.name)
         assert sum(seconds.values()) < CLOCK_S
 
 
@@ -92,7 +92,7 @@ def test_every_number_of_the_demo_has_one_name() -> None:
 
 
 def test_a_refused_recompile_is_counted_as_one() -> None:
-    refused = [compile_ for compile_ in compiles(opened("src/tltui/demo")) if compile_.facts.recompile_limit]
+    refused = [compile_ for compile_ in compiles(opened("src/tltui/demo")) if compile_.facts.recompile_limit_hit]
     assert [str(compile_.ref) for compile_ in refused] == ["0:4/8"]
     tally = Tally.of(refused[0])
     assert (tally.compiles, tally.recompiles, tally.refused) == (1, 1, 1)

@@ -357,11 +357,11 @@ def test_a_unit_has_an_overview_that_leads_to_its_files() -> None:
 def test_passes_compare_the_readable_with_the_transformed_graph() -> None:
     run = fresh(MLP)
     forward, backward = (run_steps(passes_of(unit(run, name))).units[0].steps for name in UNITS[:2])
-    assert [(step.name, step.before, step.unchanged) for step in forward] == [
+    assert [(step.name, step.before, step.is_unchanged) for step in forward] == [
         ("fx_graph_readable", None, False), ("fx_graph_transformed", "fx_graph_readable", True),
     ]  # fmt: skip
     change = backward[1].change
-    assert change is not None and (change.left, change.right, change.count(RETARGETED)) == (45, 45, 2)
+    assert change is not None and (change.nodes_before, change.nodes_after, change.count(RETARGETED)) == (45, 45, 2)
     graphs = {artifact.name: artifact for artifact in artifacts_of(unit(run, UNITS[0]))}
     readable, transformed = graphs["fx_graph_readable"], graphs["fx_graph_transformed"]
     assert counterpart(readable) == transformed and counterpart(transformed) == readable

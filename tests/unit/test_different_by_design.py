@@ -67,7 +67,7 @@ def test_ranks_of_one_stage_are_compared(tmp_path: Path) -> None:
     found = found_in(run)
     assert grouped(run) == [[0, 1], [2, 3]] and found.count == 1
     [one] = found.divergences
-    assert one.facets == ("breaks",) and [side.ranks for side in one.sides] == ["2", "3"]
+    assert one.properties == ("breaks",) and [side.ranks for side in one.groups] == ["2", "3"]
     assert "1 difference within stages" in flat_text(run, "@ranks")
     assert gates(run, parse_limits("diverge=0")).limits[0].value == 1
 
@@ -90,7 +90,7 @@ def test_one_function_in_common_and_ranks_are_compared(tmp_path: Path) -> None:
 def test_the_page_has_the_order_of_the_times_that_it_prints() -> None:
     for name in ("torch-2.13/ddp", "torch-2.13/diverge"):
         data = page(trace(name), "@ranks").data()
-        times = [one.at for one in data.differing.divergences if one.at is not None]
+        times = [one.start_at_us for one in data.differences.divergences if one.start_at_us is not None]
         assert times == sorted(times) and len(times) > 1
 
 
@@ -98,7 +98,7 @@ def test_what_rank_0_alone_prints_is_a_break_on_rank_0() -> None:
     """Graphs and guards follow from it, and what goes on after it is no compile that the others lack."""
     run = trace(LOGGING)
     [one] = found_in(run).divergences
-    assert one.facets == ("breaks", "graph", "guards")
+    assert one.properties == ("breaks", "graph", "guards")
     assert "a graph break on rank 0 only, in forward: Failed to trace builtin operator, rank_jobs.py:94" in flat_text(run, "@run")
     assert "graph break on rank 0 only" in flat_text(run, "@ranks") and pace_of(lanes_of(run)).extra == ()
 
@@ -117,5 +117,5 @@ def test_who_runs_what_one_rank_compiled_lacks_nothing(tmp_path: Path) -> None:
             log.open()
         run = fresh(directory)
         found = found_in(run)
-        assert found.count == count and found.received == ("1, 2" if setting else "")
+        assert found.count == count and found.ranks_with_received_code == ("1, 2" if setting else "")
         assert ("with compile_on_one_rank the code that one rank compiled runs on all ranks" in flat_text(run, "@ranks")) is setting

@@ -40,7 +40,12 @@ def told(found: Differing | None) -> list[tuple[str, int, str, list[str]]]:
     """Function, which compile, facets, sides."""
     assert found is not None
     return [
-        (d.function.name, d.number, "/".join(d.facets), [f"{side.ranks}: {side.said}".rstrip(": ") for side in d.sides])
+        (
+            d.function.name,
+            d.compile_number,
+            "/".join(d.properties),
+            [f"{side.ranks}: {side.description}".rstrip(": ") for side in d.groups],
+        )
         for d in found.divergences
     ]
 
@@ -61,9 +66,9 @@ def test_ranks_that_diverge() -> None:
         ("g", 1, "breaks/graph/guards", ["0, 2: no break", "1: Failed to trace builtin operator, diverge.py:27"]),
         ("h", 0, "count", ["1, 2: 1 compile", AGAIN.format(0, 6)]),
     ]
-    assert found is not None and all(d.majority for d in found.divergences)
-    assert (found.ranks, found.functions, found.alike, found.count, found.behind) == (3, 5, 2, 3, "")
-    assert [side.ref for side in found.divergences[2].sides] == ["1:3/0", "0:2/1"], "the ids on the ranks"
+    assert found is not None and all(d.has_majority for d in found.divergences)
+    assert (found.ranks, found.functions, found.equal_functions, found.count, found.ranks_behind) == (3, 5, 2, 3, "")
+    assert [side.ref for side in found.divergences[2].groups] == ["1:3/0", "0:2/1"], "the ids on the ranks"
     document = run_document(run, Options(width=100))
     lead_somewhere(run, document)
     lines = list(document.text())
@@ -79,7 +84,7 @@ def test_two_ranks_have_no_majority() -> None:
         ("DistributedDataParallel.__call__", 0, "count", ["0: 1 compile", AGAIN.format(1, 8).replace("'x'", "'args[0]'")]),
         ("only", 0, "missing", ["0: not compiled", "1: compiled"]),
     ]
-    assert found is not None and not any(d.majority for d in found.divergences)
+    assert found is not None and not any(d.has_majority for d in found.divergences)
 
 
 @pytest.mark.parametrize(("name", "expected"), [
@@ -184,7 +189,7 @@ def test_equal_graphs_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_what_is_no_part_of_a_graph() -> None:
-    graph = '    # File: {}:{} in f, code: x\n    x: "f32[2]{}" = f(a, \'sum\', {});  # {}\n'
+    graph = "    # File: {}:{} in f, code: x\n    x: \"f32[2]{}\" = f(a, 'sum', {});  # {}\n"
     one, two = graph.format("/a/x.py", 3, "cuda:0", "'0'", "a"), graph.format("/b/x.py", 9, "cuda:1", "'0'", "b")
     assert canonical(one, RankIdentity("cuda", 0, True)) == canonical(two, RankIdentity("cuda", 1, True))
     assert canonical(one, RankIdentity("cuda", 0, True)) != canonical(two.replace("f32", "f16"), RankIdentity("cuda", 1, True))
@@ -193,6 +198,7 @@ def test_what_is_no_part_of_a_graph() -> None:
 
 def test_a_graph_that_only_moved_is_no_difference(tmp_path: Path) -> None:
     """A rank with one recompile more: its other graphs are those that the others have, a compile later."""
+
     def log(path: Path, graphs: Sequence[str]) -> bytes:
         made = Log(path)
         for n, graph in enumerate(graphs):
@@ -201,7 +207,7 @@ def test_a_graph_that_only_moved_is_no_difference(tmp_path: Path) -> None:
         return path.read_bytes()
 
     a, b = log(tmp_path / "a.log", ("one", "two")), log(tmp_path / "b.log", ("one", "other", "two"))
-    logs = [re.sub(rb'(\{"(?:dynamo|compilation|str))', rb'\g<1>', data) for data in (a, a, b)]
+    logs = [re.sub(rb'(\{"(?:dynamo|compilation|str))', rb"\g<1>", data) for data in (a, a, b)]
     logs = [re.sub(rb"(?m)^(V.*\] \{)", rb'\g<1>"rank": 0, ', data) for data in logs]
     found = told(diverging(ranks(tmp_path / "run", logs)))
     assert ("f", 0, "count", ["0, 1: 2 compiles", "2: 3 compiles"]) in found
@@ -267,7 +273,7 @@ def test_many_functions_with_one_difference_are_one_line(tmp_path: Path) -> None
     usual, other = log(tmp_path / "a.log", 40), log(tmp_path / "b.log", 20)
     run = ranks(tmp_path / "run", [usual, usual, other])
     found = diverging(run)
-    assert found is not None and len(found.divergences) == 1 and found.count == 20 and found.alike == 20
+    assert found is not None and len(found.divergences) == 1 and found.count == 20 and found.equal_functions == 20
     assert "block0  user/f.py:0  and block2, block4 and 17 more  compiled on some ranks only" in text(run)
     (outcome,) = gates(run, parse_limits("diverge")).limits
     assert outcome.value == 20 == len(outcome.reasons)
@@ -284,7 +290,7 @@ def test_a_rank_that_is_behind_is_no_difference_yet(tmp_path: Path) -> None:
     run = open_run(discover([str(tmp_path)]), writers)
     assert run.goes_on
     found = diverging(run)
-    assert told(found) == [] and found is not None and found.behind == "2"
+    assert told(found) == [] and found is not None and found.ranks_behind == "2"
     said = "\n".join(run_document(run, Options(width=100, goes_on=run.goes_on)).text())
     assert "Rank 2 compiled less than others and may still catch up." in said and "ranks diverge" not in said
     assert "So far: no differences in functions compiled by all of the 3 ranks." in said and "All 3 ranks" not in said
@@ -298,7 +304,7 @@ def test_a_graph_that_differs_is_told_at_once(tmp_path: Path) -> None:
     run = open_run(discover([str(tmp_path)]), HeldWriters())
     found = diverging(run)
     assert ("f", 1, "graph/guards", ["0, 1: 4 nodes", "2: 5 nodes: .cos added at diverge.py:19 and 3 more nodes"]) in told(found)
-    assert found is not None and found.behind == "0–2", "each has less of something"
+    assert found is not None and found.ranks_behind == "0–2", "each has less of something"
     assert not [fact for fact in told(found) if fact[2] in ("count", "missing")]
 
 
@@ -337,14 +343,22 @@ def test_check(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatc
 def test_json(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     assert cli.main(["summary", TORCH + "diverge", "--json"]) == 0
-    found = json.loads(capfd.readouterr()[0])["result"]["diverging"]
+    found = json.loads(capfd.readouterr()[0])["result"]["rank_differences"]
     assert set(found) == {
-        "ranks", "classes", "agree", "agreeing", "unlike", "compiles_per_rank", "functions", "alike", "count", "divergences",
-        "behind", "restarted", "parity", "cut", "stages", "received",
+        "ranks", "rank_kinds", "agreeing_ranks", "agreeing_count", "differing_ranks", "compiles_per_rank", "functions",
+        "equal_functions", "count", "divergences", "ranks_behind", "restarted", "parity", "is_cut", "stages",
+        "ranks_with_received_code",
     }  # fmt: skip
     first = found["divergences"][1]
-    assert set(first) == {"id", "function", "others", "number", "facets", "sides", "majority", "more", "whole", "at"}
-    assert first["sides"][1] == {
-        "ranks": "1", "count": 1, "said": "Failed to trace builtin operator, diverge.py:27", "ref": "1:1/0"}
+    assert set(first) == {
+        "id", "function", "other_functions", "compile_number", "properties", "groups", "has_majority", "ranks_in_no_group",
+        "compile_count", "start_at_us",
+    }  # fmt: skip
+    assert first["groups"][1] == {
+        "ranks": "1",
+        "count": 1,
+        "description": "Failed to trace builtin operator, diverge.py:27",
+        "ref": "1:1/0",
+    }
     assert cli.main(["summary", TORCH + "breaks", "--json"]) == 0
-    assert json.loads(capfd.readouterr()[0])["result"]["diverging"] is None
+    assert json.loads(capfd.readouterr()[0])["result"]["rank_differences"] is None

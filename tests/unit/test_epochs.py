@@ -206,7 +206,7 @@ def test_recompiles_count_as_often_as_there_had_been_some(tmp_path: Path) -> Non
         for compile_ in range(number):
             log.start(compile_=compile_).metrics(compile_=compile_)
     found = forgotten(log.open().processes())
-    assert found is not None and (found.epochs, found.compiles, found.functions, found.newest) == (3, 3, 1, "0/0~3")
+    assert found is not None and (found.epochs, found.compiles, found.functions, found.newest_ref) == (3, 3, 1, "0/0~3")
 
 
 def test_a_second_resume_function_of_a_line_is_no_compile_because_of_a_reset(tmp_path: Path) -> None:
@@ -214,7 +214,7 @@ def test_a_second_resume_function_of_a_line_is_no_compile_because_of_a_reset(tmp
     for frame in (1, 2, 3):
         log.start("torch_dynamo_resume_in_f_at_6", 6, frame=frame).metrics(frame=frame)
     again = forgotten(log.open().processes())
-    assert again is not None and (again.epochs, again.compiles, again.functions, again.newest) == (2, 1, 1, "0/0~2")
+    assert again is not None and (again.epochs, again.compiles, again.functions, again.newest_ref) == (2, 1, 1, "0/0~2")
 
 
 def test_metrics_of_run_time_end_no_compile(tmp_path: Path) -> None:

@@ -28,11 +28,11 @@ def pace(run: Run) -> Pace:
 def test_one_batch_of_another_size() -> None:
     run = trace(UNEVEN)
     [one] = pace(run).extra
-    assert one.ranks == (2,) and [(c.ref, c.again) for c in one.compiles] == [("2:0/1", True)]
-    assert 2 < one.seconds < 3 and one.typical_s == 0
+    assert one.ranks == (2,) and [(c.ref, c.is_recompile) for c in one.compiles] == [("2:0/1", True)]
+    assert 2 < one.compile_s < 3 and one.median_s == 0
     document = page(run, "@stragglers")
     assert "Rank 2 took 2.08 s in 1 recompile that the others do not have, x dim 0: 8 → 5." in flat_text(run, "@stragglers")
-    assert [(str(row.ranks), row.compiles[0].reason) for row in document.data().extra] == [("2", "x dim 0: 8 → 5")]
+    assert [(str(row.ranks), row.compiles[0].reason) for row in document.data().extra_compiles] == [("2", "x dim 0: 8 → 5")]
     assert "rank 2 took 2.08 s in 1 recompile that the others do not have" in flat_text(run, "@run")
     lead_somewhere(run, document)
 
@@ -40,7 +40,7 @@ def test_one_batch_of_another_size() -> None:
 @pytest.mark.parametrize("name", [UNEVEN, LOGGING])
 def test_nobody_is_behind_a_rank_that_compiled_more(name: str) -> None:
     found = where(trace(name))
-    assert not found.goes_on and found.behind == "" and not any(group.behind for group in found.groups)
+    assert not found.goes_on and found.ranks_behind == "" and not any(group.is_behind for group in found.groups)
     assert "behind" not in flat_text(trace(name), "@where")
 
 
@@ -50,7 +50,7 @@ def test_who_lacks_what_most_ranks_have_is_behind(tmp_path: Path) -> None:
     records = log.read_bytes().split(b"\nV")
     ends = [n for n, record in enumerate(records) if b'"compilation_metrics"' in record]
     log.write_bytes(b"\nV".join(records[: ends[1] + 2]) + b"\n")
-    assert where(fresh(tmp_path)).behind == "2"
+    assert where(fresh(tmp_path)).ranks_behind == "2"
 
 
 def test_what_only_a_break_splits_takes_no_longer() -> None:
@@ -61,7 +61,7 @@ def test_planted_recompiles_are_found_by_what_they_take(tmp_path: Path) -> None:
     """One of 40 ranks recompiles; one lacks a compile, which is nothing that the others have more."""
     ranked(tmp_path, "--ranks", 40, "--compiles", 4, "--detail", "tiny", "--seed", 3,
            "--plant", "extra_recompile:ranks=7,compile=2", "--plant", "missing_compile:ranks=9,compile=1")  # fmt: skip
-    assert [(one.ranks, [c.again for c in one.compiles]) for one in pace(fresh(tmp_path)).extra] == [((7,), [True])]
+    assert [(one.ranks, [c.is_recompile for c in one.compiles]) for one in pace(fresh(tmp_path)).extra] == [((7,), [True])]
 
 
 def test_of_two_ranks_one_can_have_more(tmp_path: Path) -> None:

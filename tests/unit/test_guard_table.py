@@ -57,7 +57,7 @@ def test_a_layer_index_behind_requires_grad_is_a_cause() -> None:
     """advice.md 2: requires_grad was said to be the only cause of [0/1]."""
     frame = frame_of("Layer")
     grad, index = variation(frame, "x"), variation(frame, "self.i")
-    assert grad.only_cause == () and index.only_cause == ()
+    assert grad.only_cause_refs == () and index.only_cause_refs == ()
     assert (grad.count, index.count) == (5, 5)
     assert index.reported == 4
     assert "also module attribute self.i 0 → 1" in text(page(trace(GUARDS), f"@recompiles:{frame.ref}"))
@@ -75,8 +75,8 @@ def test_a_fix_without_effect_is_not_offered() -> None:
 
 def test_the_only_cause_is_proven_by_the_guards() -> None:
     frame = frame_of("several")
-    assert variation(frame, "x", "requires_grad").only_cause == ("1/1",)
-    assert variation(frame, "grad_mode").only_cause == ()
+    assert variation(frame, "x", "requires_grad").only_cause_refs == ("1/1",)
+    assert variation(frame, "grad_mode").only_cause_refs == ()
     assert {c.ref: c.is_complete for c in frame.causes} == {f"1/{n}": True for n in range(1, 6)}
     assert ("tensor dtype", "x", None) in frame.causes[-1].causes
 
@@ -116,7 +116,7 @@ def test_modes_are_not_in_the_guards() -> None:
     frame = frame_of("in_a_mode")
     assert [c.is_complete for c in frame.causes] == [False, False]
     assert ("tensor size", "x", 0) in frame.causes[1].causes
-    assert all(not v.only_cause for v in frame.variations)
+    assert all(not v.only_cause_refs for v in frame.variations)
 
 
 # remedies

@@ -16,36 +16,10 @@ FORBIDDEN = frozenset((
 ))  # fmt: skip
 """Participles and pronouns in place of a noun, and verbs that do not name the operation. A leading underscore does not count."""
 FIELDS = frozenset((
-    ("api/rows.py", "what"),
     ("inputs/archives/decompress.py", "tell"),
     ("inputs/archives/members.py", "tell"),
-    ("model/status.py", "seen"),
-    ("questions/caches/cache_report.py", "there"),
-    ("questions/fusion/page.py", "elsewhere"),
-    ("questions/hang/open_phases.py", "what"),
-    ("questions/hang/page.py", "what"),
-    ("questions/hang/where.py", "beside"),
-    ("questions/hang/where.py", "what"),
-    ("questions/overview/summary_page.py", "seen"),
-    ("questions/passes/node_changes.py", "what"),
-    ("questions/problems/absent_artifacts.py", "found"),
-    ("questions/problems/problem_list.py", "found"),
-    ("questions/provenance/page.py", "elsewhere"),
-    ("questions/provenance/records.py", "what"),
-    ("questions/ranks/differences.py", "said"),
-    ("questions/ranks/differences.py", "whole"),
-    ("questions/ranks/matrix.py", "whole"),
-    ("questions/ranks/page.py", "said"),
-    ("questions/recompiles/explanations.py", "there"),
-    ("questions/shapes/dynamic_sizes.py", "kept"),
-    ("questions/timing/event_sums.py", "what"),
-    ("questions/timing/timing_report.py", "beside"),
-    ("writers/case.py", "what"),
-))
-"""Module and name of fields that JSON or the Python API promise, and of `tell` in Python's file protocol.
-
-This list only gets shorter.
-"""
+))  # fmt: skip
+"""Module and name of `tell` in Python's file protocol."""
 
 
 def identifiers(tree: ast.Module) -> Iterator[tuple[str, int]]:

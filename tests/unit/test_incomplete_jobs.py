@@ -125,7 +125,7 @@ def test_a_part_of_a_node_is_no_node(tmp_path: Path) -> None:
     next((tmp_path / "job").glob("*rank_2_*.log")).unlink()
     missing = missing_ranks(fresh(tmp_path / "job"))
     assert missing is not None
-    assert (missing.ranks, missing.highest, missing.world_size, missing.ranks_of_node) == ("2", 4, None, 0)
+    assert (missing.ranks, missing.highest_rank, missing.world_size, missing.ranks_per_node) == ("2", 4, None, 0)
 
 
 def test_logs_that_were_chosen_one_by_one_lack_nothing(tmp_path: Path) -> None:

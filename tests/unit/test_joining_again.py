@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from jobs import unpacked
 from replaying import HeldWriters, texts_of
+from results import result_in
 
 from tltui.cli import main
 from tltui.model.follow import Follower, open_run
@@ -131,10 +132,10 @@ def test_damage_of_an_input_counts_for_the_process(tmp_path: Path, capsys: pytes
     at = data.index(b'{"dynamo_start"')
     trace.write_bytes(data[:at] + b'{"dynamo_start": nothing' + data[data.index(b"\n", at) :])
     assert main(["ls", str(trace), "--json"]) == 0
-    (alone,) = json.loads(capsys.readouterr().out)["ranks"][0]["processes"]
+    (alone,) = result_in(capsys.readouterr().out)["ranks"][0]["processes"]
     assert main(["ls", str(job), "--json"]) == 0
-    (joined,) = json.loads(capsys.readouterr().out)["ranks"][0]["processes"]
-    assert joined["damaged"] == alone["damaged"] > 0
+    (joined,) = result_in(capsys.readouterr().out)["ranks"][0]["processes"]
+    assert joined["damaged_records"] == alone["damaged_records"] > 0
 
 
 def test_nothing_is_told_twice(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:

@@ -211,7 +211,7 @@ def test_failed_guards_of_very_many_compiles_are_told_by_function(tmp_path: Path
     assert "failed for 249 recompiles  int value 249" in text(document)
     table = document.data()
     assert isinstance(table, GuardTable)
-    assert [failed.line for counts in table.compiles[:3] for failed in counts.failed] == [3, 3, 3]
+    assert [failed.tree_line for counts in table.compiles[:3] for failed in counts.failed] == [3, 3, 3]
     assert table.compiles[-1].failed == ()
 
 
@@ -275,9 +275,9 @@ def test_symbols_are_looked_up_by_name(size: int) -> None:
     compile_ = trace("torch-2.13/dyn").resolve("0/0")
     assert isinstance(compile_, Compile)
     shapes = shapes_of(compile_)
-    symbol = replace(shapes.symbols[0], fixed=None, kept=(), guards=(), became=())
+    symbol = replace(shapes.symbols[0], fixed=None, call_guards=(), guards=(), became_dynamic=())
     CountedNames.asked = 0
-    symbols = tuple(replace(symbol, name=f"s{n}", equal=CountedNames((f"s{(n or size) - 1}",))) for n in range(size))
+    symbols = tuple(replace(symbol, name=f"s{n}", equal_symbols=CountedNames((f"s{(n or size) - 1}",))) for n in range(size))
     drawn = Page("", "", Options(width=100))
     add_compile(drawn, replace(shapes, symbols=symbols), True, False, set())
     assert CountedNames.asked <= 2 * size
@@ -322,7 +322,7 @@ def test_records_of_one_form_are_one_column(tmp_path: Path) -> None:
     found = page(log.open(), "@metrics").data()
     totals = {total.name: total for total in found.totals}
     guards = totals["guard_count"]
-    assert (guards.count, guards.sum, guards.least, guards.most, guards.most_ref) == (5, 10.0, 0.0, 4.0, "4/0")
+    assert (guards.count, guards.sum, guards.min, guards.max, guards.max_ref) == (5, 10.0, 0.0, 4.0, "4/0")
     assert totals["graph_op_count"].count == 6
     (setting,) = found.settings
     assert [(v.value, v.count, v.first) for v in setting.values] == [(0, 3, "0/0"), (1, 3, "3/0")]
@@ -352,7 +352,7 @@ def test_damage_is_counted_once_a_log(tmp_path: Path, monkeypatch: pytest.Monkey
     owner = LogModel.owner
     monkeypatch.setattr(LogModel, "owner", lambda self, record: asked.append(record) or owner(self, record))
     processes = [process for rank in listing_data(run)["ranks"] for process in rank["processes"]]
-    assert len(asked) == len(run.models[0].log.damage) == sum(process["damaged"] for process in processes) > 0
+    assert len(asked) == len(run.models[0].log.damage) == sum(process["damaged_records"] for process in processes) > 0
 
 
 @pytest.mark.parametrize("view", ["guards", "shapes", "caches", "absent", "metrics", "exports", "vllm", "damage"])

@@ -33,9 +33,9 @@ def test_ranks_far_apart(tmp_path: Path) -> None:
 
 
 def test_ranks_without_a_log_are_named(tmp_path: Path) -> None:
-    assert where(fresh(many_ranks(tmp_path / "one", t.small(), [2**31]))).missing == "0–2147483647"
-    assert where(fresh(many_ranks(tmp_path / "few", t.small(), [1, 2, 5, 9]))).missing == "0, 3, 4, 6–8"
-    assert where(fresh(many_ranks(tmp_path / "all", t.small(), [0, 1, 2]))).missing == ""
+    assert where(fresh(many_ranks(tmp_path / "one", t.small(), [2**31]))).ranks_without_log == "0–2147483647"
+    assert where(fresh(many_ranks(tmp_path / "few", t.small(), [1, 2, 5, 9]))).ranks_without_log == "0, 3, 4, 6–8"
+    assert where(fresh(many_ranks(tmp_path / "all", t.small(), [0, 1, 2]))).ranks_without_log == ""
 
 
 def test_gaps() -> None:

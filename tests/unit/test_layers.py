@@ -133,7 +133,7 @@ def test_call_sites_begin_where_calls_part() -> None:
     tops = [site for site in sites if site.parent < 0]
     assert {site.line for site in tops} >= {91, 93, 95} and {site.file.rpartition("/")[2] for site in sites} == {"layers.py"}
     attend = next(site for site in sites if site.line == 42)
-    assert sites[attend.parent].line == 76 and set(attend.kernels) <= set(sites[attend.parent].kernels) and attend.post
+    assert sites[attend.parent].line == 76 and set(attend.kernels) <= set(sites[attend.parent].kernels) and attend.post_nodes
 
 
 @pytest.mark.parametrize(

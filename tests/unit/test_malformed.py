@@ -49,7 +49,7 @@ def damage(run: Run, check: bool = False) -> list[tuple[int | None, str]]:
     """(number of the record, reason) of every damaged place; each must have an offset and an address that opens."""
     found = damage_report(run, check).damaged
     for item in found:
-        assert 0 <= item.offset <= log_of(run).scanned
+        assert 0 <= item.offset_bytes <= log_of(run).scanned
         assert item.file == log_of(run).path
         assert build(run, item.ref, Options()).title
     return [(item.record, item.reason) for item in found]

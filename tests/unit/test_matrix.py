@@ -81,7 +81,7 @@ def written(matrix: Matrix, width: int, aspect: str = "difference", ascii_: bool
 def test_each_plant_is_in_its_cell_and_no_other(made: tuple[Run, dict[str, Any]]) -> None:
     run, truth = made
     matrix = matrix_of(lanes_of(run))
-    places = {(column.function, column.number): n for n, column in enumerate(matrix.columns)}
+    places = {(column.function, column.compile_number): n for n, column in enumerate(matrix.columns)}
     expected: dict[tuple[int, int], str] = {}
     whole: dict[int, str] = {}
     for plant in truth["plants"]:
@@ -98,27 +98,27 @@ def test_each_plant_is_in_its_cell_and_no_other(made: tuple[Run, dict[str, Any]]
             died = places[plant["function"], 1]
             expected[rank, died] = "?"
             expected |= {(rank, n): "~" for n in range(died + 1, len(matrix.columns))}
-    more = next(n for n, column in enumerate(matrix.columns) if column.number == 2)
+    more = next(n for n, column in enumerate(matrix.columns) if column.compile_number == 2)
     for rank in range(40):
         row = row_of(matrix, rank)
         for n, sign in enumerate(row.differs):
             usual = " " if n == more else "="
             assert sign == expected.get((rank, n), usual), (rank, matrix.columns[n], sign)
-        assert row.whole == ((whole[rank],) if rank in whole else ()), rank
+        assert row.properties_of_all == ((whole[rank],) if rank in whole else ()), rank
     assert len(expected) >= 10 and len(whole) == 2
-    assert sum(len(row.numbers) for row in matrix.rows) == matrix.ranks == 40
+    assert sum(len(row.numbers) for row in matrix.rows) == matrix.rank_count == 40
 
 
 def test_times_and_caches_of_the_plants(made: tuple[Run, dict[str, Any]]) -> None:
     run, truth = made
     matrix = matrix_of(lanes_of(run))
-    places = {(column.function, column.number): n for n, column in enumerate(matrix.columns)}
+    places = {(column.function, column.compile_number): n for n, column in enumerate(matrix.columns)}
     slow, missed = (next(p for p in truth["plants"] if p["kind"] == kind) for kind in ("slow_phase", "cache_miss"))
     strange = {(rank, n) for rank in range(40) for n, sign in enumerate(row_of(matrix, rank).times) if sign not in "= ?~"}
     assert strange == {(int(slow["ranks"]), places[slow["function"], 1])}
     assert row_of(matrix, int(slow["ranks"])).times[places[slow["function"], 1]] in "3456789+"
     n = places[missed["function"], 1]
-    assert row_of(matrix, int(missed["ranks"])).caches[n] == "m" != row_of(matrix, matrix.usual).caches[n]
+    assert row_of(matrix, int(missed["ranks"])).caches[n] == "m" != row_of(matrix, matrix.reference_rank).caches[n]
 
 
 def test_one_sign_for_what_comes_after_the_end_of_a_log(made: tuple[Run, dict[str, Any]]) -> None:
@@ -158,9 +158,9 @@ def test_kinds_of_ranks_are_told_by_what_separates_them() -> None:
 
 def test_the_most_ranks_come_first_then_who_parts_first(made: tuple[Run, dict[str, Any]]) -> None:
     matrix = matrix_of(lanes_of(made[0]))
-    assert matrix.usual in matrix.rows[0].numbers and matrix.rows[0].first == -1
+    assert matrix.reference_rank in matrix.rows[0].numbers and matrix.rows[0].first_difference == -1
     assert len(matrix.rows[0].numbers) == max(len(row.numbers) for row in matrix.rows)
-    firsts = [row.first for row in matrix.rows if len(row.numbers) == 1]
+    firsts = [row.first_difference for row in matrix.rows if len(row.numbers) == 1]
     assert firsts == sorted(firsts)
 
 
@@ -172,7 +172,7 @@ def test_links_lead_somewhere_and_to_comparisons(made: tuple[Run, dict[str, Any]
     if aspect == "difference":
         plant = next(p for p in truth["plants"] if p["kind"] == "other_graph")
         own = plant["id_on_rank"][plant["ranks"]]
-        usual = document.data().usual
+        usual = document.data().reference_rank
         assert f"@diff::{usual}:{plant['id_of_majority']}%20{plant['ranks']}:{own}" in targets(document)
 
 
@@ -258,9 +258,9 @@ def test_kinds_that_look_alike_in_what_is_shown_are_one() -> None:
 
 def test_of_a_rank_that_may_only_be_behind_nothing_is_said() -> None:
     matrix = matrix_of([lane(rank, steps(6)) for rank in range(5)] + [lane(5, steps(2), ended=False)])
-    assert row_of(matrix, 5).differs == "==    " and row_of(matrix, 5).first == -1 and matrix.behind == "5"
+    assert row_of(matrix, 5).differs == "==    " and row_of(matrix, 5).first_difference == -1 and matrix.ranks_behind == "5"
     dead = matrix_of([lane(rank, steps(6)) for rank in range(5)] + [lane(5, steps(2))])
-    assert row_of(dead, 5).first == 2 and row_of(dead, 5).facet == "missing"
+    assert row_of(dead, 5).first_difference == 2 and row_of(dead, 5).property == "missing"
 
 
 def test_a_rank_that_ended_hides_no_likeness() -> None:
@@ -275,7 +275,7 @@ def test_a_rank_that_ended_hides_no_likeness() -> None:
 
 def test_no_ranks_and_one() -> None:
     empty = matrix_of([])
-    assert empty.ranks == 0 and not empty.rows and not empty.columns
+    assert empty.rank_count == 0 and not empty.rows and not empty.columns
     assert matrix_of([lane(3, steps(2))]).rows[0].ranks == "3"
     said = text(page(opened("tests/traces/torch-2.13/breaks"), "@matrix"))
     assert said.startswith("No two ranks")
@@ -297,7 +297,7 @@ def test_the_command(made: tuple[Run, dict[str, Any]], capfd: pytest.CaptureFixt
 
 def test_real_ranks_that_diverge() -> None:
     matrix = matrix_of(lanes_of(opened("tests/traces/torch-2.13/diverge")))
-    assert [(row.ranks, row.facet) for row in matrix.rows] == [("0", ""), ("2", "graph"), ("1", "breaks")]
+    assert [(row.ranks, row.property) for row in matrix.rows] == [("0", ""), ("2", "graph"), ("1", "breaks")]
     assert len(matrix_of(lanes_of(opened("tests/traces/torch-2.13/mesh"))).rows) == 1
 
 
@@ -313,7 +313,7 @@ def test_where_all_differ_the_one_most_like_the_others_is_compared_with() -> Non
     lanes = [lane(0, steps(2)), *(lane(rank, steps(6, {2: step(2, graph=f"g{rank}")})) for rank in range(1, 4))]
     lanes.append(lane(4, steps(6)))
     matrix = matrix_of(lanes)
-    assert matrix.usual == 1
+    assert matrix.reference_rank == 1
     assert row_of(matrix, 0).differs == "==~~~~"
     assert {rank: row_of(matrix, rank).differs for rank in (1, 2, 4)} == {1: "======", 2: "==g===", 4: "==g==="}
-    assert matrix_of([*lanes, *(lane(rank, steps(6)) for rank in (5, 6))]).usual == 4
+    assert matrix_of([*lanes, *(lane(rank, steps(6)) for rank in (5, 6))]).reference_rank == 4

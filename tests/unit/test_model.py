@@ -239,7 +239,7 @@ def test_statuses_of_real_traces() -> None:
 
 def test_facts_of_real_traces() -> None:
     facts = compile_at(trace("torch-2.13/breaks"), "0/0").facts
-    assert (facts.breaks, len(facts.restarts), facts.failed, facts.skipped) == (1, 1, False, False)
+    assert (facts.breaks, len(facts.restarts), facts.failed, facts.is_empty) == (1, 1, False, False)
     facts = compile_at(trace("torch-2.13/errors"), "0/0").facts
     assert facts.failed
     assert facts.fail_type
@@ -329,9 +329,9 @@ def test_a_hit_of_the_recompile_limit_is_named_after_its_siblings(tmp_path: Path
     compile_ = compile_at(run, "0/2")
     assert compile_.started is None
     assert compile_.frame.code == ("f", "/home/user/f.py", 2)
-    assert compile_.facts.recompile_limit
+    assert compile_.facts.recompile_limit_hit
     assert (compile_.status, tlparse_status(compile_)) == (Status.EAGER, None)
-    assert not compile_at(run, "0/1").facts.recompile_limit
+    assert not compile_at(run, "0/1").facts.recompile_limit_hit
 
 
 def test_a_frame_without_a_start_is_named_by_its_metrics(tmp_path: Path) -> None:
@@ -372,7 +372,7 @@ def test_nan_and_absurd_numbers_in_metrics(tmp_path: Path) -> None:
     odd = {"duration_us": float("nan"), "entire_frame_compile_time_s": 10**400}
     odd |= {"start_time_us": 10**400, "start_time": float("inf")}
     facts = compile_at(built(tmp_path, mt.metrics(fields=odd, frame=0, compile=0)), "0/0").all_facts
-    assert (facts.duration_s, facts.start_us) == (None, None)
+    assert (facts.duration_s, facts.start_at_us) == (None, None)
 
 
 def test_facts_do_not_depend_on_how_the_log_is_cut_into_batches() -> None:

@@ -10,7 +10,7 @@ from tltui.questions.overview.run_summary import MostRecompiled, summarise
 
 
 def most_recompiled(log: Log) -> MostRecompiled:
-    found = summarise(log.open().processes()).recompiled
+    found = summarise(log.open().processes()).most_recompiled
     assert found is not None
     return found
 
@@ -21,7 +21,7 @@ def test_the_reason_of_an_older_recompile_is_not_told_as_that_of_the_last(tmp_pa
     log.start(compile_=1).metrics(compile_=1, recompile_reason="0/0: n == 3")
     log.start(compile_=2).metrics(compile_=2, fail_type="<class 'RecompileError'>")
     found = most_recompiled(log)
-    assert (found.last, found.recompiles, found.reason) == ("0/2", 2, None)
+    assert (found.newest_ref, found.recompiles, found.reason) == ("0/2", 2, None)
 
 
 def test_of_frames_that_were_recompiled_as_often_the_dearer_one_is_named(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def fact(line: TailLine) -> tuple[object, ...]:
     """What a line says, but for how the compile is called by then."""
     ref = re.sub(r"~\d+", "", line.ref).rpartition(":")[2] if "/" in line.ref else ""
     name = Path(line.log).name
-    return (line.kind, ref, line.function, line.status, line.seconds, line.text, line.file, line.line, line.time, name)
+    return (line.kind, ref, line.function, line.status, line.duration_s, line.text, line.file, line.line, line.time, name)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -159,15 +159,15 @@ def test_recompiles_name_each_frame_once(made: tuple[Run, dict[str, Any]]) -> No
     document = page(run, "@recompiles", 100)
     found = as_json(document.data())
     every = {frame["ref"] for frame in found["frames"]}
-    grouped = [ref for own in found["alike"] for ref in own["refs"]]
+    grouped = [ref for own in found["equal_frames"] for ref in own["refs"]]
     assert len(grouped) == len(set(grouped)) and set(grouped) <= every
-    for own in found["alike"]:
+    for own in found["equal_frames"]:
         assert numbers(own["ranks"].removeprefix("ranks ")) == {int(re.split(r"[.:]", ref)[0]) for ref in own["refs"]}
     more = next(plant for plant in truth["plants"] if plant["kind"] == "extra_recompile")
     alone = f"{more['ranks']}:{more['id_of_majority'].split('/')[0]}/"
     assert alone in every - set(grouped), "what only one rank has keeps a block of its own"
     blocks = [line for line in text(document).split("\n") if re.match(r"\d+(\.\d+)?:\d+/ ", line)]
-    assert len(blocks) == len(found["alike"]) + len(every - set(grouped))
+    assert len(blocks) == len(found["equal_frames"]) + len(every - set(grouped))
 
 
 def test_what_differs_on_a_rank_has_a_line_of_its_own(made: tuple[Run, dict[str, Any]]) -> None:

@@ -27,7 +27,7 @@ INSIDE = Inside("0:2/0", "[2/0]", "compile", "Net.forward", "net.py", 3, PHASES,
     ("outside", "work outside of any compile with an id, phase bytecode_tracing"),
 ])  # fmt: skip
 def test_each_kind_of_open_phase_has_its_sentence(what: str, sentence: str) -> None:
-    assert open_work(replace(INSIDE, what=what)) == sentence
+    assert open_work(replace(INSIDE, activity=what)) == sentence
 
 
 def test_a_process_without_timing_events_has_no_phase() -> None:
@@ -38,7 +38,7 @@ def test_ranks_in_the_same_compile_and_in_others_are_counted_apart() -> None:
     places = where(opened(ROOT / "tests" / "traces" / "hangs" / "ranks"))
     first = replace(places.groups[0], ranks="0", count=1)
     same = replace(first, ranks="1-2", count=2, artifact="another")
-    different = replace(first, ranks="3-5", count=3, function="another", ids=(), file="another.py", number=7)
+    different = replace(first, ranks="3-5", count=3, function="another", ids=(), file="another.py", compile_number=7)
     assert others_inside([first], places) == ""
     text = others_inside([first, same, different], places)
     assert "; 2 more ranks also in it" in text and "; 3 more ranks in other" in text

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from made_logs import Log
 from real import TRACES, trace
+from results import result_in
 
 from tltui.cli import COMMANDS, main
 from tltui.cli.registry import parser_of
@@ -141,12 +142,12 @@ def test_x_writes_the_same_files() -> None:
     write(page, "part.json", lo=0, hi=2)
     write(page, "p.html")
     shown, part = json.loads(Path("p.json").read_text()), json.loads(Path("part.json").read_text())
-    assert list(shown) == ["schema", "ref", "title", "result"] and shown["result"]
-    assert part["text"] == "\n".join(page.text(0, 2)) and "result" not in part
+    assert list(shown) == ["view", "schema_version", "run", "ref", "result"] and shown["result"]["breaks"]
+    assert part["result"] == {"title": page.title, "text": "\n".join(page.text(0, 2))}
     assert Path("p.html").read_text() == "".join(html_page(page))
     code = build(run, CODE, Options())
     write(code, "c.json")
-    assert json.loads(Path("c.json").read_text())["text"] == "\n".join(code.text())
+    assert result_in(Path("c.json").read_text())["text"] == "\n".join(code.text())
     own = BytesDocument(Payload.of(b'{"a": 1}'), "json")
     write(own, "own.json")
     assert Path("own.json").read_text() == '{"a": 1}\n'

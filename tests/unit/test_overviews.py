@@ -164,7 +164,7 @@ def test_the_essentials_are_on_the_first_screen(name: str) -> None:
         top = "\n".join(visible(compile_document(run, compile_, Options(width=80)))[:30])
         facts = compile_.facts
         expected = {
-            "Failure": facts.failed and not (facts.eager and facts.breaks),
+            "Failure": facts.failed and not (facts.eager_reason and facts.breaks),
             "Graph break": bool(facts.breaks), "Why it recompiled": compile_.is_recompile,
             "Function": compile_.frame.code[0] is not None,
         }  # fmt: skip

@@ -188,12 +188,12 @@ def test_what_is_derived_is_marked() -> None:
 def test_what_lines_took() -> None:
     panes = panes_of("torch-2.13/train", "0/0", 1)
     kernels = [kernel for kernel in panes.unit.kernels if kernel.call_lines][:3]
-    born = next(own for own in panes.unit.lines if own.post and own.file)
+    born = next(own for own in panes.unit.lines if own.post_nodes and own.file)
     us = {kernel.key: 10.0 * (n + 1) for n, kernel in enumerate(kernels)}
     lines = {f"{born.file}:{born.line}": 1250.0}
-    panes.take_costs(UnitCosts({**us, "gone": 1.0}, {born.post[0].name: 5.0}, lines, lambda us: us / 30, "a step"))
+    panes.take_costs(UnitCosts({**us, "gone": 1.0}, {born.post_nodes[0].name: 5.0}, lines, lambda us: us / 30, "a step"))
     assert panes.hot(PY) == [kernel.call_lines[0] - 1 for kernel in reversed(kernels)]
-    assert panes.hot(POST) == [born.post[0].line - 1] and panes.hot(PRE) == []
+    assert panes.hot(POST) == [born.post_nodes[0].line - 1] and panes.hot(PRE) == []
     assert panes.about(PY, panes.hot(PY)[0]).startswith("30 µs a step · ")
     line = panes.hot(SOURCE)[0]
     assert panes.about(SOURCE, line).startswith("1.25 ms a step · ")

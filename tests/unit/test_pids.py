@@ -74,9 +74,9 @@ def test_a_process_that_has_the_log_open(log: Path, started: Callable[..., subpr
     [found] = look(log, interval=0.05).processes
     assert (found.pid, found.state, found.threads, found.children) == (job.pid, "S", 1, ())
     assert found.command.startswith(sys.executable)
-    assert found.cpu_seconds < 5
+    assert found.cpu_s < 5
     assert found.cpu_percent < 90
-    assert found.began == began(job.pid)
+    assert found.start_ticks == began(job.pid)
 
 
 @pytest.mark.skipif(not HERE, reason="no /proc here")
@@ -226,7 +226,7 @@ def test_processes_of_another_user_are_only_counted(proc: Proc, log: Path, monke
     own = module.owner
     monkeypatch.setattr(module, "owner", lambda place: os.getuid() + 1 if place.endswith("/11") else own(place))
     found = look(log, interval=0.0, proc=str(proc.place))
-    assert ([process.pid for process in found.processes], found.others) == ([10], 1)
+    assert ([process.pid for process in found.processes], found.other_process_count) == ([10], 1)
     assert lines_of(found)[-1] == "1 process of another user has it open"
 
 

@@ -107,10 +107,10 @@ def test_breaks_of_json_are_noticed() -> None:
     def unlisted(schema: Any) -> None:
         schema["$defs"]["Gates"]["properties"]["limits"] = {"type": "object"}
 
-    assert changed(gone) == ["check.json.limits[].title is gone"]
-    assert changed(optional) == ["check.json.limits[].title need not be there"]
-    assert changed(retyped) == ["check.json.limits[].title: was ['string'], may be ['null', 'string']"]
-    assert changed(unlisted) == ["check.json.limits: was ['array'], may be ['object']"]
+    assert changed(gone) == ["check.json.result.limits[].title is gone"]
+    assert changed(optional) == ["check.json.result.limits[].title need not be there"]
+    assert changed(retyped) == ["check.json.result.limits[].title: was ['string'], may be ['null', 'string']"]
+    assert changed(unlisted) == ["check.json.result.limits: was ['array'], may be ['object']"]
 
 
 # addresses

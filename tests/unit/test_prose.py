@@ -97,9 +97,9 @@ def test_what_has_no_known_shape_is_kept() -> None:
         "  Hint: Use `torch.cond`.\n"
     )
     found = read_reason(text).first
-    assert found.rest.split() == text.partition("\n\n")[2].partition("  Hint")[0].split()
+    assert found.unparsed.split() == text.partition("\n\n")[2].partition("  Hint")[0].split()
     assert (found.explanation, found.hints) == ("Detected data-dependent branching.", ("Use `torch.cond`.",))
-    assert read_reason("one\ntwo\nthree").first.rest == "two\nthree"
+    assert read_reason("one\ntwo\nthree").first.unparsed == "two\nthree"
 
 
 def test_a_higher_order_operator() -> None:
@@ -276,7 +276,7 @@ def test_notes_are_part_of_the_message() -> None:
 
 def test_repeated_lines_are_counted() -> None:
     text = HEAD + FRAME + "  [Previous line repeated 997 more times]\n" + FRAME + "RecursionError: too deep\n"
-    assert [frame.repeated for frame in traceback_frames(text)] == [997, 0]
+    assert [frame.repeat_count for frame in traceback_frames(text)] == [997, 0]
 
 
 def test_what_a_chain_is_about_and_where_the_program_was() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from real import TRACES, opened, trace
+from results import result_in
 
 from tltui.cli import main
 from tltui.cli.printing import as_json, result_of
@@ -58,7 +59,7 @@ def test_a_kernel_has_what_the_whole_says_of_it(name: str, wanted: str, count: i
         keys = {kernel["key"] for kernel in unit["kernels"]}
         nodes = {name for kernel in unit["kernels"] for name in kernel["post_nodes"]}
         assert {key for born in unit["lines"] for key in born["kernels"]} == keys
-        assert {node["name"] for born in unit["lines"] for node in born["post"]} == nodes
+        assert {node["name"] for born in unit["lines"] for node in born["post_nodes"]} == nodes
         calls = {line for kernel in unit["kernels"] for line in kernel["call_lines"]}
         assert calls <= {int(line) for line in unit["pyCodeToPost"]} and unit["coverage"]["kernels"] == len(all_of_it["kernels"])
         for line, others in unit["postToPyCode"].items():
@@ -68,7 +69,8 @@ def test_a_kernel_has_what_the_whole_says_of_it(name: str, wanted: str, count: i
 def test_the_command_prints_it(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     log = str(TRACES / "provenance" / "subgraph")
     assert main(["provenance", log, "0/0", "--json", "--unit", "inference", "--kernel", "extern_kernels.mm"]) == 0
-    assert capsysbinary.readouterr().out == printed("subgraph", "--unit", "inference", "--kernel", "extern_kernels.mm")
+    found = result_in(capsysbinary.readouterr().out)
+    assert found == json.loads(printed("subgraph", "--unit", "inference", "--kernel", "extern_kernels.mm"))
     assert main(["provenance", log, "0/0", "--kernel", "nothing"]) == 2
     assert b"unknown kernel of 0/0: 'nothing'" in capsysbinary.readouterr().err
 

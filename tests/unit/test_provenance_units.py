@@ -85,7 +85,7 @@ def coverage(found: UnitProvenance) -> tuple[int, int, int, int, int]:
 def test_each_unit_has_its_own(name: str, ref: str, which: str, source: str, numbers: tuple[int, ...]) -> None:
     found = unit(name, ref, which)
     assert (found.source, coverage(found)) == (source, numbers)
-    unknown = {what: sum(len(own.names) for own in found.coverage.unknown if own.what == what) for what in WHATS}
+    unknown = {what: sum(len(own.names) for own in found.coverage.unknown if own.kind == what) for what in WHATS}
     with_nodes, with_lines, kernels, with_kernel, nodes = numbers
     missing = kernels - with_nodes, kernels - with_lines, nodes - with_kernel
     assert unknown == dict(zip(WHATS, missing, strict=True)), "of each it is said why"
@@ -155,7 +155,7 @@ def test_aotinductor_has_a_wrapper_and_kernels() -> None:
     mine = [place for place in found.places if not place.framework]
     assert [str(place) for place in mine] == ["/home/user/models/aoti.py:5"]
     user = next(line for line in found.lines if line.file == "/home/user/models/aoti.py")
-    assert "relu" in [node.name for node in user.post], "the stack of its kernel leads out of torch"
+    assert "relu" in [node.name for node in user.post_nodes], "the stack of its kernel leads out of torch"
 
 
 def test_compiled_autograd_goes_through_its_generated_code() -> None:

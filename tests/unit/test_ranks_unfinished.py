@@ -25,7 +25,7 @@ def found_in(run: Run) -> Differing:
 
 
 def said(one: Divergence) -> list[tuple[str, str]]:
-    return [(side.ranks, side.said) for side in one.sides]
+    return [(side.ranks, side.description) for side in one.groups]
 
 
 def records(path: Path) -> list[bytes]:
@@ -48,7 +48,7 @@ def cut_copies(name: str, into: Path, rank: int, pieces: int) -> Iterator[Run]:
 def test_the_rank_that_died_in_its_backward_is_the_one_that_did_not_finish() -> None:
     run = trace(KILLED)
     [one] = found_in(run).divergences
-    assert one.facets == ("unfinished",)
+    assert one.properties == ("unfinished",)
     assert said(one) == [("0, 2", "finished"), ("1", "unfinished, in inductor_compile ▸ fx_codegen_and_compile")]
     assert [str(c.status) for c in run.compiles() if c.is_compile] == ["ok", "unfinished", "ok"]
 
@@ -57,12 +57,13 @@ def test_what_a_rank_had_not_written_yet_is_no_difference(tmp_path: Path) -> Non
     """Wherever the log of rank 2 ends: it is unfinished, or lacks what comes later, and nothing of what it has differs."""
     facets = set()
     for run in cut_copies(KILLED, tmp_path, 2, 40):
-        facets |= {facet for one in found_in(run).divergences for facet in one.facets}
+        facets |= {facet for one in found_in(run).divergences for facet in one.properties}
     assert facets == {"unfinished", "missing"}, "missing: of a log that ends before its compile"
 
 
 def test_inputs_that_differ_are_told_of_a_cut_log_too(tmp_path: Path) -> None:
     """Of inputs that both sides describe; those that only one side has count for ranks that finished."""
+
     def inputs(log: Log, **sizes: int) -> None:
         log.start()
         for number, (source, size) in enumerate(sizes.items()):
@@ -80,7 +81,9 @@ def test_inputs_that_differ_are_told_of_a_cut_log_too(tmp_path: Path) -> None:
             if rank != 1:
                 log.metrics()
             log.open()
-        return [(one.facets[0], said(one)) for one in found_in(fresh(directory)).divergences if one.facets[0] != "unfinished"]
+        return [
+            (one.properties[0], said(one)) for one in found_in(fresh(directory)).divergences if one.properties[0] != "unfinished"
+        ]
 
     assert of({"x": 4, "y": 2}, {"x": 4}, {"x": 4, "y": 2}) == []
     assert of({"x": 4}, {"x": 4, "y": 2}, {"x": 4}) == []
@@ -91,7 +94,7 @@ def test_a_cache_race_has_values_on_both_sides_and_never_leads() -> None:
     run = trace(RACE)
     found = found_in(run)
     [one] = found.divergences
-    assert one.facets == ("cache",) and found.leading is None and found.count == 1
+    assert one.properties == ("cache",) and found.leading is None and found.count == 1
     assert said(one) == [
         ("1, 2", "AOTAutograd cache: 1 hit; FX graph cache: 1 hit"), ("0", "AOTAutograd cache: 1 miss; FX graph cache: 1 miss"),
     ]  # fmt: skip
@@ -119,7 +122,7 @@ def test_a_path_that_is_left_out_is_printed_where_it_differs(tmp_path: Path) -> 
         config = json.dumps({"cpp.cxx": json.loads(compiler), "debug_dir": f"/tmp/rank_{rank}/debug"})
         log.metrics(inductor_config=config, inline="no").open()
     [one] = found_in(fresh(tmp_path)).divergences
-    assert one.facets == ("settings",)
+    assert one.properties == ("settings",)
     assert said(one) == [("0, 2", 'cpp.cxx [null, "g++"]'), ("1", 'cpp.cxx [null, "/tmp/made/slow_g++"]')]
 
 
@@ -128,5 +131,5 @@ def test_code_alone_is_told_by_its_first_line_that_differs(tmp_path: Path) -> No
         log = Log(tmp_path / f"dedicated_log_torch_trace_rank_{rank}_x.log").start()
         log.add("inductor_output_code", {"filename": "x.py"}, f"# a comment\nx = {call}").metrics().open()
     [one] = found_in(fresh(tmp_path)).divergences
-    assert one.facets == ("code",)
+    assert one.properties == ("code",)
     assert said(one) == [("0", "line 2: x = tl.load(a)"), ("1", "line 2: x = tl.load(b)")]

@@ -67,17 +67,17 @@ def advice(name: str) -> str:
 def test_a_float_that_torch_fixes_again_is_no_success() -> None:
     """It gets a symbol and loses it in the same compile: each value is a compile."""
     (found,) = frames()["floats_fixed"].variations
-    assert (found.became, found.fixed_again, found.count) == ("24/1", "24/1", 3)
+    assert (found.dynamic_in, found.fixed_again_in, found.count) == ("24/1", "24/1", 3)
     assert "then specialized it" in found.advice and "nothing to do" not in found.advice and "as a tensor instead" in found.advice
     (held,) = frames()["floats"].variations
-    assert (held.became, held.fixed_again, held.remedy) == ("23/1", None, "nothing to do")
+    assert (held.dynamic_in, held.fixed_again_in, held.remedy) == ("23/1", None, "nothing to do")
     shown = text(page(trace(REMEDIED), "@recompiles:24/"))
     assert "was to be dynamic, and was specialized to 0.25" in shown and "from here on" not in shown
 
 
 def test_an_int_that_the_program_fixes_again_has_no_remedy() -> None:
     (found,) = frames()["int_fixed"].variations
-    assert found.fixed_again is not None and "needs the number itself" in found.advice and not found.remedy
+    assert found.fixed_again_in is not None and "needs the number itself" in found.advice and not found.remedy
 
 
 def test_what_fixed_a_float_is_named() -> None:
@@ -87,7 +87,7 @@ def test_what_fixed_a_float_is_named() -> None:
 def test_one_setting_is_one_cause() -> None:
     """What differs from every earlier compile is what was set for the call."""
     found = frames()["several_settings"]
-    assert {(v.source, v.count, len(v.only_cause)) for v in found.variations} == {
+    assert {(v.source, v.count, len(v.only_cause_refs)) for v in found.variations} == {
         ("grad_mode", 1, 1), ("autocast(cpu)_enabled", 1, 1), ("default_dtype", 1, 1),
     }  # fmt: skip
     assert [sorted(key[1] for key in one.keys) for one in found.recompiles] == [
@@ -99,12 +99,12 @@ def test_one_setting_is_one_cause() -> None:
 
 def test_torchs_own_bound_is_told_from_the_programs() -> None:
     (own,) = frames()["size_one_dynamic"].recompiles[0].reasons
-    assert (own.asked, own.failed, own.actual) == ("sizes 0 and 1", "2 <= x.size()[0]", "1")
+    assert (own.origin, own.failed_part, own.actual) == ("sizes 0 and 1", "2 <= x.size()[0]", "1")
     (program,) = frames()["decides"].recompiles[0].reasons
-    assert (program.asked, program.failed, program.actual) == ("your line", "x.size()[0] <= 10", "20")
+    assert (program.origin, program.failed_part, program.actual) == ("your line", "x.size()[0] <= 10", "20")
     assert "Your line branches" in advice("decides") and "mark_unbacked" not in advice("decides")
     (mark,) = frames()["wider"].recompiles[0].reasons
-    assert (mark.asked, mark.failed, mark.bound) == ("the bounds of a mark", "x.size()[0] <= 64", 64)
+    assert (mark.origin, mark.failed_part, mark.bound) == ("the bounds of a mark", "x.size()[0] <= 64", 64)
     assert "raise max to 100" in advice("wider") and frames()["wider"].variations[0].code == (
         "torch._dynamo.mark_dynamic(x, 0, min=2, max=100)",
     )  # fmt: skip
@@ -179,8 +179,8 @@ def test_what_would_have_saved_most_comes_first(tmp_path: Path) -> None:
     found = page(log.open(), "@recompiles").data()
     assert isinstance(found, Recompiles)
     first, second = found.frames[0].variations
-    assert (first.cause, first.only_cause, first.only_cause_seconds) == ("tensor dtype", ("0/3",), 5.0)
-    assert (second.cause, second.only_cause_seconds) == ("int value", 2.0)
+    assert (first.cause, first.only_cause_refs, first.only_cause_s) == ("tensor dtype", ("0/3",), 5.0)
+    assert (second.cause, second.only_cause_s) == ("int value", 2.0)
 
 
 def test_older_compiles_are_told_once_a_frame(tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_whose_line_it_is(comment: str, whose: str, by: str, tmp_path: Path) -> 
     found = page(run, "@recompiles").data()
     assert isinstance(found, Recompiles)
     (reason,) = found.frames[0].recompiles[0].reasons
-    assert (reason.whose, reason.by) == (whose, by)
+    assert (reason.owner, reason.torch_line) == (whose, by)
     assert (reason.file is None) is bool(by)
     shown = text(page(run, "@recompiles"))
     assert "from (" not in shown and (f"from {whose}: " in shown) is bool(whose)

@@ -194,4 +194,4 @@ def test_a_device_of_another_run_is_refused(run: Run, device: Device, tmp_path: 
     run.profiles.add(profiles_at([str(tmp_path / "p.json")]))
     run.profiles.read()
     (found,) = runtimes_of(run)
-    assert isinstance(found, Refused) and "none of its 1 graph is in the trace" in found.why
+    assert isinstance(found, Refused) and "none of its 1 graph is in the trace" in found.reason

@@ -72,9 +72,9 @@ def test_the_facts_of_broken() -> None:
     split, rest = own["0/0"], own["1/0"]
     assert (split.regions.calls, us(split.regions.us), us(split.region_self_us)) == (4, 31691.4, 9374.4)
     assert (rest.regions.calls, us(rest.regions.us)) == (4, 22141.7)
-    inside = {one.op: (one.calls, us(one.us)) for one in found.eager if one.inside == "0/0"}
+    inside = {one.op: (one.calls, us(one.total_us)) for one in found.eager if one.inside_ref == "0/0"}
     assert inside == {"aten::sort": (4, 3721.4), "aten::cumsum": (4, 286.7)}
-    assert us(split.eager_us) == us(sum(one.us for one in found.eager if one.inside == "0/0"))
+    assert us(split.eager_us) == us(sum(one.total_us for one in found.eager if one.inside_ref == "0/0"))
     assert len(found.fallbacks) == 4
     assert {one.ops for one in found.fallbacks} == {("aten::sin", "aten::cos", "aten::add", "aten::softmax")}
     assert {one.ref for one in found.fallbacks} == {"2/2"}
@@ -111,7 +111,7 @@ def test_a_profile_of_another_run_is_refused(log: str, profile: str) -> None:
         return
     (found,) = joined(log, CASES / profile / "profile.json")
     assert isinstance(found, Refused)
-    assert "different run" in found.why or "which is not in the trace" in found.why
+    assert "different run" in found.reason or "which is not in the trace" in found.reason
 
 
 def test_ids_and_the_pid_prove_nothing(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_ids_and_the_pid_prove_nothing(tmp_path: Path) -> None:
     text = (CASES / "broken" / "profile.json").read_text().replace("11727", "9234")
     (tmp_path / "profile.json").write_text(text)
     (found,) = joined("mlp", tmp_path / "profile.json")
-    assert isinstance(found, Refused) and "different run" in found.why
+    assert isinstance(found, Refused) and "different run" in found.reason
 
 
 def test_the_same_graphs_of_another_process_are_told_with_a_doubt(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_each_profile_goes_to_its_rank() -> None:
 def test_a_profile_without_events(tmp_path: Path) -> None:
     (tmp_path / "profile.json").write_text('{"schemaVersion": 1, "traceEvents": []}')
     (found,) = joined("mlp", tmp_path / "profile.json")
-    assert isinstance(found, Refused) and found.why == "it has no events"
+    assert isinstance(found, Refused) and found.reason == "it has no events"
 
 
 def test_annotations_that_are_little_of_the_time_are_no_steps(tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def test_what_runs_in_no_compiled_code() -> None:
     inside = EagerTime("0/0", "aten::sort", 40, 40_000.0)
     found = replace(window(), eager=(inside, *outside))
     assert said(found) == ["50% of the time operators run outside of compiled code: 5.00 ms per step, most in aten::sin"]
-    assert said(replace(found, eager=(inside, replace(outside[0], us=19_000.0)))) == [], "little, or in regions"
+    assert said(replace(found, eager=(inside, replace(outside[0], total_us=19_000.0)))) == [], "little, or in regions"
 
 
 def test_compiling_is_not_idle() -> None:
@@ -129,7 +129,7 @@ def test_compiling_is_not_idle() -> None:
 
 def test_steps_that_are_not_all_of_the_window() -> None:
     part = window()
-    part = replace(part, steps=tuple(replace(step, us=step.us / 2) for step in part.steps))
+    part = replace(part, steps=tuple(replace(step, duration_us=step.duration_us / 2) for step in part.steps))
     for runtime, said_so in ((part, True), (window(), False)):
         page = Page("", "", Options(width=100))
         add_share(page, runtime)
@@ -205,4 +205,4 @@ def test_a_backward_is_outside_of_the_region() -> None:
 def test_own_times_are_at_most_the_whole(name: str) -> None:
     for found in runtimes_of(profiled(name)):
         assert isinstance(found, Runtime)
-        assert 0 < sum(self_us(compile_) for compile_ in found.compiles) <= found.share.whole_us
+        assert 0 < sum(self_us(compile_) for compile_ in found.compiles) <= found.share.total_us

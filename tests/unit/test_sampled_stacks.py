@@ -121,7 +121,7 @@ def test_functions_of_torch_distributed_that_wait_for_nobody() -> None:
 def test_generated_code_is_not_the_users() -> None:
     generated = f"    <module> (/cache/tg/c{'a2' * 25}b.py:33)"
     [group] = group_stacks([stack(0, generated, *COMPILE, user("train", 69))])
-    assert [frame.line for frame in group.frames] == [69, 310] and group.compiling
+    assert [frame.line for frame in group.frames] == [69, 310] and group.is_compiling
 
 
 def test_stacks_that_differ_in_torch_alone_are_one_group_with_two_stacks() -> None:

@@ -120,7 +120,7 @@ def test_a_page_of_several_compiles_shows_what_is_here_and_names_the_rest(
     assert main([view, str(saved), "--json"]) == 0
     result = json.loads(capsys.readouterr().out)["result"]
     missing = (
-        result["elsewhere"] if view == "provenance" else [own for own in result if "payload is on" in own["units"][0]["why"]]
+        result["not_available"] if view == "provenance" else [own for own in result if "payload is on" in own["units"][0]["reason"]]
     )
     assert f"({len(missing)} compiles)" in next(line for line in away if line.startswith("Not in the index"))
 

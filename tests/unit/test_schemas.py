@@ -17,6 +17,7 @@ from test_cli import ALL, label
 from tltui.cli import COMMANDS, main
 from tltui.cli.registry import parser_of
 from tltui.cli.schema import NAMES, schema_text
+from tltui.documents.envelope import envelope
 from tltui.export import to_json
 from tltui.model.artifacts import artifacts_of
 from tltui.model.ref import parse_ref
@@ -107,29 +108,27 @@ def view_data(run: Run, view: str, ref: str) -> Any:
     document = build(run, f"@{view}:{ref}" if ref else f"@{view}", Options())
     while not document.advance():
         pass
-    found = document.data()
-    whole = isinstance(found, dict) and "schema" in found
-    return found if whole else {"schema": 1, "view": view, "result": found}
+    return envelope(view, run.title, ref, document.data())
 
 
 @pytest.mark.parametrize("path", [*ALL, DEMO], ids=lambda path: "demo" if path == DEMO else label(path))
 def test_what_is_printed_of_a_trace_fits(path: Path) -> None:
     run = opened(path)
-    compiles = sorted(run.compiles(), key=lambda c: (not c.facts.failed, -c.facts.breaks, -(c.tally.seconds)))[:2]
+    compiles = sorted(run.compiles(), key=lambda c: (not c.facts.failed, -c.facts.breaks, -(c.tally.compile_s)))[:2]
     places = ["", *(str(compile_.ref) for compile_ in compiles)]
     for view in QUESTIONS:
         for ref in places:
             fits(view.name, view_data(run, view.name, ref))
-    fits("ls", listing_data(run, check=path.name == "breaks"))
-    fits("damage", damage_document(run, Options(), check=False).data())
+    fits("ls", envelope("ls", run.title, "", listing_data(run, check=path.name == "breaks")))
+    fits("damage", envelope("damage", run.title, "", damage_document(run, Options(), check=False).data()))
     limits = parse_limits("error,eager,break,recompiles=1,cache_miss,compile_time=1,empty,unfinished,damage,diverge", False)
-    fits("check", gates(run, limits, None))
+    fits("check", envelope("check", run.title, "", gates(run, limits, None)))
     grep = grep_document(run, Query("add", "*", "", None, None, 1), Options())
     while not grep.advance():
         pass
-    fits("grep", grep.data())
-    fits("bundle", Bundle(run, places[1:2], True, ()).result())
-    fits("case", Case(run).result())
+    fits("grep", envelope("grep", run.title, "", grep.data()))
+    fits("bundle", envelope("bundle", run.title, "", Bundle(run, places[1:2], True, ()).result()))
+    fits("case", envelope("case", run.title, "", Case(run).result()))
     artifacts = [artifact for compile_ in compiles for artifact in artifacts_of(compile_)][:3]
     pages = ["@damage", "@pages", "@records", "@problems", *(str(artifact.ref) for artifact in artifacts)]
     for ref in [*places, *pages, *(str(compile_.frame.ref) for compile_ in compiles if compile_.is_compile)]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -12,6 +11,7 @@ from typing import Any
 
 import pytest
 from real import DEMO, ROOT
+from results import result_in
 
 from tltui.cli.registry import COMMANDS, GROUPS, grouped, parser_of
 from tltui.commands import BY_ID
@@ -30,7 +30,7 @@ def tltui(*arguments: str, code: int = 0, **environment: str) -> subprocess.Comp
 
 
 def told(*arguments: str, **environment: str) -> Any:
-    return json.loads(tltui("config", "--json", *arguments, **environment).stdout)
+    return result_in(tltui("config", "--json", *arguments, **environment).stdout)
 
 
 def row(found: Any, name: str) -> tuple[Any, str, str]:

@@ -45,16 +45,16 @@ def test_kinds_of_trails() -> None:
     compiles = list(trace("torch-2.13/train").compiles())
     found = source_line(compiles, "train.py", 7)
     (own,) = found.compiles
-    assert {trail.kind for trail in own.trails} == {"node", "kernel", "guard"}
+    assert {trail.kind for trail in own.results} == {"node", "kernel", "guard"}
     assert found.files == ("/home/user/models/train.py",) and found.code == "q,k,v=s.q(s.ln(x)).chunk(3,-1)"
-    node = next(trail for trail in own.trails if trail.text == "layer_norm")
+    node = next(trail for trail in own.results if trail.text == "layer_norm")
     assert (node.ref, node.detail, node.unit) == ("0/0:before_pre_grad_graph@L22", "pre-grad graph", "forward")
 
 
 def test_a_break_and_the_functions_it_goes_through() -> None:
     compiles = list(trace("torch-2.13/breaks").compiles())
     kinds = {
-        line: {trail.kind for own in source_line(compiles, "models/breaks.py", line).compiles for trail in own.trails}
+        line: {trail.kind for own in source_line(compiles, "models/breaks.py", line).compiles for trail in own.results}
         for line in range(1, 16)
     }
     assert any("graph break" in found for found in kinds.values())
@@ -81,7 +81,7 @@ def test_trails_lead_to_the_lines_that_say_so() -> None:
         followed = set()
         for line in range(1, last):
             for own in source_line(list(run.compiles()), file, line).compiles:
-                for trail in own.trails:
+                for trail in own.results:
                     target, number = split_line(trail.ref)
                     if trail.kind in ("node", "guard") and number:
                         shown = build(run, target, Options(raw=True)).line(number - 1).text
@@ -96,7 +96,7 @@ def test_a_symbol_that_depends_on_data(tmp_path: Path) -> None:
     log.add("create_unbacked_symbol", {"symbol": "u0", "user_stack": stack, "vr": "[0, 9]"})
     log.add("create_symbol", {"symbol": "s3", "source": "L['n']", "val": "4", "user_stack": stack, "vr": "[2, 8]"})
     (own,) = source_line(list(log.open().compiles()), "f.py", 4).compiles
-    assert [(trail.text, trail.detail) for trail in own.trails if trail.kind == "symbol"] == [
+    assert [(trail.text, trail.detail) for trail in own.results if trail.kind == "symbol"] == [
         ("u0, data-dependent", "[0, 9]"), ("s3 = L['n']", "[2, 8]"),
     ]  # fmt: skip
 
@@ -125,4 +125,4 @@ def test_guards_leave_out_the_beginning_of_a_path_and_a_letter_after_the_root(tm
     run = log.add("dynamo_cpp_guards_str", {}, GUARD % named).open()
     found = source_line(list(run.compiles()), asked, 7)
     assert found.files == ("/appzz/train.py",)
-    assert "guard" in {trail.kind for own in found.compiles for trail in own.trails}
+    assert "guard" in {trail.kind for own in found.compiles for trail in own.results}

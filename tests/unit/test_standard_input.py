@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import os
 import pty
 import signal
@@ -15,6 +14,7 @@ from typing import Any
 
 import pytest
 from real import ROOT, TRACES
+from results import result_in
 
 ARCHIVES = TRACES / "inputs" / "archives"
 PLAIN = gzip.decompress((ARCHIVES / "dedicated_log_torch_trace_zbaswu8i.log.gz").read_bytes())
@@ -36,7 +36,7 @@ def test_a_command_reads_it_to_its_end(tmp_path: Path, name: str | None) -> None
     data = PLAIN if name is None else (ARCHIVES / name).read_bytes()
     found = tltui(tmp_path, "ls", "--json", "-", given=data)
     assert (found.returncode, found.stderr) == (0, b"")
-    listed = json.loads(found.stdout)
+    listed = result_in(found.stdout)
     assert listed["path"] == "-"
     [process] = listed["ranks"][0]["processes"]
     assert process["file"] in ("-", "-!job/dedicated_log_torch_trace_zbaswu8i.log")

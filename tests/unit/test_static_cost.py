@@ -23,7 +23,7 @@ def test_cpp_kernels_tell_by_their_pointers_and_the_sizes_of_buffers() -> None:
     cost = next(cost for key, cost in forward.costs.items() if key.startswith("cpp_fused_add_embedding"))
     assert cost.loads == 6 and cost.stores == 5 and cost.reductions is None and cost.estimated_us is None
     ids, table, position = 2 * 4 * 8, 32 * 8 * 4, 4 * 8 * 4
-    assert cost.bytes is not None and cost.bytes > ids + table + position
+    assert cost.moved_bytes is not None and cost.moved_bytes > ids + table + position
 
 
 def test_external_kernels_tell_by_the_types_of_their_nodes() -> None:
@@ -37,7 +37,7 @@ def test_triton_kernels_tell_what_inductor_counted() -> None:
     norm = inference.costs["triton_per_fused_all_reduce_gelu_native_layer_norm_0"]
     assert (norm.loads, norm.reductions, norm.stores) == (3, 4, 1)
     relu = next(cost for key, cost in inference.costs.items() if key.startswith("triton_poi_fused") and "relu" in key)
-    assert relu.reductions == 0 and relu.bytes
+    assert relu.reductions == 0 and relu.moved_bytes
 
 
 def test_estimates_are_taken_in_the_order_of_the_code() -> None:
@@ -70,7 +70,7 @@ def test_sizes() -> None:
     own = [kernel(f"cpp_fused_a_0@{line}", line, (1, 7)) for line in (12, 14, 15)]
     first, expanded, unknown = costs_of_unit(own, CODE, [], None, None).values()
     assert first == StaticCost(1, 1, None, 32 * 4 + 32 * 2)
-    assert expanded.bytes == 32 * 4 + 8 * 2, "an expanded dimension is one in memory"
+    assert expanded.moved_bytes == 32 * 4 + 8 * 2, "an expanded dimension is one in memory"
     assert unknown == StaticCost(1, 1, None, None), "of a buffer nothing is known"
 
 

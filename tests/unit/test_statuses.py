@@ -78,13 +78,13 @@ def test_each_compile_is_counted_once(name: str) -> None:
 def test_what_reached_the_caller_and_what_ran_on() -> None:
     run = trace(OUTCOMES)
     assert of(run, Status.ERROR) == ["0/0", "0/1", "4/2", "4/3", "5/1", "7/0", "9/0", "10/0"]
-    assert {ref: compiles(run)[ref].facts.eager for ref in of(run, Status.EAGER)} == {
+    assert {ref: compiles(run)[ref].facts.eager_reason for ref in of(run, Status.EAGER)} == {
         "1/1": Eager.SKIPPED, "3/2": Eager.LIMIT, "8/0": Eager.SUPPRESSED,
     }  # fmt: skip
     assert of(run, Status.BREAK) == ["2/0", "6/0"] and of(run, Status.EMPTY) == ["11/0"]
-    assert {ref for ref, c in compiles(run).items() if c.facts.no_breaks} == {"7/0", "9/0"}
+    assert {ref for ref, c in compiles(run).items() if c.facts.break_not_allowed} == {"7/0", "9/0"}
     assert {ref for ref, c in compiles(run).items() if c.facts.interrupted} == {"0/0", "0/1"}
-    assert {c.facts.reached for ref, c in compiles(run).items() if c.status is Status.ERROR} == {True}
+    assert {c.facts.reached_caller for ref, c in compiles(run).items() if c.status is Status.ERROR} == {True}
 
 
 def test_an_older_torch_logs_less() -> None:
@@ -92,7 +92,7 @@ def test_an_older_torch_logs_less() -> None:
     assert of(run, Status.EAGER) == ["0/0"], "a break in a loop is no failure there"
     assert of(run, Status.BREAK) == ["1/0"] and of(run, Status.EMPTY) == ["5/0"]
     assert of(run, Status.ERROR) == ["3/0", "4/0", "6/0"]
-    assert [compiles(run)[ref].facts.reached for ref in ("3/0", "4/0", "6/0")] == [None, None, True]
+    assert [compiles(run)[ref].facts.reached_caller for ref in ("3/0", "4/0", "6/0")] == [None, None, True]
     assert "Torch before 2.11 does not log whether this reached the caller" in " ".join(seen(page(run, "3/0")).split())
     assert "does not log" in " ".join(seen(page(run, "@problems")).split())
 
@@ -102,7 +102,8 @@ def test_a_failure_before_tracing_is_no_error_of_fullgraph() -> None:
     assert of(run, Status.EAGER) == ["2/0", "3/0"] and not of(run, Status.ERROR)
     facts = [compiles(run)[ref].facts for ref in ("2/0", "3/0")]
     alike = (Eager.UNTRACED, None, False)
-    assert [(fact.eager, fact.reached, fact.no_breaks) for fact in facts] == [alike, alike], "torch logs both alike"
+    read = [(fact.eager_reason, fact.reached_caller, fact.break_not_allowed) for fact in facts]
+    assert read == [alike, alike], "torch logs both alike"
     problems = " ".join(seen(page(run, "@problems")).split())
     assert "Dynamo failed before it traced the function" in problems and "fullgraph=True (or" not in problems
     assert "fell back to eager mode at" in seen(page(run, "2/")), "the page of the frame"
@@ -142,7 +143,7 @@ def test_the_limit_of_torch_2_6_is_no_backward(tmp_path: Path) -> None:
     fields = {"fail_type": "RecompileLimitExceeded", "fail_reason": "cache_size_limit reached", "is_forward": None}
     log = Log(tmp_path / "a.log").start().metrics().metrics("bwd_compilation_metrics", compile_=1, **fields)
     last = compiles(log.open())["0/1"]
-    assert last.status is Status.EAGER and last.facts.recompile_limit and not last.facts.backward_failed
+    assert last.status is Status.EAGER and last.facts.recompile_limit_hit and not last.facts.backward_failed
 
 
 # how it is said

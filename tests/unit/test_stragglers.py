@@ -38,7 +38,7 @@ def paced(run: Run) -> Pace:
 
 
 def late_in(pace: Pace) -> list[tuple[str, tuple[int, ...], float]]:
-    return sorted((one.compile[0][0], one.ranks, round(one.seconds)) for one in pace.late)
+    return sorted((one.compile[0][0], one.ranks, round(one.late_s)) for one in pace.late)
 
 
 def slow_in(pace: Pace) -> list[tuple[str, tuple[int, ...], str]]:
@@ -90,25 +90,25 @@ def test_what_was_planted_is_found_and_nothing_else(planted: tuple[dict[str, Any
         ("block1", (11,), "bytecode_tracing"), ("block2", (8,), "async_compile.wait"), ("block4", (9, 10), "build_guards"),
         ("block6", (20,), "GraphLowering.run"),
     ]  # fmt: skip
-    told = [(one.ranks, round(one.seconds), one.hosts) for one in found.clocks]
+    told = [(one.ranks, round(one.ahead_s), one.hosts) for one in found.clocks]
     assert told == [("16–23", -62, ("node0002",)), ("5", 7, ("node0000",))]
     planted_s = {row["function"]: row["seconds"] for row in truth["plants"] if row["kind"] == "slow_phase"}
     for one in found.slow:
-        assert one.phase_s - one.phase_typical_s == pytest.approx(planted_s[one.compile[0][0]], rel=0.05)
-        assert one.seconds - one.typical_s == pytest.approx(planted_s[one.compile[0][0]], abs=0.7)
+        assert one.phase_s - one.phase_median_s == pytest.approx(planted_s[one.compile[0][0]], rel=0.05)
+        assert one.duration_s - one.median_s == pytest.approx(planted_s[one.compile[0][0]], abs=0.7)
     assert {one.ref for one in found.late} - {"2:1/0", "3:1/0"} == {"5:3/0", "17:5/0"}
 
 
 def test_who_waited_for_whom(planted: tuple[dict[str, Any], Run]) -> None:
     """The ranks that are there wait, a killed one does not, and all of it is told in seconds of ranks."""
     found = paced(planted[1])
-    by_last = {(wait.last, wait.compile[0][0]): wait for wait in found.waits}
+    by_last = {(wait.last_ranks, wait.compile[0][0]): wait for wait in found.waits}
     late = by_last[(17,), "block5"]
-    assert late.late and not late.inside and late.waited == 30  # rank 12 was killed in it
-    assert late.seconds == pytest.approx(120, abs=1) and late.rank_seconds == pytest.approx(30 * 120, rel=0.01)
+    assert late.is_late and not late.is_in_collective and late.waiting_rank_count == 30  # rank 12 was killed in it
+    assert late.median_wait_s == pytest.approx(120, abs=1) and late.total_wait_s == pytest.approx(30 * 120, rel=0.01)
     slow = by_last[(9, 10), "block4"]
-    assert not slow.late and slow.waited == 29  # rank 26 did block5 before
-    assert slow.seconds == pytest.approx(6, abs=0.5) and slow.rank_seconds == pytest.approx(29 * 6, rel=0.05)
+    assert not slow.is_late and slow.waiting_rank_count == 29  # rank 26 did block5 before
+    assert slow.median_wait_s == pytest.approx(6, abs=0.5) and slow.total_wait_s == pytest.approx(29 * 6, rel=0.05)
     assert found.wait_for(slow.compile, (10,)) == slow and found.wait_for(slow.compile, (11,)) is None
     assert by_last[(27,), "block0"].compile[1] == 2, "the others waited for the recompile that only this rank made"
 
@@ -143,7 +143,7 @@ def test_phases_of_a_compile_on_all_ranks(planted: tuple[dict[str, Any], Run]) -
     columns = Columns(lanes)
     key = next(key for key in columns.usual if key[0][0] == "block5")
     spreads = _result(read_phase_spreads(columns.column(key), PhasesOf(run)))
-    assert {one.ranks for one in spreads} == {31} and all(12 not in (one.slowest, one.fastest) for one in spreads)
+    assert {one.ranks for one in spreads} == {31} and all(12 not in (one.slowest_rank, one.fastest_rank) for one in spreads)
     for one in spreads:
         assert one.slowest_s >= one.median_s >= one.fastest_s > 0
 
@@ -165,10 +165,10 @@ def test_few_ranks(tmp_path: Path, ranks: int) -> None:
     )  # fmt: skip
     found = paced(fresh(tmp_path))
     assert late_in(found) == [("block1", (1,), 9)] and slow_in(found) == [("block2", (1,), "async_compile.wait")]
-    clock, = found.clocks
+    (clock,) = found.clocks
     # of two clocks nobody knows which is right: that of the first rank is taken for it
-    assert (clock.ranks, round(clock.seconds)) == (("1", -20) if ranks == 2 else ("0", 20))
-    assert {wait.last for wait in found.waits} == {(1,)}
+    assert (clock.ranks, round(clock.ahead_s)) == (("1", -20) if ranks == 2 else ("0", 20))
+    assert {wait.last_ranks for wait in found.waits} == {(1,)}
 
 
 def _template() -> Any:
@@ -237,14 +237,14 @@ TWO = [[2.0] * 8] * 6
 
 def test_who_falls_behind_and_stays_there_is_late_once() -> None:
     found = pace_of(lanes_with(together(6, 8, lambda rank, n: 20.0 if rank == 4 and n >= 3 else 0.0), TWO))
-    late, = found.late
-    assert (late.compile[0][0], late.ranks, late.seconds, late.stays) == ("f3", (4,), 20.0, 4)
+    (late,) = found.late
+    assert (late.compile[0][0], late.ranks, late.late_s, late.late_compiles_after) == ("f3", (4,), 20.0, 4)
     assert found.clocks == () and found.waits == ()
 
 
 def test_who_falls_behind_at_its_second_compile_has_no_other_clock() -> None:
     found = pace_of(lanes_with(together(6, 8, lambda rank, n: 20.0 if rank == 4 and n >= 1 else 0.0), TWO))
-    assert found.clocks == () and [(one.compile[0][0], one.stays) for one in found.late] == [("f1", 6)]
+    assert found.clocks == () and [(one.compile[0][0], one.late_compiles_after) for one in found.late] == [("f1", 6)]
 
 
 def test_who_is_late_because_it_was_slow_is_slow() -> None:
@@ -253,9 +253,14 @@ def test_who_is_late_because_it_was_slow_is_slow() -> None:
     found = pace_of(behind)
     assert found.late == () and found.waits == () and [(one.compile[0][0], one.ranks) for one in found.slow] == [("f1", (2,))]
     waited = pace_of(lanes_with(together(6, 8, lambda rank, n: 10.0 if n >= 2 else 0.0), took))
-    wait, = waited.waits
-    assert waited.late == () and (wait.last, wait.waited, wait.seconds, wait.rank_seconds) == ((2,), 5, 10.0, 50.0)
-    assert not wait.late
+    (wait,) = waited.waits
+    assert waited.late == () and (wait.last_ranks, wait.waiting_rank_count, wait.median_wait_s, wait.total_wait_s) == (
+        (2,),
+        5,
+        10.0,
+        50.0,
+    )
+    assert not wait.is_late
 
 
 def test_half_against_half_is_two_sides() -> None:
@@ -270,7 +275,7 @@ def test_a_killed_or_failed_rank_is_not_fast() -> None:
     failed = Course((lanes[2].course.steps[0], Step(("f1", "f.py", 1), 1, "1/0", "error", (b"",) * len(FACETS))))
     lanes[2] = Lane(2, "p2", "2", "", 1, True, True, NAN, failed, lanes[2].times)
     found = pace_of(lanes)
-    assert [(one.compile[0][0], one.ranks, one.fastest) for one in found.spreads] == [("f0", 3, 0)]
+    assert [(one.compile[0][0], one.ranks, one.fastest_rank) for one in found.spreads] == [("f0", 3, 0)]
     assert len(classes(lanes)) == 2
 
 
@@ -305,7 +310,9 @@ def test_a_rank_that_was_started_again_alone_has_no_other_clock() -> None:
     lanes = lanes_with(together(6, 4, lambda rank, n: 100.0 if rank == 4 else 0.0), [[2.0] * 4] * 6)
     again = [replace(lane, older=(Older(7, "4.1", ""),)) if lane.rank == 4 else lane for lane in lanes]
     found = pace_of(again)
-    assert found.clocks == () and [(one.compile[0][0], one.ranks, one.stays) for one in found.late] == [("f0", (4,), 3)]
+    assert found.clocks == () and [(one.compile[0][0], one.ranks, one.late_compiles_after) for one in found.late] == [
+        ("f0", (4,), 3)
+    ]
     found = pace_of([replace(lane, older=(Older(7, "4.1", ""),)) for lane in lanes])
     assert [clock.ranks for clock in found.clocks] == ["4"] and found.late == ()
 
@@ -313,7 +320,7 @@ def test_a_rank_that_was_started_again_alone_has_no_other_clock() -> None:
 def test_a_rank_that_was_started_again_alone_cannot_have_begun_before_the_others() -> None:
     lanes = lanes_with(together(6, 4, lambda rank, n: -100.0 if rank == 4 else 0.0), [[2.0] * 4] * 6)
     again = [replace(lane, older=(Older(7, "4.1", ""),)) if lane.rank == 4 else lane for lane in lanes]
-    assert [(clock.ranks, clock.seconds) for clock in pace_of(again).clocks] == [("4", -100.0)]
+    assert [(clock.ranks, clock.ahead_s) for clock in pace_of(again).clocks] == [("4", -100.0)]
     others = [lane if lane.rank == 4 else replace(lane, older=(Older(7, "4.1", ""),)) for lane in lanes]
     assert pace_of(others).clocks == (), "the others were started again, and so began later"
 
@@ -334,8 +341,8 @@ def test_a_clock_that_goes_wrong() -> None:
     found = pace_of(lanes_with(
         [[600.0 * n * (1 + (0.0011 if rank == 3 else 0.0) / 1.1) for n in range(13)] for rank in range(4)], [[2.0] * 13] * 4
     ))  # fmt: skip
-    clock, = found.clocks
-    assert clock.ranks == "3" and clock.gained_s == pytest.approx(7.2, abs=0.2) and found.late == ()
+    (clock,) = found.clocks
+    assert clock.ranks == "3" and clock.drift_s == pytest.approx(7.2, abs=0.2) and found.late == ()
     assert offset_of([2.0 * n for n in range(12)], [60e6 * n for n in range(12)]) is None, "that fast no clock goes wrong"
     assert offsets_from_begins([(0, [0.0, 0.0], [1.0, 2.0]), (1, [NAN], [1.0])]) == {}
 
@@ -347,8 +354,8 @@ def test_waiting_in_a_collective_of_the_compiler_is_no_own_time() -> None:
     none = {"dynamo": array("f", [2.0, 2.0, 2.0])}
     begins = together(6, 3, lambda rank, n: 20.0 if (rank == 5 and n == 1) or n == 2 else 0.0)
     found = pace_of(lanes_with(begins, took, phases=[waiting] * 5 + [none]))
-    wait, = [wait for wait in found.waits if wait.inside]
-    assert (wait.last, wait.waited, wait.seconds, wait.rank_seconds) == ((5,), 5, 20.0, 100.0)
+    (wait,) = [wait for wait in found.waits if wait.is_in_collective]
+    assert (wait.last_ranks, wait.waiting_rank_count, wait.median_wait_s, wait.total_wait_s) == ((5,), 5, 20.0, 100.0)
     assert found.slow == () and [one.ranks for one in found.late] == [(5,)]
     one_waits = pace_of(lanes_with(together(6, 3), [took[0]] + [[2.0] * 3] * 5, phases=[waiting] + [none] * 5))
     assert one_waits.slow == ()
@@ -359,18 +366,18 @@ def test_what_is_known_of_phases_names_the_innermost() -> None:
     usual = {"entire_frame_compile": 2.0, "inductor_compile": 1.5, "code_gen": 1.0, "build_guards": 0.1}
     longer = {"entire_frame_compile": 30.0, "inductor_compile": 29.0, "code_gen": 28.0, "build_guards": 1.3}
     phases = [{name: array("f", [seconds]) for name, seconds in own.items()} for own in [longer, *[usual] * 4]]
-    slow, = pace_of(lanes_with(together(5, 1), took, phases=phases)).slow
-    assert (slow.phase, slow.phase_s, slow.phase_typical_s) == ("code_gen", 28.0, 1.0)
+    (slow,) = pace_of(lanes_with(together(5, 1), took, phases=phases)).slow
+    assert (slow.phase, slow.phase_s, slow.phase_median_s) == ("code_gen", 28.0, 1.0)
     everywhere = {name: seconds * 15 for name, seconds in usual.items()}
     phases[0] = {name: array("f", [seconds]) for name, seconds in everywhere.items()}
-    slow, = pace_of(lanes_with(together(5, 1), took, phases=phases)).slow
+    (slow,) = pace_of(lanes_with(together(5, 1), took, phases=phases)).slow
     assert slow.phase == "", "spread over all of it"
 
 
 def test_a_node_is_named_where_there_are_several() -> None:
     lanes = lanes_with(together(6, 4, lambda rank, n: 60.0 if rank > 3 else 0.0), [[2.0] * 4] * 6)
     for hosts, said in ((["a"] * 6, ()), (["a", "a", "b", "b", "c", "c"], ("c",))):
-        clock, = pace_of([replace(lane, host=host) for lane, host in zip(lanes, hosts, strict=True)]).clocks
+        (clock,) = pace_of([replace(lane, host=host) for lane, host in zip(lanes, hosts, strict=True)]).clocks
         assert (clock.ranks, clock.hosts) == ("4, 5", said)
 
 

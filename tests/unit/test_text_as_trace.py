@@ -26,11 +26,13 @@ LACKING: dict[str, dict[str, str]] = {
     "": {
         "status": "no text tells what became of a compile",
         "ref": "records are numbered within a log",
-        "seen": "the status again, counted",
+        "without_outcome": "the status again, counted",
         "file": "symbols name the last parts of a path only",
     },
-    "guards": {"without": "guards are there only with TORCH_LOGS=guards"},
-    "stacks": {"without": "there are no stacks of dynamo_start", "nodes": "a message of a start states callers only sometimes"},
+    "guards": {"without_guards": "guards are there only with TORCH_LOGS=guards"},
+    "stacks": {
+        "without_stack": "there are no stacks of dynamo_start", "nodes": "a message of a start states callers only sometimes",
+    },
     "provenance": {"": "there is no mapping: nodes are found by names and comments"},
     "fusion": {"": "a trace has no IR and no log of fusion: there the text says more"},
     "passes": {"": "some graphs are not in the text: its steps are longer"},
@@ -39,8 +41,8 @@ LACKING: dict[str, dict[str, str]] = {
         "": "guards name the line of the symbol, not its whole stack",
     },
     "layers": {"": "the text lacks what names parameters and modules: pre-grad graphs, guards, maps"},
-    "problems": {"printed": "what the job printed stands only in the text"},
-    "summary": {"ok": "the status", "printed": "what the job printed stands only in the text"},
+    "problems": {"output_failures": "what the job printed stands only in the text"},
+    "summary": {"ok": "the status", "output_failures": "what the job printed stands only in the text"},
 }  # fmt: skip
 NOTHING = (None, "", 0, [], {}, False)
 

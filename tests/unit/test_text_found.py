@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from results import result_in
 from text_inputs import TRUTH, traces_of, unpacked
 
 from tltui.cli import main
@@ -123,7 +123,7 @@ def test_what_cannot_be_read_is_refused_in_a_line(name: str, capsys: pytest.Capt
 
 def _listed(path: Path | str, capsys: pytest.CaptureFixture[str]) -> Any:
     assert main(["ls", "--json", str(path)]) == 0
-    return json.loads(capsys.readouterr().out)
+    return result_in(capsys.readouterr().out)
 
 
 def _compiles(run: Run) -> dict[int | None, list[tuple[str, str]]]:

@@ -173,7 +173,7 @@ def test_torch_2_4_does_not_write_why_it_recompiles_nor_that_it_hit_the_limit() 
 
 def test_the_limit_of_torch_2_5_is_a_record_of_reasons_alone(tmp_path: Path) -> None:
     compile_ = compile_at(of(5), "2/2")
-    assert compile_.status is Status.EAGER and compile_.facts.recompile_limit
+    assert compile_.status is Status.EAGER and compile_.facts.recompile_limit_hit
     log = Log(tmp_path / "x.log").start().metrics()
     log.add("chromium_event", {}, '{"name": "dynamo", "ph": "B", "ts": 1}', compile_=1)
     log.artifact("recompile_reasons", '["0/0: n == 2"]', compile_=1)

@@ -75,10 +75,14 @@ def test_a_miss_names_the_setting_that_differs() -> None:
     found = report(trace("torch-2.13/cache_keys"))
     nearest = found.misses[-1].nearest
     assert nearest is not None
-    assert (nearest.differ, nearest.of, nearest.names) == (1, 70, ("inductor_config[epilogue_fusion]",))
-    assert [(d.here, d.there) for d in nearest.differences] == [("False", "True")]
-    assert nearest.same_code
-    assert nearest.before is True
+    assert (nearest.differing_components, nearest.components, nearest.differing_names) == (
+        1,
+        70,
+        ("inductor_config[epilogue_fusion]",),
+    )
+    assert [(d.missed_value, d.nearest_value) for d in nearest.differences] == [("False", "True")]
+    assert nearest.is_same_code
+    assert nearest.is_earlier is True
 
 
 def test_a_hit_of_a_later_process_has_the_same_key() -> None:
@@ -88,12 +92,12 @@ def test_a_hit_of_a_later_process_has_the_same_key() -> None:
     assert {miss.answer.key for miss in found.misses} == {
         own.key for one in found.compiles for own in one.answers if own.state == "hit"
     }
-    assert all(any(use.state == "hit" for use in miss.others) for miss in found.misses)
+    assert all(any(use.state == "hit" for use in miss.same_key_uses) for miss in found.misses)
     assert "The keys are identical" in text(page(run, "@caches"))
 
 
 def test_time_saved_is_not_counted_twice() -> None:
-    fx, aot = CacheAnswer(FX, "hit", seconds_saved=2.0), CacheAnswer(AOT, "hit", seconds_saved=5.0)
+    fx, aot = CacheAnswer(FX, "hit", saved_s=2.0), CacheAnswer(AOT, "hit", saved_s=5.0)
     assert saved_by([fx, fx, aot]) == 5.0
     assert saved_by([CacheAnswer(AOT, "miss"), fx]) == 2.0
     assert saved_by([fx, CacheAnswer(AOT, "bypass"), fx]) == 4.0
@@ -117,13 +121,13 @@ def test_ranks_that_got_different_answers(tmp_path: Path) -> None:
     run = ranks(tmp_path, "hhm")
     found = report(run)
     (one,) = found.divergences
-    assert (one.cache, one.function, one.ordinal) == (FX, "forward", 1)
+    assert (one.cache, one.function, one.compile_number) == (FX, "forward", 1)
     assert [(a.rank, a.compile, a.state) for a in one.answers] == [
         (0, "0:0/0", "hit"), (1, "1:0/0", "hit"), (2, "2:0/0", "miss"),
     ]  # fmt: skip
     nearest = found.misses[0].nearest
     assert nearest is not None
-    assert (nearest.names, nearest.before, nearest.uses[0].state) == (("process_group",), None, "hit")
+    assert (nearest.differing_names, nearest.is_earlier, nearest.uses[0].state) == (("process_group",), None, "hit")
     assert_golden("caches_ranks_differ_80", text(page(run, "@caches")))
     assert report(run, "@caches:0:").divergences == found.divergences
     lead_somewhere(run, page(run, "@caches"))
@@ -146,7 +150,7 @@ def test_bypasses_profiles_and_the_rest(tmp_path: Path) -> None:
     run = log.open()
     assert_golden("caches_made_80", text(page(run, "@caches")))
     found = report(run)
-    assert [own.off for own in found.compiles if own.ref == "4/0"] == [
+    assert [own.disabled for own in found.compiles if own.ref == "4/0"] == [
         ("FX graph cache: fx_graph_cache is False in inductor_config",
          "AOTAutograd cache: enable_autograd_cache is False in functorch_config"),
     ]  # fmt: skip
@@ -160,7 +164,6 @@ def test_every_link_leads_somewhere() -> None:
 
 def test_json() -> None:
     found = json.loads(to_json(report(trace("torch-2.13/cache_keys"))))
-    assert found["schema"] == 2
     assert found["totals"][1] == {"cache": FX, "hits": 0, "misses": 2, "bypassed": 0}
     assert found["misses"][-1]["nearest"]["differences"][0]["name"] == "inductor_config[epilogue_fusion]"
 
@@ -196,13 +199,13 @@ def test_the_nearest_key() -> None:
     add("d", 4, "g", gm="three", **common)
     found = index.nearest(FX, "c")
     assert found is not None
-    assert (found.key, found.names, found.differ, found.of) == ("a", ("setting 7",), 1, 51)
+    assert (found.key, found.differing_names, found.differing_components, found.components) == ("a", ("setting 7",), 1, 51)
     assert index.nearest(AOT, "c") is None
     assert index.nearest(FX, "unknown") is None
     assert index.components(FX, "a") == 51
     last = index.nearest(FX, "d")
     assert last is not None
-    assert not last.same_code
+    assert not last.is_same_code
 
 
 def test_a_forward_is_not_compared_with_a_backward() -> None:

@@ -61,7 +61,7 @@ def test_every_kind_of_failure_of_a_draft_export() -> None:
     assert [(part.depth, part.text, part.method) for part in guess.expressions] == [
         (0, "u0 + ((u0//2)) > 2", "gt"), (1, "u0 + ((u0//2))", "add"), (2, "(u0//2)", "int_floordiv"), (3, "u0", None),
     ]  # fmt: skip
-    assert guess.where is not None and guess.where.line == 12 and guess.locals[0].value == "u0 + ((u0//2))"
+    assert guess.user_frame is not None and guess.user_frame.line == 12 and guess.locals[0].value == "u0 + ((u0//2))"
     assert guard.expr == "Eq(s77, 4)" and [s.value for s in guard.symbols] == ["L['x'].size()[0]"]
     assert guard.expressions[1].source == "L['x'].size()[0]", "a symbol of an input is made by no record"
     assert missing.op == "demo.no_fake.default"
@@ -81,10 +81,10 @@ def test_a_failure_leads_to_its_record() -> None:
 
 def test_an_export_that_stopped() -> None:
     (export,) = exports(trace("torch-2.13/export_failed")).exports
-    assert export.failed and export.program is None and export.partial == "none:make_fx_fail_partial"
+    assert export.failed and export.program is None and export.partial_graph == "none:make_fx_fail_partial"
     (failure,) = export.failures
-    assert failure.kind == "guard_on_data_dependent_error" and failure.expr == "2*u0 > 4" and failure.unhinted is None
-    assert failure.where is not None and failure.where.line == 22, "the user's line nearest to the error"
+    assert failure.kind == "guard_on_data_dependent_error" and failure.expr == "2*u0 > 4" and failure.expr_without_hints is None
+    assert failure.user_frame is not None and failure.user_frame.line == 22, "the user's line nearest to the error"
     assert len(failure.stack) == 52
 
 
@@ -98,7 +98,7 @@ def test_other_traces_have_no_exports(tmp_path: Path) -> None:
     assert exports(run).exports == ()
     assert "this part of the trace" in text(page(run, "@exports:0/0"))
     run = Log(tmp_path / "y.log").start().add("expression_created", made("a", 1, [], [])).metrics().open()
-    assert exports(run).expressions == 0, "only those of exports are counted"
+    assert exports(run).expression_count == 0, "only those of exports are counted"
 
 
 def test_guards_of_the_compile_that_an_export_makes_are_its_own(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_several_exports_in_one_process(tmp_path: Path) -> None:
             log.add("exported_program", {}, "ExportedProgram", **NO_ID)
     found = exports(log.open()).exports
     assert [len(export.failures) for export in found] == [1, 1, 0]
-    assert [export.guards for export in found] == [1, 1, 0]
+    assert [export.guard_count for export in found] == [1, 1, 0]
     assert [export.program for export in found] == ["none:exported_program#1", "none:exported_program#2", None]
     run = log.open()
     said = text(page(run, "@exports"))
@@ -151,7 +151,7 @@ def test_the_same_failure_is_told_once(tmp_path: Path) -> None:
     for _ in range(5):
         log.add("missing_fake_kernel", {"op": "demo.f.default"}, **NO_ID)
     found = exports(log.open())
-    assert found.failures == 5 and found.exports[0].failures[0].count == 5
+    assert found.failure_count == 5 and found.exports[0].failures[0].count == 5
     assert "no fake kernel  5×  → record" in text(page(log.open(), "@exports"))
 
 
@@ -221,8 +221,8 @@ def test_truncated_logs(tmp_path: Path, name: str) -> None:
 def test_json() -> None:
     document = page(trace("torch-2.13/export_draft"), "@exports")
     found = json.loads(to_json(document.data()))
-    assert found["schema"] == 1 and found["failures"] == 4 and found["expressions"] == 4
-    assert found["exports"][0]["failures"][0]["expressions"][0]["where"]["line"] == 12
+    assert found["failure_count"] == 4 and found["expression_count"] == 4
+    assert found["exports"][0]["failures"][0]["expressions"][0]["user_frame"]["line"] == 12
 
 
 def test_calls_of_an_operator_in_a_program() -> None:

@@ -136,7 +136,7 @@ def test_a_kernel_of_the_gpu_from_its_arguments() -> None:
 
 def test_an_optimizer_is_one_kernel_of_many_nodes() -> None:
     step = next(unit for unit in units(TRAIN) if unit.unit == "inference")
-    assert (step.ops, len(step.nodes), len(step.kernels)) == (104, 26, 1) and step.agrees
+    assert (step.ops, len(step.nodes), len(step.kernels)) == (104, 26, 1) and step.log_agrees_with_ir
     assert {node.kernels for node in step.nodes} == {(step.kernels[0].key,)}
     assert [(reason.reason, len(reason.pairs)) for reason in step.reasons] == [
         ("no shared data", 120), ("score_fusion_memory_threshold", 13),
@@ -160,7 +160,7 @@ def test_text_without_graphs_has_units_too(tmp_path: Path) -> None:
     path.write_text("\n".join(kept) + "\n")
     run = text_run(path)
     found = [unit for c in run.compiles() for unit in fusion_of_compile(c, version_of(c.process)).units]
-    assert [(unit.unit, unit.ops, len(unit.nodes), len(unit.kernels), unit.agrees) for unit in found] == [
+    assert [(unit.unit, unit.ops, len(unit.nodes), len(unit.kernels), unit.log_agrees_with_ir) for unit in found] == [
         ("forward", 12, 5, 5, True), ("backward", 11, 9, 7, True)] * 2  # fmt: skip
     lead_somewhere(run, page(run, "@fusion:0/0"))
 

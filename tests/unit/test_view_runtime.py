@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import real
 from pages import page
+from results import result_in
 from viewed import lead_somewhere, text
 
 from tltui.cli import main
@@ -47,7 +48,7 @@ def told(*arguments: str, capsys: pytest.CaptureFixture[str], code: int = 0) -> 
 
 
 def of(name: str, *arguments: str, capsys: pytest.CaptureFixture[str]) -> Any:
-    return json.loads(told("runtime", str(PROFILED / name), *arguments, "--json", capsys=capsys)[0])
+    return result_in(told("runtime", str(PROFILED / name), *arguments, "--json", capsys=capsys)[0])
 
 
 # numbers
@@ -67,7 +68,7 @@ def test_micros(us: float, said: str) -> None:
 
 def test_mlp_json(capsys: pytest.CaptureFixture[str]) -> None:
     found = of("mlp", capsys=capsys)
-    assert (found["schema"], found["rank"], found["fallbacks_count"], found["fallbacks"]) == (1, None, 0, [])
+    assert (found["rank"], found["fallback_count"], found["fallbacks"]) == (None, 0, [])
     (compile_,) = found["compiles"]
     assert (compile_["ref"], compile_["regions"], compile_["lookups"]) == ("0/0", 4, 4)
     assert compile_["region_us"] == pytest.approx(23_685.1, abs=0.1)
@@ -75,13 +76,13 @@ def test_mlp_json(capsys: pytest.CaptureFixture[str]) -> None:
     forward, backward = compile_["graphs"]
     assert (forward["unit"], forward["key"]) == ("forward", "fxqmjxuincgl5locvtnknhffr6ncqrfynfq25zc3wquzy2waccqz")
     assert (backward["unit"], backward["key"]) == ("backward", "faf3dtq6sylim6uybcceuukkwfwsaezde7ob6s4rkznivz7xbz5a")
-    assert (forward["calls"], forward["us"]) == (4, pytest.approx(17_245.7, abs=0.1))
-    assert (backward["calls"], backward["us"]) == (4, pytest.approx(43_294.7, abs=0.1))
+    assert (forward["calls"], forward["total_us"]) == (4, pytest.approx(17_245.7, abs=0.1))
+    assert (backward["calls"], backward["total_us"]) == (4, pytest.approx(43_294.7, abs=0.1))
     assert [len(graph["kernels"]) for graph in (forward, backward)] == [27, 39]
-    slowest = max(forward["kernels"], key=lambda kernel: kernel["us"])
-    assert (slowest["name"], slowest["handle"], slowest["us"]) == ("extern_kernels.mm", 12, pytest.approx(4_891.3, abs=0.1))
+    slowest = max(forward["kernels"], key=lambda kernel: kernel["total_us"])
+    assert (slowest["name"], slowest["handle"], slowest["total_us"]) == ("extern_kernels.mm", 12, pytest.approx(4_891.3, abs=0.1))
     twice = [k for g in (forward, backward) for k in g["kernels"] if k["name"] == "cpp_fused_clone_transpose_view_3"]
-    assert [(kernel["nth"], kernel["calls"]) for kernel in twice] == [(0, 4), (1, 4)] * 2
+    assert [(kernel["call_number"], kernel["calls"]) for kernel in twice] == [(0, 4), (1, 4)] * 2
 
 
 def test_broken_json(capsys: pytest.CaptureFixture[str]) -> None:
@@ -90,12 +91,12 @@ def test_broken_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert regions["0/0"] == (4, 31_691.4)
     assert regions["1/0"] == (4, 22_141.7)
     assert {ref: calls for ref, (calls, _) in regions.items()} == {"0/0": 4, "1/0": 4, "2/0": 4, "2/1": 4}
-    assert sum(c["lookups"] for c in found["compiles"]) + found["fallbacks_count"] == 20
-    assert found["fallbacks_count"] == len(found["fallbacks"]) == 4
+    assert sum(c["lookups"] for c in found["compiles"]) + found["fallback_count"] == 20
+    assert found["fallback_count"] == len(found["fallbacks"]) == 4
     assert found["fallbacks"][0]["ops"] == ["aten::sin", "aten::cos", "aten::add", "aten::softmax"]
-    inside = {item["op"]: (item["calls"], round(item["us"], 1)) for item in found["eager"] if item["inside"] == "0/0"}
+    inside = {item["op"]: (item["calls"], round(item["total_us"], 1)) for item in found["eager"] if item["inside_ref"] == "0/0"}
     assert inside == {"aten::sort": (4, 3_721.4), "aten::cumsum": (4, 286.7)}
-    graphs = {c["ref"]: round(c["graphs"][0]["us"], 1) for c in found["compiles"]}
+    graphs = {c["ref"]: round(c["graphs"][0]["total_us"], 1) for c in found["compiles"]}
     assert graphs == {"0/0": 4_129.7, "1/0": 15_414.4, "2/0": 17_043.1, "2/1": 1_093.5}
     assert all(graph["key"] is None for c in found["compiles"] for graph in c["graphs"])
 
@@ -104,12 +105,11 @@ def test_json_of_a_part_has_what_is_in_it(capsys: pytest.CaptureFixture[str]) ->
     found = of("broken", "0/0", capsys=capsys)
     assert [c["ref"] for c in found["compiles"]] == ["0/0"]
     assert {item["op"] for item in found["eager"]} == {"aten::sort", "aten::cumsum"}
-    assert found["fallbacks"] == [] and found["fallbacks_count"] == 0
+    assert found["fallbacks"] == [] and found["fallback_count"] == 0
 
 
 def test_json_of_several_profiles(capsys: pytest.CaptureFixture[str]) -> None:
     found = of("ranks", capsys=capsys)
-    assert found["schema"] == 1
     assert [runtime["rank"] for runtime in found["runtimes"]] == [0, 1]
     assert [c["ref"] for runtime in found["runtimes"] for c in runtime["compiles"]] == ["0:0/0", "1:0/0"]
 
@@ -157,7 +157,7 @@ def test_shares_are_the_whole(name: str) -> None:
         assert isinstance(found, Runtime)
         share = found.share
         parts = (share.kernels_us, share.wrapper_us, share.guards_us, share.overhead_us, share.eager_us, share.idle_us)
-        assert sum(parts) == pytest.approx(share.whole_us, rel=0.01)
+        assert sum(parts) == pytest.approx(share.total_us, rel=0.01)
         assert min(parts) >= 0
 
 
@@ -281,7 +281,7 @@ def test_costs() -> None:
 def test_costs_of_nested_compiles_are_not_counted_twice() -> None:
     found = costs("broken")
     own = [us for ref in found.refs if (us := found.us_of(ref)) is not None]
-    assert sum(own) * 4 <= sum(step.us for step in found.runtimes[0].steps)
+    assert sum(own) * 4 <= sum(step.duration_us for step in found.runtimes[0].steps)
 
 
 def test_without_steps_costs_are_of_the_window() -> None:
@@ -344,8 +344,8 @@ def test_without_a_profile(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     shutil.copy(next((PROFILED / "mlp").glob("*.log")), tmp_path)
     said = told("runtime", str(tmp_path), capsys=capsys)[0]
     assert "No profile, so run times are unknown" in said
-    empty = json.loads(told("runtime", str(tmp_path), "--json", capsys=capsys)[0])
-    assert empty == {"schema": 1, "runtimes": [], "refused": []}
+    empty = result_in(told("runtime", str(tmp_path), "--json", capsys=capsys)[0])
+    assert empty == {"runtimes": [], "refused": []}
 
 
 def test_a_profile_of_another_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -380,8 +380,8 @@ def test_bars(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_bars_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     said = told("check", str(PROFILED / "mlp"), "--fail-on", "guard_overhead=5%", "--json", capsys=capsys)[0]
-    (limit,) = json.loads(said)["limits"]
-    assert limit["share"] is True and limit["at_most"] == 5 and 0 < limit["value"] < 5 and limit["page"] == "@runtime"
+    (limit,) = result_in(said)["limits"]
+    assert limit["is_percent"] is True and limit["limit"] == 5 and 0 < limit["value"] < 5 and limit["page"] == "@runtime"
 
 
 @pytest.mark.parametrize(("bars", "why"), [
@@ -431,7 +431,7 @@ def test_a_compile_that_never_ran(tmp_path: Path, capsys: pytest.CaptureFixture[
     shutil.copytree(PROFILED / "broken", tmp_path / "job")
     profile = tmp_path / "job" / "profile.json"
     profile.write_text(without(profile, "2/1"))
-    found = json.loads(told("runtime", str(tmp_path / "job"), "--json", capsys=capsys)[0])
+    found = result_in(told("runtime", str(tmp_path / "job"), "--json", capsys=capsys)[0])
     assert found["never_called"] == ["2/1"] and "2/1" not in [c["ref"] for c in found["compiles"]]
     said = told("runtime", str(tmp_path / "job"), capsys=capsys)[0]
     assert "[2/1] was compiled in 11.1 s and never called while the profiler ran" in said

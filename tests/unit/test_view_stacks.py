@@ -76,7 +76,7 @@ def test_golden(path: str, ref: str, width: int) -> None:
 
 
 def shape(found: Stacks) -> list[tuple[int, str, list[str]]]:
-    return [(node.level, node.frame.name, [item.id for item in node.compiles]) for node in found.nodes]
+    return [(node.indent, node.frame.name, [item.id for item in node.compiles]) for node in found.nodes]
 
 
 def test_stacks_share_what_they_begin_with(tmp_path: Path) -> None:
@@ -85,11 +85,11 @@ def test_stacks_share_what_they_begin_with(tmp_path: Path) -> None:
         (0, "a", []), (1, "b", ["[2/0]"]), (1, "c", ["[0/0]"]), (1, "d", ["[1/0]"]), (0, "e", ["[3/0]"]),
     ]  # fmt: skip
     assert [node.parent for node in found.nodes] == [-1, 0, 1, 1, -1]
-    assert [node.number for node in found.nodes] == [1, 2, 3, 4, 5]
+    assert [node.frame_number for node in found.nodes] == [1, 2, 3, 4, 5]
 
 
 def test_a_single_stack_is_a_plain_list(tmp_path: Path) -> None:
-    assert {node.level for node in found_in(made(tmp_path, "abcdef")).nodes} == {0}
+    assert {node.indent for node in found_in(made(tmp_path, "abcdef")).nodes} == {0}
 
 
 def test_frames_are_the_same_only_with_the_same_source_line(tmp_path: Path) -> None:
@@ -110,16 +110,16 @@ def test_ranks_are_merged() -> None:
     found = found_in(opened("src/tltui/demo"))
     merged = next(node for node in found.nodes if node.frame.name == "forward")
     assert [(item.id, item.rank) for item in merged.compiles] == [("[0/0]", 0), ("[0/0]", 1), ("[0/1]", 1)]
-    assert [item.ref for item in found.without] == ["0:4/8"]
+    assert [item.ref for item in found.without_stack] == ["0:4/8"]
 
 
 def test_in_memory_files_lead_to_their_source() -> None:
     run = opened("tests/traces/torch-2.13/ca")
     (node,) = [node for node in found_in(run).nodes if node.frame.file.startswith("<eval_with_key>")]
-    assert node.dump is not None and node.dump.endswith(":dump_file")
-    assert run.resolve(node.dump) is not None
+    assert node.source_ref is not None and node.source_ref.endswith(":dump_file")
+    assert run.resolve(node.source_ref) is not None
     document = page(run)
-    assert any(link.target == f"{node.dump}@L4" for n in range(len(document)) for link in document.line(n).links)
+    assert any(link.target == f"{node.source_ref}@L4" for n in range(len(document)) for link in document.line(n).links)
 
 
 def test_only_a_dump_is_the_source_of_a_file_in_memory(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_only_a_dump_is_the_source_of_a_file_in_memory(tmp_path: Path) -> None:
         log.add("dynamo_start", {"stack": [frame("f")]}).add(event, {"name": "<eval_with_key>.5"}, "def f(): pass").metrics()
         log.add("dump_file", {"name": "<eval_with_key>.6"}, "def g(): pass")
         (node,) = found_in(log.open()).nodes
-        assert (node.dump is not None) is found
+        assert (node.source_ref is not None) is found
 
 
 def test_in_memory_files_of_two_processes_are_not_the_same() -> None:
@@ -145,14 +145,14 @@ def test_in_memory_files_of_two_processes_are_not_the_same() -> None:
 def test_records_without_a_compile() -> None:
     found = found_in(trace("torch-2.13/aoti"))
     assert not found.nodes
-    assert sum(node.count for node in found.unknown) == 27
-    assert all(ref.startswith("@record:") for node in found.unknown for ref in node.records)
+    assert sum(node.record_count for node in found.without_compile) == 27
+    assert all(ref.startswith("@record:") for node in found.without_compile for ref in node.records)
 
 
 def test_a_part() -> None:
     run = opened("src/tltui/demo")
     nodes = found_in(run, "0:").nodes
-    number = next(node.number for node in nodes if node.frame.name == "train")
+    number = next(node.frame_number for node in nodes if node.frame.name == "train")
     part = part_of(nodes, number)
     assert [node.frame.name for node in part[:3]] == ["<module>", "main", "train"]
     assert [item.ref for node in part for item in node.compiles] == ["0:0/0"]

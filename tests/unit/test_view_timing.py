@@ -101,9 +101,9 @@ def test_phases_are_those_of_the_overviews(name: str) -> None:
         expected = timing_of(events_of(compile_), [])
         seconds: dict[str, float] = {}
         for phase in expected.phases + expected.backward:
-            seconds[phase.name] = seconds.get(phase.name, 0) + phase.seconds
+            seconds[phase.name] = seconds.get(phase.name, 0) + phase.self_s
         own = sums.owners.get(id(compile_))
-        found = {p.name: p.seconds for p in ordered(own.micros(), own.aot)} if own else {}
+        found = {p.name: p.self_s for p in ordered(own.micros(), own.aot)} if own else {}
         assert found == pytest.approx(seconds, abs=1e-6)
         assert (own.wall / 1e6 if own else 0) == pytest.approx(sum(seconds.values()), abs=1e-6)
 
@@ -178,13 +178,13 @@ def test_what_is_still_open(tmp_path: Path) -> None:
     run = killed(tmp_path).open()
     (item,) = timing(run).open
     assert item.names == ("dynamo", "backend_compile", "inductor_compile")
-    assert (item.seconds, item.inner_s, item.finished) == (3, None, False), "nothing is known of what began last"
+    assert (item.duration_s, item.innermost_s, item.has_metrics) == (3, None, False), "nothing is known of what began last"
     shown = text(page(run, "@timing:0/0", 100))
     assert "Still open (1)" in shown and "for at least 3.00 s" in shown and "≥3.00 s" in shown
     run = killed(tmp_path).metrics(compile_=1).open()
     assert "≥3.00 s" in text(page(run, "@timing"))
     bars = timing(run, "0/0").flames[0].bars
-    assert [(bar.name, bar.depth, bar.open) for bar in bars] == [
+    assert [(bar.name, bar.depth, bar.is_open) for bar in bars] == [
         ("dynamo", 0, True), ("backend_compile", 1, True), ("gc", 2, False), ("inductor_compile", 2, True),
     ]  # fmt: skip
 
@@ -210,7 +210,7 @@ def test_odd_events(tmp_path: Path) -> None:
     log.add("chromium_event", {}, f'{{\n"name": "lines", "ph": "B",\n"ts": {log.micros + 3e6}}}').event("lines", "E", 4)
     run = log.open()
     found = timing(run)
-    assert (found.events, found.unreadable, found.lone_ends) == (18, 12, 1)
+    assert (found.events, found.unreadable_events, found.unmatched_ends) == (18, 12, 1)
     assert {row.name: row.total_s for row in found.names} == {"ok": 1, "lines": 1}
     assert "could not be read" in text(page(run, "@timing"))
 
@@ -238,27 +238,27 @@ def test_children_of_bars() -> None:
 def test_the_backward_has_a_flame_of_its_own() -> None:
     forward, backward = timing(trace("torch-2.13/train"), "0/0").flames
     assert (forward.title, backward.title) == ("dynamo", "backward")
-    assert forward.seconds + backward.seconds == pytest.approx(timing(trace("torch-2.13/train"), "0/0").seconds, abs=0.02)
+    assert forward.duration_s + backward.duration_s == pytest.approx(timing(trace("torch-2.13/train"), "0/0").compile_s, abs=0.02)
 
 
 def test_workers_are_counted_beside_the_compile_that_waits() -> None:
     found = timing(trace("torch-2.13/train"), "0/0")
-    (row,) = found.beside
+    (row,) = found.outside_compiles
     assert row.name == "compile_file" and row.work_s > row.total_s
-    assert found.kernels.files == row.count + next(r.count for r in found.names if r.name == "compile_file")
+    assert found.kernels.file_count == row.count + next(r.count for r in found.names if r.name == "compile_file")
     assert found.kernels.wait_s == pytest.approx(3.01, abs=0.01)
 
 
 def test_triton_kernels_by_artifact_and_by_metrics(tmp_path: Path) -> None:
     found = timing(trace("tlparse/inductor_provenance_jit_cuda_log.txt")).kernels
-    assert [(k.name, round(k.seconds, 2), k.cache, k.configs) for k in found.triton] == [
+    assert [(k.name, round(k.duration_s, 2), k.cache, k.configs) for k in found.triton] == [
         ("triton_poi_fused_mul_1", 1.74, "miss", 2), ("triton_poi_fused_addmm_relu_sigmoid_0", 0.33, "only 1 config", None),
         ("triton_poi_fused_addmm_gelu_2", 0.26, "miss", 2),
     ]  # fmt: skip
     log = Log(tmp_path / "x.log")
     log.metrics(triton_kernel_compile_times_us='[["k", 2000000], ["odd"], 7, ["l", null]]', runtime_triton_autotune_time_us=5)
     kernels = timing(log.open(), "0/0").kernels
-    assert [(k.name, k.seconds) for k in kernels.triton] == [("k", 2.0)]
+    assert [(k.name, k.duration_s) for k in kernels.triton] == [("k", 2.0)]
     assert kernels.tuning == (("autotuning at the first call", 5e-6, "@metrics:0/0"),)
 
 
@@ -267,8 +267,8 @@ def test_times_of_metrics_where_there_are_no_events(tmp_path: Path) -> None:
     log.metrics(dynamo_cumulative_compile_time_us=1_500_000, inductor_cumulative_compile_time_us=1_000_000)
     run = log.open()
     found = timing(run)
-    assert found.source == "metrics" and found.seconds == 1.5
-    assert [(p.name, p.seconds) for p in found.phases] == [("dynamo", 0.5), ("inductor", 1.0)]
+    assert found.source == "metrics" and found.compile_s == 1.5
+    assert [(p.name, p.self_s) for p in found.phases] == [("dynamo", 0.5), ("inductor", 1.0)]
     assert "Times come from the metrics." in text(page(run, "@timing")).replace("\n", " ")
 
 
@@ -279,10 +279,10 @@ def process(rank: int, seconds: float) -> ProcessTime:
 def test_outliers() -> None:
     assert outliers_of([process(0, 1), process(1, 1.1), process(2, 0.9)]) == ()
     (slow,) = outliers_of([process(0, 1), process(1, 1.1), process(2, 4)])
-    assert (slow.rank, slow.seconds, slow.typical_s) == (2, 4, 1.1)
+    assert (slow.rank, slow.compile_s, slow.median_s) == (2, 4, 1.1)
     assert outliers_of([process(0, 5), process(1, 0.2), process(2, 5)]) == ()  # it may have been killed
     (one,) = outliers_of([process(0, 1), process(1, 3.1)])
-    assert (one.rank, one.typical_s) == (1, 1)
+    assert (one.rank, one.median_s) == (1, 1)
     assert outliers_of([process(0, 0.001), process(1, 0.003)]) == ()  # too little to matter
 
 
@@ -307,14 +307,14 @@ def test_ranks_and_gaps() -> None:
     found = timing(opened("src/tltui/demo"))
     assert [(p.rank, p.compiles) for p in found.processes] == [(0, 22), (1, 3)]
     assert all(p.busy_s is not None and p.span_s is not None and p.busy_s <= p.span_s for p in found.processes)
-    assert sum(p.seconds for p in found.processes) == pytest.approx(found.seconds)
+    assert sum(p.compile_s for p in found.processes) == pytest.approx(found.compile_s)
 
 
 def test_a_gap_without_a_compile(tmp_path: Path) -> None:
     log = Log(tmp_path / "x.log")
     log.event("dynamo", "B", 0).event("dynamo", "E", 1).event("entire_backward_compile", "B", 11)
     found = timing(log.event("entire_backward_compile", "E", 12).open())
-    assert [(gap.seconds, gap.after, gap.before) for gap in found.gaps] == [(10, "0/0", "0/0")]
+    assert [(gap.duration_s, gap.after_ref, gap.before_ref) for gap in found.gaps] == [(10, "0/0", "0/0")]
     assert (found.processes[0].busy_s, found.processes[0].span_s) == (2, 12)
 
 
@@ -323,7 +323,7 @@ def test_a_gap_begins_when_the_last_of_several_compiles_ends(tmp_path: Path) -> 
     for name, phase, at, frame in (("dynamo", "B", 1, 1), ("dynamo", "E", 2, 1), ("dynamo", "B", 15, 2), ("dynamo", "E", 16, 2)):
         value = {"name": name, "ts": log.micros + at * 1e6, "args": {}, "ph": phase, "cat": "dynamo_timed"}
         log.add("chromium_event", {}, json.dumps(value), frame=frame)
-    assert [(gap.seconds, gap.after, gap.before) for gap in timing(log.open()).gaps] == [(5, "0/0", "2/0")]
+    assert [(gap.duration_s, gap.after_ref, gap.before_ref) for gap in timing(log.open()).gaps] == [(5, "0/0", "2/0")]
 
 
 def test_orders(capsys: pytest.CaptureFixture[str]) -> None:
@@ -444,5 +444,5 @@ def test_an_event_closes_the_nearest_begin_of_its_name() -> None:
 def test_records_without_ids_of_several_processes() -> None:
     run = trace("torch-2.13/ddp")
     found = timing(run)
-    assert {row.name for row in found.beside} <= {"compile_file"}
-    assert found.seconds == pytest.approx(sum(c.tally.seconds for c in run.compiles()), abs=1e-6)
+    assert {row.name for row in found.outside_compiles} <= {"compile_file"}
+    assert found.compile_s == pytest.approx(sum(c.tally.compile_s for c in run.compiles()), abs=1e-6)

@@ -83,20 +83,26 @@ def test_lines_fit_at_every_width() -> None:
 
 def test_calls_pieces_and_passes() -> None:
     model, draft = calls(trace("torch-2.13/vllm_like"))
-    assert (model.number, model.ref, model.event, model.setting("prefix"), model.total) == (1, "0/0~1", "fresh_compile", "model", 4)
+    assert (model.call_number, model.ref, model.event, model.setting("prefix"), model.expected_submodules) == (
+        1,
+        "0/0~1",
+        "fresh_compile",
+        "model",
+        4,
+    )
     assert model.setting("use_inductor_graph_partition") == "no"
     assert model.ranges == ((1, 8192), (4, 4))
     assert [(s.name, s.same_as, len(s.pieces)) for s in model.submodules] == [
         ("submod_0", None, 2), ("submod_2", None, 2), ("submod_4", "submod_2", 2), ("submod_6", None, 2),
     ]  # fmt: skip
     first, sized = model.submodules[0].pieces
-    assert (first.ref, sized.ref) == ("@unit:0/0~1#1", "@unit:0/0~1#2") and sized.capture and not first.capture
-    assert [(step.number, step.name, step.changed) for step in first.passes] == [
+    assert (first.ref, sized.ref) == ("@unit:0/0~1#1", "@unit:0/0~1#2") and sized.is_captured and not first.is_captured
+    assert [(step.pass_number, step.name, step.is_changed) for step in first.passes] == [
         (0, "NoOpEliminationPass", True), (1, "RMSNormQuantFusionPass", False), (2, "PostCleanupPass", False),
     ]  # fmt: skip
-    assert (model.passes[0].name, model.passes[0].changed, model.passes[0].ran) == ("NoOpEliminationPass", 6, 8)
+    assert (model.passes[0].name, model.passes[0].changed_pieces, model.passes[0].pieces) == ("NoOpEliminationPass", 6, 8)
     assert model.passes[1].patterns == "0/0~1:vllm_patterns.RMSNormQuantFusionPass"
-    assert (draft.number, draft.setting("prefix"), len(draft.submodules)) == (2, "draft", 1)
+    assert (draft.call_number, draft.setting("prefix"), len(draft.submodules)) == (2, "draft", 1)
     assert draft.submodules[0].pieces[0].code == "0/0~2:inductor_output_code"
 
 
@@ -205,7 +211,7 @@ def test_truncated_logs(tmp_path: Path) -> None:
 
 def test_json() -> None:
     found = json.loads(to_json(page(trace("torch-2.13/vllm_like"), "@vllm").data()))
-    assert found["schema"] == 2 and [call["ref"] for call in found["calls"]] == ["0/0~1", "0/0~2"]
+    assert [call["ref"] for call in found["calls"]] == ["0/0~1", "0/0~2"]
 
 
 def shape_of(statement: str, *inputs: str) -> object:

@@ -57,7 +57,7 @@ def test_a_program_that_ended_at_a_known_place(name: str) -> None:
         assert answer(where(run)).startswith("Nothing was open at the end of the log, after ")
         return
     assert found is not None
-    assert (found.what, found.function, found.id, found.phases[-1].name) == KNOWN[name]
+    assert (found.activity, found.function, found.id, found.phases[-1].name) == KNOWN[name]
     said = answer(where(run))
     when = "When interrupted," if name == "interrupted" else "At the end of its log"
     assert said.startswith(f"{when} the process was in ") and found.trail in said and found.id in said
@@ -76,7 +76,7 @@ def test_threads_of_a_compile_are_named_after_it() -> None:
     run = opened(HANGS / "kernels")
     (process,) = run.processes()
     first, second = all_inside(process)
-    assert first.phases[-1].name == "async_compile.wait" and (second.what, second.trail) == ("outside", "compile_file")
+    assert first.phases[-1].name == "async_compile.wait" and (second.activity, second.trail) == ("outside", "compile_file")
     assert "Also open, in another thread: work outside of any compile with an id: compile_file" in text(page(run, "@where", 100))
 
 
@@ -94,7 +94,13 @@ def test_ranks_of_which_one_hangs() -> None:
     assert answer(found).startswith("At the end of its log rank 2 was in block1 [2/0]: backend_compile since ")
     assert answer(found).endswith("; ranks 0, 1, 3 had nothing open at the end of their logs, after block1 [1/0].")
     stuck, others = found.groups
-    assert (stuck.passed, stuck.not_begun, stuck.done, others.done, found.clocks) == ("0, 1, 3", "", 2, 2, ())
+    assert (stuck.finished_ranks, stuck.not_begun_ranks, stuck.finished_compiles, others.finished_compiles, found.clocks) == (
+        "0, 1, 3",
+        "",
+        2,
+        2,
+        (),
+    )
     lead_somewhere(run, page(run, "@where"))
 
 
@@ -222,7 +228,7 @@ def test_one_rank_is_in_a_compile_that_the_others_have_not_begun(tmp_path: Path)
     found = where(run)
     assert said(run).startswith("Rank 7 is in block2 [2/0]: inductor_compile ▸ fx_codegen_and_compile since ")
     assert said(run).endswith("; ranks 0–6 have had nothing open since block1 [1/0] so far.")
-    assert (found.groups[0].passed, found.groups[0].not_begun, found.goes_on) == ("", "0–6", True)
+    assert (found.groups[0].finished_ranks, found.groups[0].not_begun_ranks, found.goes_on) == ("", "0–6", True)
     lines = text(page(run, "@where", 100))
     assert "So far: ranks 0–6 have not begun it." in lines and "py-spy dump --pid 1007" in lines
     assert "compute or wait for rank 7" in " ".join(lines.split())
@@ -232,7 +238,9 @@ def test_all_are_in_the_same_place(tmp_path: Path) -> None:
     run = going_on(job(tmp_path, *(stuck(n, [], "block0", at=DAY + n) for n in range(3))))
     assert said(run).startswith("All 3 ranks are in block0 [0/0]: inductor_compile ▸ fx_codegen_and_compile since ")
     group = where(run).groups[0]
-    assert group.since is not None and group.until is not None and group.until - group.since == 2e6
+    assert (
+        group.since_at_us is not None and group.last_since_at_us is not None and group.last_since_at_us - group.since_at_us == 2e6
+    )
 
 
 def test_a_phase_that_began_on_another_day(tmp_path: Path) -> None:
@@ -253,7 +261,7 @@ def test_a_rank_behind_with_nothing_open(tmp_path: Path) -> None:
     assert said(run) == (
         "Rank 3 has had nothing open since block0 [0/0] so far; ranks 0–2 have had nothing open since block1 [1/0] so far."
     )
-    assert where(run).behind == "3"
+    assert where(run).ranks_behind == "3"
     lines = text(page(run, "@where", 100))
     assert "rank 3  so far nothing open since block0 [0/0]  user/blocks.py:0  behind: 1 compile finished" in lines
 
@@ -262,7 +270,7 @@ def test_what_a_rank_never_compiles_leaves_it_behind_nobody(tmp_path: Path) -> N
     """It came to the same place, or finished as much in another order."""
     less, turned = Rank(2).compiled("block0", "block2"), Rank(3).compiled("block0", "block2", "block1")
     run = going_on(job(tmp_path, *others(0, 1, names=["block0", "block1", "block2"]), less, turned))
-    assert where(run).behind == ""
+    assert where(run).ranks_behind == ""
     assert "the job is outside of torch.compile" in text(page(run, "@where", 100))
 
 
@@ -288,7 +296,7 @@ def test_a_rank_that_was_killed_while_the_others_went_on(tmp_path: Path, torn: b
             file.write(b'V1120 09:20:05.000000 1003 torch/_dynamo/x.py:1] {"chromium_ev')
     run = ended(job(tmp_path, *others(0, 1, 2)))
     assert said(run).startswith("At the end of its log rank 3 was in block1 [1/0]: inductor_compile ▸ fx_codegen_and_compile ")
-    assert where(run).groups[0].passed == "0–2"
+    assert where(run).groups[0].finished_ranks == "0–2"
     assert "py-spy dump --pid 1003" in text(page(run, "@where", 200)), "who is quiet for long may hang"
 
 
@@ -301,9 +309,9 @@ def test_clocks_are_put_right_before_ranks_are_compared(tmp_path: Path) -> None:
     late.at -= 30
     run = going_on(job(tmp_path, *ranks, late.begin("block2")))
     found = where(run)
-    assert [(clock.ranks, clock.seconds, clock.compiles) for clock in found.clocks] == [("2, 3", 62.0, 3)]
+    assert [(clock.ranks, clock.ahead_s, clock.compiles) for clock in found.clocks] == [("2, 3", 62.0, 3)]
     (group,) = found.groups
-    assert group.count == 7 and group.since == group.until == (DAY + 4) * 1e6
+    assert group.count == 7 and group.since_at_us == group.last_since_at_us == (DAY + 4) * 1e6
     said = " ".join(text(page(run, "@where", 100)).split())
     clocks = "The clocks of ranks 2, 3 are 62 s ahead of the others', or they started that much later: 3 compiles agree"
     assert f"{clocks} (± 0 ms)." in said
@@ -325,7 +333,7 @@ def test_of_a_rank_that_was_started_again_the_newest_process_counts(tmp_path: Pa
 
 def test_a_rank_without_a_log(tmp_path: Path) -> None:
     run = going_on(job(tmp_path, *others(0, 1, 4)))
-    assert where(run).missing == "2, 3"
+    assert where(run).ranks_without_log == "2, 3"
     assert "So far: no log of ranks 2, 3." in text(page(run, "@where", 100))
 
 
@@ -343,7 +351,7 @@ def test_processes_without_a_rank(tmp_path: Path) -> None:
 def test_a_process_without_a_rank_beside_ranks(tmp_path: Path) -> None:
     Rank(None, pid=5).begin("block9").write(tmp_path)
     found = where(going_on(job(tmp_path, *others(0, 1))))
-    assert (found.ranks, [one.pid for one in found.beside]) == (2, [5])
+    assert (found.ranks, [one.pid for one in found.other_processes]) == (2, [5])
 
 
 def test_one_process(tmp_path: Path) -> None:
@@ -526,7 +534,7 @@ def test_the_processes_of_ranks_stand_in_their_order(tmp_path: Path) -> None:
     """Whatever the order in which their logs were found."""
     run = going_on(job(tmp_path, *others(0, 1, 2, 10)))
     logs = {process.rank: process.log.path for process in run.processes()}
-    here = Here(tuple(LogProcesses(logs[rank], (), others=1) for rank in (1, 10, 2, 0)))
+    here = Here(tuple(LogProcesses(logs[rank], (), other_process_count=1) for rank in (1, 10, 2, 0)))
     lines = texts_of(where_document(run, scope_of(run), Options(width=100), here))
     headings = [line.split("Rank ")[1].split()[0] for line in lines if "on this machine" in line and "Rank " in line]
     assert headings == ["0", "1", "2", "10"]
@@ -534,7 +542,9 @@ def test_the_processes_of_ranks_stand_in_their_order(tmp_path: Path) -> None:
 
 def test_what_processes_did_is_said_of_the_time_when_they_were_asked(tmp_path: Path) -> None:
     run = going_on(job(tmp_path, *others(0, 1)))
-    here = Here(tuple(LogProcesses(process.log.path, (), others=1) for process in run.processes()), at="04:48:10")
+    here = Here(
+        tuple(LogProcesses(process.log.path, (), other_process_count=1) for process in run.processes()), sampled_at="04:48:10"
+    )
 
     def headings() -> list[str]:
         lines = texts_of(where_document(run, scope_of(run), Options(width=100), here))
@@ -584,4 +594,4 @@ def test_the_command_asks_for_processes(tmp_path: Path) -> None:
         ran = subprocess.check_output(command, text=True)
         found = subprocess.check_output([*command, "--json"])
     assert f"pid {os.getpid()}" in ran
-    assert json.loads(found)["result"]["here"]["logs"][0]["processes"][0]["pid"] == os.getpid()
+    assert json.loads(found)["result"]["processes"]["logs"][0]["processes"][0]["pid"] == os.getpid()

@@ -63,11 +63,11 @@ def test_an_error_inside_of_torch_leads_with_the_line_of_the_program() -> None:
     group = next(group for group in problems(list(trace(TEXTS).compiles())).errors if group.occurrences[0].ref == "2/0")
     failure = group.failure
     assert (failure.file, failure.line, failure.code) == (PROGRAM, line_with("return lin("), "return lin(x.sin())")
-    assert failure.owner is Owner.USER and not failure.raised
-    assert failure.inner is not None and failure.inner.file.endswith("torch/nn/modules/linear.py")
+    assert failure.owner is Owner.USER and not failure.is_raise_location
+    assert failure.innermost_frame is not None and failure.innermost_frame.file.endswith("torch/nn/modules/linear.py")
     text = "\n".join(page(trace(TEXTS)).text())
     assert f"your line models/texts.py:{failure.line}" in text
-    assert f"it failed in torch, modules/linear.py:{failure.inner.line} in forward" in text
+    assert f"it failed in torch, modules/linear.py:{failure.innermost_frame.line} in forward" in text
 
 
 def test_without_a_line_of_the_program_it_is_said_whose_the_line_is(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_who_called_is_said_of_a_failure() -> None:
     [("0/0", "gb0066", "Attempted to graph break in an active context manager(s)"), ("1/0", "gb7000", "graph break in loop")],
 )
 def test_both_reasons_of_a_nested_break_are_shown(ref: str, gb: str, says: str) -> None:
-    found = next(g.found for g in problems(list(trace(TEXTS).compiles())).breaks if g.occurrences[0].ref == ref)
+    found = next(g.graph_break for g in problems(list(trace(TEXTS).compiles())).breaks if g.occurrences[0].ref == ref)
     assert found.headline == "Call to `torch._dynamo.graph_break()`" and found.gb == "gb0025"
     (later,) = found.while_handling
     assert later.gb == gb and later.headline.startswith(says) and found.skips_frame
@@ -184,11 +184,11 @@ def test_a_graph_of_several_functions_names_no_one(tmp_path: Path) -> None:
 def test_a_line_is_told_to_have_fixed_a_size() -> None:
     found = source_line(list(trace(TEXTS).compiles()), "texts.py", line_with("# FIXES s"))
     first, second = found.compiles
-    assert [(t.text, t.detail) for t in first.trails if t.kind == "fixed"] == [
+    assert [(t.text, t.detail) for t in first.results if t.kind == "fixed"] == [
         ("s77 = L['x'].size()[0] was specialized to 8", "by Eq(s77, 8)")
     ]
-    assert [t.text for t in second.trails if t.kind == "condition"] == ["Ne(s77, 8)"]
-    assert [(t.text, t.detail) for t in second.trails if t.kind == "recompile"] == [
+    assert [t.text for t in second.results if t.kind == "condition"] == ["Ne(s77, 8)"]
+    assert [(t.text, t.detail) for t in second.results if t.kind == "recompile"] == [
         ("tensor 'x' size mismatch at index 0. expected 8, actual 9", "the failed guard of [3/0] comes from this line")
     ]
     text = "\n".join(page(trace(TEXTS), f"@source::texts.py:{found.line}").text())
@@ -197,7 +197,7 @@ def test_a_line_is_told_to_have_fixed_a_size() -> None:
 
 def test_a_line_is_told_to_have_failed() -> None:
     found = source_line(list(trace(TEXTS).compiles()), "texts.py", line_with("return lin("))
-    assert [(t.kind, t.text) for own in found.compiles for t in own.trails if t.kind == "failure"] == [
+    assert [(t.kind, t.text) for own in found.compiles for t in own.results if t.kind == "failure"] == [
         ("failure", "TorchRuntimeError")
     ]
     inner = source_line(list(trace(TEXTS).compiles()), "nn/modules/linear.py", 134)

@@ -4,7 +4,7 @@ A thin layer over the model, the analyses and the documents. It knows neither th
 `tltui/__init__.py` loads it when something of it is used for the first time.
 """
 
-from tltui.api.commands import check, damage, diff, extract, grep, log, ls, records, source
+from tltui.api.commands import breaks, check, damage, diff, extract, grep, log, ls, records, source
 from tltui.api.errors import (
     BadAddress,
     BadArgument,
@@ -22,7 +22,8 @@ from tltui.questions.index import BY_NAME
 
 __all__ = [
     "Artifact", "BadAddress", "BadArgument", "CheckResult", "Closed", "Compile", "Frame", "Node", "Nodes", "NothingFound",
-    "Process", "ProfileError", "Rank", "Result", "Run", "TltuiError", "TltuiWarning", "Unavailable", "check", "damage", "demo",
+    "Process", "ProfileError", "Rank", "Result", "Run", "TltuiError", "TltuiWarning", "Unavailable", "breaks", "check", "damage",
+    "demo",
     "diff", "extract", "grep", "log", "ls", "open", "records", "source",
 ]  # fmt: skip
 __all__ += list(BY_NAME)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from dataclasses import replace
 
 from tltui.api.errors import BadArgument, ProfileError, Unavailable, safe
 from tltui.api.nodes import WIDTH, Node
+from tltui.api.renamed import with_earlier_names
 from tltui.api.results import CheckResult, Result, snapshot
 from tltui.api.rows import (
     CompileRow,
@@ -26,7 +28,8 @@ from tltui.api.rows import (
     source_rows,
 )
 from tltui.api.runs import Run, reading_both
-from tltui.api.views import answer, one_of, part_of, wide, with_profiles
+from tltui.api.views import answer, one_of, part_of, view, wide, with_profiles
+from tltui.documents.envelope import envelope
 from tltui.documents.scope import place_of
 from tltui.inputs.index.indexed_log import Elsewhere
 from tltui.model.input_coverage import untold
@@ -46,6 +49,8 @@ from tltui.questions.check.limits import (
 )
 from tltui.questions.compare.artifacts_page import CompareResult, DiffResult
 from tltui.questions.compare.page import compare_nodes
+from tltui.questions.problems.page import ProblemRow
+from tltui.questions.problems.problem_list import Problems
 from tltui.questions.question import question_of
 from tltui.questions.records.damage_page import DamageReport, damage_document
 from tltui.questions.records.grep_page import GrepResult, Query, grep_document
@@ -70,15 +75,17 @@ def ls(run: Run, *, width: int = WIDTH) -> Result[CompileRow, Listing]:
         data = listing_data(model)
         document = listing_document(model, Options(width=wide(width)))
         rows = tuple(CompileRow.of(compile_) for compile_ in model.compiles() if compile_.is_compile)
-        return Result("ls", str(part.ref), document.title, data, rows, snapshot(document), data)
+        return Result("ls", str(part.ref), document.title, data, rows, snapshot(document), envelope("ls", model.title, "", data))
 
 
 def check(
-    run: Run, limits: str | Iterable[str] = DEFAULT, *, baseline: Run | None = None, width: int = WIDTH
-) -> CheckResult[LimitRow, Gates]:
+    run: Run, fail_on: str | Iterable[str] = DEFAULT, *, baseline: Run | None = None,
+    limits: str | Iterable[str] | None = None, width: int = WIDTH,
+) -> CheckResult[LimitRow, Gates]:  # fmt: skip
     """Check a run against limits on errors, breaks, recompiles …: one row per limit. True if none is exceeded.
 
-    `limits`: as `tltui check --fail-on` takes them: `"error,break"`, `["recompiles=2", "compile_time=60"]`. `baseline`: a run to
+    `fail_on`: limits, as `tltui check --fail-on` takes them: `"error,break"`, `["recompiles=2", "compile_time=60"]`; `limits` is
+    its earlier name. `baseline`: a run to
     compare with: a name without a number allows what that has, `+N` or `+N%` that much more. Raises `BadArgument`,
     `ProfileError`.
 
@@ -87,8 +94,11 @@ def check(
     False
     """
     part_of(run, "")
+    if limits is not None:
+        warnings.warn("check(limits=…) is called check(fail_on=…) now", DeprecationWarning, stacklevel=2)
+        fail_on = limits
     with reading_both(run, baseline or run) as (model, other):
-        parsed = parse_limits(limits if isinstance(limits, str) else ",".join(limits), baseline is not None)
+        parsed = parse_limits(fail_on if isinstance(fail_on, str) else ",".join(fail_on), baseline is not None)
         measured = needing_a_profile(parsed)
         if untraced := needing_a_trace(model, parsed):
             raise BadArgument(safe(why_a_trace(model, untraced)))
@@ -97,7 +107,21 @@ def check(
         result = gates(model, parsed, other if baseline else None)
         lacks = untold(list(model.processes()), question_of("problems").needs)
         document = check_document(result, model.title, Options(width=wide(width)), len(model.failures), lacks)
-        return CheckResult("check", "", document.title, result, tuple(limit_rows(result)), snapshot(document), result)
+        printed = envelope("check", model.title, "", result)
+        return CheckResult("check", "", document.title, result, tuple(limit_rows(result)), snapshot(document), printed)
+
+
+def breaks(run: Run | Node, ref: str | Node = "", *, width: int = WIDTH) -> Result[ProblemRow, Problems]:
+    """List the graph breaks: the rows of `problems` of this kind, a row for each kind of break at each place.
+
+    >>> import tltui
+    >>> [row.count for row in tltui.breaks(tltui.demo())]
+    [3, 1, 1]
+    """
+    part = part_of(run, ref)
+    with_earlier_names(ProblemRow)
+    found = view("problems", part, Options(width=wide(width)))
+    return replace(found, rows=tuple(row for row in found.rows if row.kind == "break"))
 
 
 def _check_profiles(run: Run | None, measured: tuple[str, ...]) -> None:

@@ -6,15 +6,18 @@ Their properties are read on access, so that they are current after `Run.refresh
 from __future__ import annotations
 
 import json
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Generic, NoReturn, TypeVar, overload
 
-from tltui.api.errors import BadAddress, BadArgument
-from tltui.api.results import Plain, page_html, record, table_html
+from tltui.api.errors import BadAddress, BadArgument, safe
+from tltui.api.renamed import with_earlier_names
+from tltui.api.results import Plain, Result, page_html, record, table_html
 from tltui.api.rows import ArtifactRow, CompileRow, FrameRow, ProcessRow, RankRow
 from tltui.api.session import Session
+from tltui.documents.format import seconds
 from tltui.export import to_json
 from tltui.model import artifacts as model_artifacts
 from tltui.model import nodes as model
@@ -25,7 +28,8 @@ from tltui.model.run import Run as ModelRun
 from tltui.model.status import Facts
 from tltui.questions.artifacts.show_output import raw_bytes, shown_data
 from tltui.questions.build import build
-from tltui.questions.stacks.tracebacks import display_name
+from tltui.questions.problems.compile_problems import GraphBreak, breaks_of
+from tltui.questions.stacks.tracebacks import display_name, qualified_name
 from tltui.text.document import Document, Options
 from tltui.trace.grammar import parse_json
 from tltui.trace.log import Check
@@ -347,7 +351,39 @@ class Compile(Node):
         return self._node.frame.code[2]
 
     @property
-    def seconds(self) -> float | None:
+    def name(self) -> str | None:
+        """The function that it compiles."""
+        return self.function
+
+    @property
+    def qualified_name(self) -> str | None:
+        """The name of the function with its class, `Net.forward`, as far as the log states it."""
+        with self._session.reading():
+            return qualified_name(self._node.frame) or self.function
+
+    @property
+    def breaks(self) -> tuple[GraphBreak, ...]:
+        """Its graph breaks."""
+        with self._session.reading():
+            return breaks_of(self._node)
+
+    @property
+    def guards(self) -> Result[Any, Any]:
+        """Its guards, as `tltui.guards`."""
+        from tltui.api.views import function_of
+
+        return function_of("guards")(self)
+
+    @property
+    def recompile_reason(self) -> str | None:
+        """The first guard that failed, in torch's words; None where the log has no reason."""
+        from tltui.api.views import function_of
+
+        reasons = function_of("recompiles")(self).rows
+        return reasons[0].guard or None if reasons else None
+
+    @property
+    def duration_s(self) -> float | None:
         """The compile time, forward and backward together, in seconds; None if the log does not state it."""
         return self._node.duration_s
 
@@ -392,6 +428,14 @@ class Compile(Node):
     def artifacts(self) -> Nodes[Artifact]:
         with self._session.reading():
             return Nodes("artifacts", _artifacts(self._session, [self._node]))
+
+    def __repr__(self) -> str:
+        if self._session.is_closed:
+            return f"<Compile {self.ref}>"
+        row = self.row()
+        place = None if row.file is None else f"{os.path.basename(row.file)}:{row.line}"
+        duration = None if row.duration_s is None else seconds(row.duration_s)
+        return safe(f"<Compile {' '.join(filter(None, (row.ref, row.function, place, row.status, duration)))}>")
 
     def row(self) -> CompileRow:
         with self._session.reading():
@@ -511,6 +555,7 @@ def _frames(session: Session, processes: Iterable[model.Process]) -> Nodes[Frame
         ])  # fmt: skip
 
 
+with_earlier_names(Compile)
 KINDS: dict[type, Callable[[Session, Any], Node]] = {
     model.Rank: Rank, model.Process: Process, model.Frame: Frame, model.Compile: Compile, model_artifacts.Artifact: Artifact,
 }  # fmt: skip

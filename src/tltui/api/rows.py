@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeVar
 
+from tltui.api.renamed import RENAMED, with_earlier_names
 from tltui.model import nodes as model
 from tltui.model.artifacts import Artifact, artifacts_of, units_of
 from tltui.model.torch_version import torch_version
@@ -38,14 +39,14 @@ class RankRow:
     """Its processes."""
     compiles: int
     """The number of compiles of all its processes."""
-    seconds: float
+    compile_s: float
     """Their total time in seconds."""
 
     @classmethod
     def of(cls, rank: model.Rank) -> RankRow:
         """Return the row of a rank."""
         tally = rank.tally
-        return cls(str(rank.ref), rank.number, len(rank.processes), tally.compiles, tally.seconds)
+        return cls(str(rank.ref), rank.number, len(rank.processes), tally.compiles, tally.compile_s)
 
 
 @frozen
@@ -64,7 +65,7 @@ class ProcessRow:
     """The version of torch; None if the log does not state it."""
     compiles: int
     """Its compiles."""
-    seconds: float
+    compile_s: float
     """Their total time in seconds."""
 
     @classmethod
@@ -72,7 +73,7 @@ class ProcessRow:
         """Return the row of a process."""
         tally = process.tally
         version = torch_version(process)
-        return cls(str(process.ref), process.rank, process.pid, process.log.path, version, tally.compiles, tally.seconds)
+        return cls(str(process.ref), process.rank, process.pid, process.log.path, version, tally.compiles, tally.compile_s)
 
 
 @frozen
@@ -93,14 +94,14 @@ class FrameRow:
     """Its compiles."""
     recompiles: int
     """The number of recompiles among them."""
-    seconds: float
+    compile_s: float
     """Their total time in seconds."""
 
     @classmethod
     def of(cls, frame: model.Frame) -> FrameRow:
         """Return the row of a frame."""
         tally = frame.tally
-        return cls(str(frame.ref), frame.process.rank, *display_code(frame), tally.compiles, tally.recompiles, tally.seconds)
+        return cls(str(frame.ref), frame.process.rank, *display_code(frame), tally.compiles, tally.recompiles, tally.compile_s)
 
 
 @frozen
@@ -119,9 +120,9 @@ class CompileRow:
     """The file of the function."""
     line: int | None
     """The first line of the function, from 1."""
-    seconds: float | None
+    duration_s: float | None
     """Time of the forward and backward compile in seconds; None if unknown."""
-    start_s: float | None
+    start_at_us: float | None
     """Start, in seconds since 1970 (UTC)."""
     is_recompile: bool
     """Whether guards of earlier compiled code of the frame failed."""
@@ -129,9 +130,9 @@ class CompileRow:
     """Graph breaks."""
     attempts: int
     """Attempts; each restart of the analysis adds one."""
-    graph_ops: int | None
+    graph_op_count: int | None
     """Operations of the graph that Dynamo captured."""
-    guards: int | None
+    guard_count: int | None
     """Guards, as counted in the metrics."""
     fail_type: str | None
     """The type of the exception."""
@@ -196,7 +197,7 @@ class RecordRow:
     """Its number in its log, from 1."""
     file: str
     """The log."""
-    offset: int
+    offset_bytes: int
     """Its offset in bytes."""
     time: str | None
     """The time in the log."""
@@ -271,7 +272,7 @@ class SourceRow:
 def source_rows(data: SourceLine) -> Iterator[SourceRow]:
     """Yield a row per result of the line."""
     for compile_ in data.compiles:
-        for trail in compile_.trails:
+        for trail in compile_.results:
             yield _row(SourceRow, trail, compile=compile_.ref, function=compile_.function)
 
 
@@ -301,7 +302,7 @@ class FailureRow:
     """The line, from 1."""
     log: str
     """The file with the message."""
-    offset: int
+    offset_bytes: int
     """The offset of the message in bytes."""
 
 
@@ -317,7 +318,7 @@ class DamageRow:
 
     file: str
     """The log."""
-    offset: int
+    offset_bytes: int
     """Its offset in bytes."""
     record: int | None
     """Its number in its log, from 1; None outside of records."""
@@ -339,7 +340,7 @@ def damage_rows(data: DamageReport) -> Iterator[DamageRow]:
 class DiffRow:
     """A difference: changed lines of two artifacts, a pair of artifacts or compiles, or a fact of both."""
 
-    what: str
+    kind: str
     """`lines`, `pair`, `fact`, `timing`, `guard`, `input`, `symbol`."""
     name: str
     """The name of the pair or fact; empty for lines."""
@@ -390,19 +391,23 @@ class LimitRow:
     """A description of the limit."""
     value: float
     """The value of the run: a count, seconds (`compile_time`), or percent (if `share`)."""
-    at_most: float
+    limit: float
     """The highest allowed value."""
     baseline: float | None
     """The value of the baseline run."""
     exceeded: bool
     """Whether the value exceeds the limit."""
-    share: bool
+    is_percent: bool
     """Whether the value is a percentage."""
-    first: str
+    first_ref: str
     """The address of the first occurrence; empty if none."""
 
 
 def limit_rows(data: Gates) -> Iterator[LimitRow]:
     """Yield a row per limit."""
     for limit in data.limits:
-        yield _row(LimitRow, limit, first=limit.reasons[0].ref if limit.reasons else "")
+        yield _row(LimitRow, limit, first_ref=limit.reasons[0].ref if limit.reasons else "")
+
+
+for _kind in [kind for name, kind in globals().items() if name in RENAMED]:
+    with_earlier_names(_kind)

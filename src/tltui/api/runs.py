@@ -10,19 +10,28 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from tltui.api.errors import BadAddress, BadArgument, NothingFound, ProfileError, TltuiWarning, safe, translated
 from tltui.api.nodes import Artifact, Compile, Frame, Node, Nodes, Process, Rank, artifacts_of, compiles_of, node_at
-from tltui.api.results import page_html
+from tltui.api.results import CheckResult, Result, page_html
+from tltui.api.run_views import RunViews
 from tltui.api.session import Session
 from tltui.documents.format import plural
 from tltui.inputs.archives import SETTINGS, STANDARD_INPUT, Limits
 from tltui.model.ref import parse_ref
 from tltui.model.run import Run as ModelRun
+from tltui.questions.artifacts.show_output import in_unit
 from tltui.questions.build import build
+from tltui.questions.check.limits import DEFAULT
 from tltui.sources.discover import Discovery, profiles_at
 from tltui.text.document import Options
+
+if TYPE_CHECKING:
+    from tltui.api.rows import LimitRow
+    from tltui.questions.check.limits import Gates
+    from tltui.questions.problems.page import ProblemRow
+    from tltui.questions.problems.problem_list import Problems
 
 PathLike = str | os.PathLike[str]
 DEMO = Path(__file__).parent.parent / "demo"
@@ -30,12 +39,12 @@ KEYS = 2_000
 """Maximum addresses that a notebook gets for the completion of `run["`."""
 
 
-class Run:
+class Run(RunViews):
     """The files of one job, read by `tltui.open`.
 
     `run["0/1"]` is the place at an address: `3:` a rank, `0/` a frame, `0/1` a compile, `0/1:inductor_output_code` an artifact.
-    The functions of `tltui` (`tltui.problems(run)` …) answer questions about it. Several threads can use a run; they take
-    turns. `close()` or the end of a `with` block closes it; results remain valid.
+    Each view is a method, `run.problems(rank=0)`, and a function, `tltui.problems(run, "0:")`. Several threads can use a run; they
+    take turns. `close()` or the end of a `with` block closes it; results remain valid.
     """
 
     __slots__ = ("_session",)
@@ -113,8 +122,14 @@ class Run:
         node = self[address]
         return node if isinstance(node, Compile) else _other_kind(address, node, "a compile")
 
-    def artifact(self, address: str) -> Artifact:
-        """Return the artifact at an address: `0/1:inductor_output_code`. Raises `BadAddress`."""
+    def artifact(self, address: str, *, unit: str = "") -> Artifact:
+        """Return the artifact at an address: `0/1:inductor_output_code`. Raises `BadAddress`.
+
+        `unit`: the lowering of several with this name: `forward`, `backward`.
+        """
+        if unit:
+            with self._session.reading() as run:
+                address = str(in_unit(run, parse_ref(address), unit))
         node = self[address]
         return node if isinstance(node, Artifact) else _other_kind(address, node, "an artifact")
 
@@ -123,6 +138,18 @@ class Run:
         address = "norank:" if number is None else f"{number}:"
         node = self[address]
         return node if isinstance(node, Rank) else _other_kind(address, node, "a rank")
+
+    def breaks(self, ref: str | Node = "") -> Result[ProblemRow, Problems]:
+        """List the graph breaks, as `tltui.breaks`."""
+        from tltui.api.commands import breaks
+
+        return breaks(self, ref)
+
+    def check(self, fail_on: str | Iterable[str] = DEFAULT, *, baseline: Run | None = None) -> CheckResult[LimitRow, Gates]:
+        """Check limits, as `tltui.check`."""
+        from tltui.api.commands import check
+
+        return check(self, fail_on, baseline=baseline)
 
     def __contains__(self, address: object) -> bool:
         try:

@@ -14,8 +14,10 @@ from typing import Any, TypeVar, get_args
 
 from tltui.api.errors import BadArgument, ProfileError, safe
 from tltui.api.nodes import WIDTH, Node, place
+from tltui.api.renamed import with_earlier_names
 from tltui.api.results import Result, folded, snapshot
 from tltui.api.runs import Run, read_profiles
+from tltui.documents.envelope import envelope
 from tltui.documents.scope import scope_of
 from tltui.model.ref import Ref
 from tltui.model.run import Run as ModelRun
@@ -55,8 +57,7 @@ def view(name: str, about: Part, options: Options, records: Callable[[Any], Iter
         document = view_document(run, BY_NAME[name], about.ref, options)
         page = snapshot(document)
         data = document.data()
-        is_alone = isinstance(data, dict) and "schema" in data  # of the type `question.alone`
-        printed = data if is_alone else {"schema": 1, "view": name, "result": data}
+        printed = envelope(name, run.title, str(about.ref), data)
         rows = tuple((records or question.records)(data))
         return Result(name, str(about.ref), document.title, data, rows, page, printed, not question.is_long)
 
@@ -71,7 +72,19 @@ def answer(
         page = snapshot(document)
         data = document.data()
         hidden = folded(page) if is_folded else frozenset()
-        return Result(name, str(part.ref), document.title, data, tuple(rows(data)), page, data, _hidden=hidden)
+        printed = envelope(name, run.title, str(part.ref), data)
+        return Result(name, str(part.ref), document.title, data, tuple(rows(data)), page, printed, _hidden=hidden)
+
+
+def ask_run(
+    run: Any, name: str, ref: str | Node, rank: int | None, frame: int | None, keywords: dict[str, Any]
+) -> Result[Any, Any]:
+    """Return the answer of a question about a part of a run, named by its address or by rank and frame. Raises `BadArgument`."""
+    if rank is not None or frame is not None:
+        if ref:
+            raise BadArgument("name a part of the run by its address, or by rank= and frame=")
+        ref = ("" if rank is None else f"{rank}:") + ("" if frame is None else f"{frame}/")
+    return function_of(name)(run, ref, **keywords)
 
 
 def wide(width: int) -> int:
@@ -95,6 +108,7 @@ def with_profiles(part: Part) -> None:
 def function_of(name: str) -> Function:
     """Return the function of a question."""
     question = question_of(name)
+    with_earlier_names(question.rows)
     ask = SPECIAL[name] if name in SPECIAL else _function(question)
     ask.__doc__ = inspect.cleandoc(question.doc)
     ask.__annotations__["return"] = result_type(question)
@@ -103,8 +117,7 @@ def function_of(name: str) -> Function:
 
 def result_type(question: Question) -> str:
     """Return the type of what the function of a question gives: `Result[TimingRow, Timing]`."""
-    answers = " | ".join(type_name(kind) for kind in (question.answer, question.alone) if kind is not None)
-    return f"Result[{question.rows.__name__}, {answers}]"
+    return f"Result[{question.rows.__name__}, {type_name(question.answer)}]"
 
 
 def type_name(kind: Any) -> str:
@@ -154,7 +167,7 @@ def _runtime(run: Run | Node, ref: str | Node = "", *, sort: str = "", width: in
         runtimes = runtimes_of(model)
     if runtimes and all(isinstance(item, Refused) for item in runtimes):
         refused = (result for result in runtimes if isinstance(result, Refused))
-        raise ProfileError(safe("\n".join(f"{result.profile}: not joined: {result.why}" for result in refused)))
+        raise ProfileError(safe("\n".join(f"{result.profile}: not joined: {result.reason}" for result in refused)))
     return view("runtime", part, Options(width=wide(width), sort=sort))
 
 

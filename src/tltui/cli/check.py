@@ -12,6 +12,7 @@ from tltui.cli.loading import limits_of, load, load_other, read_profiles
 from tltui.cli.options import add_json, add_output, add_paths, add_text, baseline, fail_on
 from tltui.cli.parser import Command, argument
 from tltui.cli.printing import as_json, as_text, layout
+from tltui.documents.envelope import envelope
 from tltui.questions.question import question_of
 
 FORMATS = ("text", "json", "junit", "github")
@@ -66,7 +67,7 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
     result = gates(current, limits, baseline)
     options.exit_code = result.exit_code
     if format_ == "json":
-        yield from as_json(result)
+        yield from as_json(envelope("check", current.title, "", result))
         return
     lacks = untold(list(current.processes()), question_of("problems").needs)
     document = check_document(result, current.title, layout(options), len(current.failures), lacks)

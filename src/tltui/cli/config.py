@@ -12,6 +12,7 @@ from tltui.cli.exits import Failure
 from tltui.cli.options import add_json, add_output, add_text
 from tltui.cli.parser import Command, argument
 from tltui.cli.printing import as_json, as_text, layout
+from tltui.documents.envelope import envelope
 from tltui.settings import BY_VARIABLE, OF_FILE, PREFIX, SETTINGS, Setting, checked, said_by
 from tltui.text import tokens
 from tltui.text.frozen import frozen
@@ -82,7 +83,6 @@ class Paths:
 class ConfigReport:
     """The effective settings and keys."""
 
-    schema: int
     paths: Paths
     settings: tuple[SettingRow, ...]
     keys: tuple[KeyRow, ...]
@@ -98,7 +98,7 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
     if options.key:
         current = _only(current, options.key)
     if options.json:
-        yield from as_json(current)
+        yield from as_json(envelope("config", "", "", current))
     else:
         yield from as_text(_document(current, layout(options), options.keys, options.key or ""), options)
 
@@ -118,7 +118,7 @@ def report(overrides: Mapping[str, object], environment: Mapping[str, str]) -> C
     rows = tuple(_row(setting, config, overrides, environment) for setting in SETTINGS)
     problems = (*config.problems, *keymap_problems(config.keys), *_unknown(environment))
     paths = Paths(str(path), path.is_file(), str(cache_path()), str(state_path()))
-    return ConfigReport(1, paths, rows, tuple(_keys(config)), problems)
+    return ConfigReport(paths, rows, tuple(_keys(config)), problems)
 
 
 def _row(setting: Setting, config: Config, overrides: Mapping[str, object], environment: Mapping[str, str]) -> SettingRow:

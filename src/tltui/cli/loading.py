@@ -311,7 +311,7 @@ def _print_refused(run: Run) -> None:
     requested = {file.export.name for file in run.profiles.files if file.export.is_named}
     for item in runtimes_of(run):
         if isinstance(item, Refused) and item.profile in requested:
-            print(printable(f"tltui: --profile {item.profile} does not match this trace: {item.why}"), file=sys.stderr)
+            print(printable(f"tltui: --profile {item.profile} does not match this trace: {item.reason}"), file=sys.stderr)
 
 
 def no_terminal() -> str:

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 
 from tltui.cli.exits import Failure, print_error
 from tltui.cli.options import path_words
+from tltui.documents.envelope import envelope
 
 if TYPE_CHECKING:
+    from tltui.model.run import Run
     from tltui.text.document import Document, Options
 
 
@@ -180,9 +182,14 @@ def result_of(document: Document) -> object:
     return document.data()
 
 
-def printed(document: Document, options: argparse.Namespace, complete: bool = False) -> Iterator[bytes]:
-    """Yield a document, or with --json its result."""
-    yield from as_json(result_of(document)) if options.json else as_text(document, options, complete)
+def printed(
+    run: Run, document: Document, options: argparse.Namespace, ref: str = "", complete: bool = False
+) -> Iterator[bytes]:
+    """Yield a document, or with --json its result. `ref`: the part of the run that it is about."""
+    if options.json:
+        yield from as_json(envelope(options.command, run.title, ref, result_of(document)))
+    else:
+        yield from as_text(document, options, complete)
 
 
 def message(text: str) -> bytes:

@@ -13,10 +13,12 @@ from tltui.cli.loading import load, load_other, part_of, selected
 from tltui.cli.options import add_force, add_json, add_output, add_part, add_paths, add_text, count, no_text, path_words, refs
 from tltui.cli.parser import Command, argument
 from tltui.cli.printing import as_json, as_text, layout, message, printed, result_of
+from tltui.documents.envelope import envelope
 from tltui.model.status import Status
 from tltui.text.safe_files import quoted
 
 if TYPE_CHECKING:
+    from tltui.model.run import Run
     from tltui.text.document import Document
 
 
@@ -30,7 +32,7 @@ def ls(options: argparse.Namespace) -> Iterator[bytes]:
         raise Failure(f"unknown frame: '{options.frame}'", "tltui ls without --frame lists all compiles")
     loaded.resolve(replace(part, id=None))
     if options.json or options.check:
-        yield from as_json(listing_data(loaded, options.check, part))
+        yield from as_json(envelope("ls", loaded.title, str(part), listing_data(loaded, options.check, part)))
     else:
         yield from as_text(listing_document(loaded, layout(options), part), options)
 
@@ -59,8 +61,9 @@ def source(options: argparse.Namespace) -> Iterator[bytes]:
     if not options.place:
         raise Failure("missing FILE:LINE", "for example: tltui source PATH train.py:42")
     loaded = load(options)
-    ref = replace(place_of(part_of(options)), artifact=options.place, view="source")
-    yield from _looked_up(build(loaded, ref, layout(options)), options, lambda line: line.compiles)
+    part = part_of(options)
+    ref = replace(place_of(part), artifact=options.place, view="source")
+    yield from _looked_up(loaded, build(loaded, ref, layout(options)), options, lambda line: line.compiles, str(part))
 
 
 def records(options: argparse.Namespace) -> Iterator[bytes]:
@@ -68,15 +71,17 @@ def records(options: argparse.Namespace) -> Iterator[bytes]:
     from tltui.questions.build import build
 
     loaded = load(options)
-    yield from printed(build(loaded, part_of(options).at("records"), layout(options)), options)
+    part = part_of(options)
+    yield from printed(loaded, build(loaded, part.at("records"), layout(options)), options, str(part))
 
 
 def log(options: argparse.Namespace) -> Iterator[bytes]:
     """Yield the lines."""
     from tltui.questions.records.log_page import log_document
 
-    document = log_document(load(options), selected(options), layout(options))
-    yield from _looked_up(document, options, lambda report: report.outputs, complete=True)
+    loaded, part = load(options), selected(options)
+    document = log_document(loaded, part, layout(options))
+    yield from _looked_up(loaded, document, options, lambda report: report.outputs, str(part), complete=True)
 
 
 def grep(options: argparse.Namespace) -> Iterator[bytes]:
@@ -91,14 +96,14 @@ def grep(options: argparse.Namespace) -> Iterator[bytes]:
         document = grep_document(loaded, query, layout(options))
     except BadPattern as bad:
         raise Failure(str(bad)) from None
-    yield from _looked_up(document, options, lambda result: result.hits)
+    yield from _looked_up(loaded, document, options, lambda result: result.hits)
 
 
 def _looked_up(
-    document: Document, options: argparse.Namespace, hits: Callable[[Any], object], complete: bool = False
+    run: Run, document: Document, options: argparse.Namespace, hits: Callable[[Any], object], ref: str = "", complete: bool = False
 ) -> Iterator[bytes]:
     """Yield a document, or with --json its result; exit code 1 if it has no `hits`, as of grep."""
-    yield from printed(document, options, complete)
+    yield from printed(run, document, options, ref, complete)
     if not hits(result_of(document)):
         options.exit_code = 1
 
@@ -117,7 +122,7 @@ def diff(options: argparse.Namespace) -> Iterator[bytes]:
         yield from (line + b"\n" for line in patch_of(first, sides[0], other, sides[1]))
         return
     document = compare_nodes(first, sides[0], other, sides[1], layout(options))
-    yield from printed(document, options)
+    yield from printed(first, document, options)
 
 
 def _sides(options: argparse.Namespace) -> list[str]:
@@ -142,7 +147,8 @@ def damage(options: argparse.Namespace) -> Iterator[bytes]:
     """Yield all damage, after checking every payload."""
     from tltui.questions.records.damage_page import damage_document
 
-    yield from printed(damage_document(load(options), layout(options), check=True), options)
+    loaded = load(options)
+    yield from printed(loaded, damage_document(loaded, layout(options), check=True), options)
 
 
 def extract_payloads(options: argparse.Namespace) -> Iterator[bytes]:
@@ -175,7 +181,7 @@ COMMANDS = {
 examples:
   tltui ls /tmp/tracedir --rank 0
   tltui ls rank_0.log rank_1.log                 several logs as one run
-  tltui ls /tmp/tracedir --json | jq '.ranks[].processes[].compiles[] | select(.status=="error").ref'
+  tltui ls /tmp/tracedir --json | jq '.result.ranks[].processes[].compiles[] | select(.status=="error").ref'
 """),
     "show": Command(show, (
         add_paths, refs("an address, for example 0/1 or 0/1:inductor_output_code (default: the run)"),

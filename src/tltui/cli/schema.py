@@ -24,8 +24,9 @@ from typing import Any
 from tltui.cli.exits import Failure
 from tltui.cli.parser import Command, argument
 from tltui.cli.printing import message
+from tltui.documents.envelope import SCHEMA_VERSION
 from tltui.questions.index import BY_NAME
-from tltui.questions.question import Question, question_of
+from tltui.questions.question import question_of
 
 EXAMPLES = """\
 A schema (draft 2020-12) lists all fields of the JSON with type and meaning; docs/json.md explains the rest.
@@ -50,7 +51,7 @@ RESULTS = {
     "check": "tltui.questions.check.limits:Gates",
     "bundle": "tltui.writers.bundle:BundleResult",
     "case": "tltui.writers.case:CaseResult",
-    "show": "tltui.questions.artifacts.show_output:ShownArtifact",
+    "show": "tltui.questions.artifacts.show_output:ShownArtifact|ShownText",
     "tail": "tltui.questions.news.news_sections:TailLine",
     "log": "tltui.questions.records.log_page:OutputReport",
     "config": "tltui.cli.config:ConfigReport",
@@ -78,41 +79,34 @@ def schema_text(name: str) -> str:
     if name in BY_NAME:
         question = question_of(name)
         description = f"{question.help[0].upper()}{question.help[1:]}."
-        root = _page_schema(question, definitions)
+        result = definitions.schema_of(question.answer)
     else:
         module, _, kinds = RESULTS[name].partition(":")
         result_types = tuple(getattr(import_module(module), kind) for kind in kinds.split("|"))
-        root = definitions.schema_of(typing.Union[result_types])  # noqa: UP007 - their number is open
-        if name == "show":
-            root = {"anyOf": [root, *_shown_pages(definitions)]}
+        result = definitions.schema_of(typing.Union[result_types])  # noqa: UP007 - their number is open
+    if name == "tail":  # a line each
+        root = result
+    else:
+        definitions.by_name["result"] = {"anyOf": [result, *_shown_results(definitions)]} if name == "show" else result
+        root = _enveloped(PLAIN[str] if name == "show" else {"const": name})
     described = {"description": description} if description else {}
     by_name = {key: definitions.by_name[key] for key in sorted(definitions.by_name)}
     document = {"$schema": DRAFT, "title": f"tltui {name} --json", **described, **root, "$defs": by_name}
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
-def _page_schema(question: Question, definitions: Definitions) -> dict[str, Any]:
-    """Return the schema of the answer of a question, with or without the object around it."""
-    root = _object({"schema": {"const": 1}, "view": {"const": question.name}, "result": {"$ref": "#/$defs/result"}})
-    kind = question.answer
-    if question.alone is not None:
-        root, kind = (
-            ({"$ref": "#/$defs/result"}, question.alone) if kind is None
-            else ({"anyOf": [root, definitions.schema_of(question.alone)]}, kind | question.alone)
-        )  # fmt: skip
-    definitions.by_name["result"] = definitions.schema_of(kind)
-    return root
+def _enveloped(view: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of an `Envelope`."""
+    text, version, result = PLAIN[str], {"const": SCHEMA_VERSION}, {"$ref": "#/$defs/result"}
+    return _object({"view": view, "schema_version": version, "run": text, "ref": text, "result": result})
 
 
-def _shown_pages(definitions: Definitions) -> list[dict[str, Any]]:
-    """Return the schemas of a page as `show` prints it: its text where that is all there is, else the result of its command."""
+def _shown_results(definitions: Definitions) -> list[dict[str, Any]]:
+    """Return the schemas of the results of pages, as `show` prints them."""
     from tltui.questions.records.index_page import Page
 
-    head: dict[str, Any] = {"schema": {"const": 1}, "ref": PLAIN[str], "title": PLAIN[str]}
-    results = [{"$ref": f"{name}.json#/$defs/result"} for name in BY_NAME]
-    results += [{"$ref": f"{name}.json"} for name in ("records", "source", "grep", "diff", "damage", "log")]
-    results.append(definitions.schema_of(tuple[Page, ...]))
-    return [_object(head | {"text": PLAIN[str]}), _object(head | {"result": {"anyOf": results}})]
+    pages = (*BY_NAME, "records", "source", "grep", "diff", "damage", "log")
+    return [*({"$ref": f"{name}.json#/$defs/result"} for name in pages), definitions.schema_of(tuple[Page, ...])]
 
 
 def _object(properties: dict[str, Any]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from tltui.cli.loading import discover_logs, load, one_ref
 from tltui.cli.options import REDACT, add_force, add_json, add_paths, add_text, no_text, path_words, refs, size
 from tltui.cli.parser import Command, argument, defaults
 from tltui.cli.printing import as_json, as_text, layout, message
+from tltui.documents.envelope import envelope
 from tltui.text.safe_files import quoted
 
 if TYPE_CHECKING:
@@ -32,10 +33,14 @@ def bundle(options: argparse.Namespace) -> Iterator[bytes]:
     """Write the bundle; yield its contents."""
     from tltui.writers.bundle import Bundle, bundle_document, local_names
 
-    writer = Bundle(load(options), options.refs, options.redact, local_names() if options.redact else ())
+    run = load(options)
+    writer = Bundle(run, options.refs, options.redact, local_names() if options.redact else ())
     _check_target(options)
     result = writer.result(spool=not options.preview)
-    yield from as_json(result) if options.json else as_text(bundle_document(result, layout(options)), options)
+    if options.json:
+        yield from as_json(envelope("bundle", run.title, "", result))
+    else:
+        yield from as_text(bundle_document(result, layout(options)), options)
     if not options.preview:
         try:
             written = writer.write(options.output, options.force)
@@ -52,10 +57,14 @@ def case(options: argparse.Namespace) -> Iterator[bytes]:
     from tltui.writers.bundle import local_names
     from tltui.writers.case import Case, case_document
 
-    writer = Case(load(options), options.redact, tuple(local_names()) if options.redact else ())
+    run = load(options)
+    writer = Case(run, options.redact, tuple(local_names()) if options.redact else ())
     _check_target(options)
     result = writer.result() if options.preview else writer.write(options.output, options.force)
-    yield from as_json(result) if options.json else as_text(case_document(result, layout(options)), options)
+    if options.json:
+        yield from as_json(envelope("case", run.title, "", result))
+    else:
+        yield from as_text(case_document(result, layout(options)), options)
     if not options.preview:
         print_error(f"wrote {options.output}")
 

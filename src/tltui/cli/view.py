@@ -12,10 +12,12 @@ from tltui.cli.loading import load, part_of
 from tltui.cli.options import add_json, add_output, add_part, add_paths, add_text, refs
 from tltui.cli.parser import Argument, Command, Parser, argument, defaults
 from tltui.cli.printing import as_json, as_text, layout, message, result_of
+from tltui.documents.envelope import envelope
 from tltui.questions.index import BY_NAME
 from tltui.questions.question import question_of
 
 if TYPE_CHECKING:
+    from tltui.model.run import Run
     from tltui.text.document import Document
 
 
@@ -23,18 +25,17 @@ def view(options: argparse.Namespace) -> Iterator[bytes]:
     """Yield the page, or its result."""
     from tltui.questions.question import view_document
 
-    yield from _print_page(view_document(load(options), BY_NAME[options.command], part_of(options), layout(options)), options)
+    run = load(options)
+    yield from _print_page(run, view_document(run, BY_NAME[options.command], part_of(options), layout(options)), options)
 
 
-def _print_page(document: Document, options: argparse.Namespace) -> Iterator[bytes]:
+def _print_page(run: Run, document: Document, options: argparse.Namespace) -> Iterator[bytes]:
     """Yield a page, or with --json its result."""
     if not options.json:
         yield from as_text(document, options)
         return
-    result = result_of(document)
-    has_schema = isinstance(result, dict) and "schema" in result  # a view with a shape of its own
-    indent = not question_of(options.command).is_long
-    yield from as_json(result if has_schema else {"schema": 1, "view": options.command, "result": result}, indent)
+    printed = envelope(options.command, run.title, str(part_of(options)), result_of(document))
+    yield from as_json(printed, indent=not question_of(options.command).is_long)
 
 
 def layers(options: argparse.Namespace) -> Iterator[bytes]:
@@ -79,7 +80,7 @@ def where(options: argparse.Namespace) -> Iterator[bytes]:
 
     opened = load(options)
     here = sample_processes(files_of(opened), options.stacks)
-    yield from _print_page(where_document(opened, scope_of(opened, part_of(options)), layout(options), here), options)
+    yield from _print_page(opened, where_document(opened, scope_of(opened, part_of(options)), layout(options), here), options)
 
 
 def runtime(options: argparse.Namespace) -> Iterator[bytes]:
@@ -91,8 +92,8 @@ def runtime(options: argparse.Namespace) -> Iterator[bytes]:
     model = load(options)
     results = runtimes_of(model)
     if results and all(isinstance(item, Refused) for item in results):
-        raise Failure("\n".join(f"{item.profile}: not joined: {item.why}" for item in results if isinstance(item, Refused)))
-    yield from _print_page(view_document(model, BY_NAME["runtime"], part_of(options), layout(options)), options)
+        raise Failure("\n".join(f"{item.profile}: not joined: {item.reason}" for item in results if isinstance(item, Refused)))
+    yield from _print_page(model, view_document(model, BY_NAME["runtime"], part_of(options), layout(options)), options)
 
 
 def _add_question_arguments(parser: Parser) -> None:

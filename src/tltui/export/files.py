@@ -15,7 +15,10 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from tltui.documents.envelope import envelope
+from tltui.documents.scope import place_of
 from tltui.export.html import headings
+from tltui.model.ref import Ref, parse_ref
 from tltui.text import tokens
 from tltui.text.composite_documents import DocumentPart
 from tltui.text.document import Document, Line
@@ -307,8 +310,6 @@ def _left_out(count: int, of: int) -> list[str]:
 
 SUFFIXES = {".txt": "text", ".ansi": "ansi", ".md": "markdown", ".html": "html", ".htm": "html", ".json": "json"}
 """Suffix → format."""
-SCHEMA = 1
-"""Version of a document's JSON."""
 
 
 class WouldOverwrite(Exception):
@@ -333,30 +334,34 @@ def lines_of(document: Document, style: str = "text", lo: int = 0, hi: int | Non
     return plain(document, style == "ansi", lo, hi)
 
 
-def pieces_of(document: Document, style: str, lo: int = 0, hi: int | None = None, of: str = "") -> Iterator[str]:
-    """Yield a document in a format of `SUFFIXES`, in pieces. `of`: the opened path, which HTML names."""
+def pieces_of(document: Document, style: str, lo: int = 0, hi: int | None = None, of: str = "", run: str = "") -> Iterator[str]:
+    """Yield a document in a format of `SUFFIXES`, in pieces. HTML has the opened path `of`, JSON the title of the `run`."""
     if style == "html":
         from tltui.export.html import page
 
         yield from page(document, lo, hi, of)
     elif style == "json" and document.language != "json":
-        yield _json_of(document, lo, hi) + "\n"
+        yield _json_of(document, lo, hi, run) + "\n"
     else:
         for line in lines_of(document, style, lo, hi):
             yield line + "\n"
 
 
-def _json_of(document: Document, lo: int, hi: int | None) -> str:
+def _json_of(document: Document, lo: int, hi: int | None, run: str) -> str:
     """Return a document as JSON: the result of a page, as `tltui show --json` prints it; the text of an artifact or a part."""
     while not document.advance():
         pass
     is_whole = lo == 0 and hi is None and not document.language and not isinstance(document, DocumentPart)
     result = document.data() if is_whole else None
-    content = {"text": "\n".join(document.text(lo, hi))} if result is None else {"result": result}
-    return to_json({"schema": SCHEMA, "ref": document.ref, "title": document.title, **content}).decode()
+    ref = Ref() if document.ref.startswith("@diff") else parse_ref(document.ref)
+    if result is None:
+        result = {"title": document.title, "text": "\n".join(document.text(lo, hi))}
+    return to_json(envelope(ref.view or "show", run, str(place_of(ref) if ref.view else ref), result)).decode()
 
 
-def write(document: Document, path: str, style: str = "", lo: int = 0, hi: int | None = None, force: bool = False) -> int:
+def write(
+    document: Document, path: str, style: str = "", lo: int = 0, hi: int | None = None, force: bool = False, run: str = ""
+) -> int:
     """Write a document to a file in the format of `style` or of the file's suffix; return the number of lines written.
 
     `~` is expanded; the file is written completely or not at all. Raises `WouldOverwrite`, and OSError with a message that names
@@ -366,7 +371,7 @@ def write(document: Document, path: str, style: str = "", lo: int = 0, hi: int |
     count = 0
     try:
         with replacing(target, force=force) as file:
-            for piece in pieces_of(document, style or format_of(path), lo, hi):
+            for piece in pieces_of(document, style or format_of(path), lo, hi, run=run):
                 file.write(piece.encode("utf-8", "backslashreplace"))
                 count += piece.count("\n")
     except FileExistsError as error:

@@ -334,7 +334,7 @@ class Book:
             for row in TABLE.values()
             if (count := getattr(tally, row.field))
         ]
-        yield f"{plural(tally.compiles, 'compile')} of torch.compile in {seconds(tally.seconds)}: {', '.join(marks)}</p>\n"
+        yield f"{plural(tally.compiles, 'compile')} of torch.compile in {seconds(tally.compile_s)}: {', '.join(marks)}</p>\n"
         yield f'<p class="dim">Written by tltui {shown(__version__)} from {shown(self._path or "a redacted copy of the trace")}. '
         yield "This file is self-contained: no scripts, no downloads. Text with a dotted underline "
         yield "refers to contents that are not in this file; its tooltip has the command that prints them. "
@@ -415,7 +415,7 @@ class Book:
         node = self._run.resolve(owner)
         if not isinstance(node, (Compile, Frame, Rank)):
             return ""
-        facts = [seconds(node.tally.seconds)] if node.tally.seconds else []
+        facts = [seconds(node.tally.compile_s)] if node.tally.compile_s else []
         if not isinstance(node, Compile):
             facts.insert(0, plural(node.tally.compiles, "compile"))
         if len(same := self._catalog.equal.refs.get(owner, ())) > 1:

@@ -75,12 +75,12 @@ class Compile:
     @property
     def tally(self) -> Tally:
         """What it adds to the counts of its frame and its process, as far as it is counted."""
-        return self._counted._replace(seconds=self._seconds)
+        return self._counted._replace(compile_s=self._seconds)
 
     def count(self) -> Tally:
         """Count it anew; its tally."""
         tally = Tally.of(self)
-        self._counted, self._seconds = self.process.parts.same(tally._replace(seconds=0.0)), tally.seconds
+        self._counted, self._seconds = self.process.parts.same(tally._replace(compile_s=0.0)), tally.compile_s
         return tally
 
     @property
@@ -240,7 +240,7 @@ class Frame:
         if self._first_stamp != self.stamp:
             number = 0
             for compile_ in self.compiles:
-                if compile_.id.compile != number or compile_.facts.left_code is not False:
+                if compile_.id.compile != number or compile_.facts.has_guarded_code is not False:
                     break
                 number += 1
             self._first_stamp, self._first = self.stamp, number

@@ -222,7 +222,7 @@ TABLE: dict[Status, Row] = {
         "◌", "o", tokens.RUNNING, "running", "running", "unfinished", "",
         "not finished, or its backward is not, and the job may still be running"),
     Status.SEEN: Row(
-        "·", ".", tokens.SEEN, "seen", "seen", "", "",
+        "·", ".", tokens.SEEN, "without_outcome", "seen", "", "",
         "known from a text log or a debug directory, without a recorded outcome"),
     Status.OK: Row("✓", "+", tokens.OK, "ok", "ok", "", "", "compiled"),
     Status.UNFINISHED: Row(
@@ -316,21 +316,21 @@ class SharedFacts:
     """The facts of a compile besides its status, without its times: most compiles share one object."""
 
     has_metrics: bool
-    waiting: bool
+    is_waiting: bool
     """It has no metrics yet, and its log may go on."""
-    traced: bool
+    has_trace: bool
     """A trace tells of it: nothing else says what became of a compile."""
     failed: bool
     """The compile of the frame failed, or was interrupted."""
     interrupted: bool
     """Something that is no `Exception` broke it off: Ctrl-C, `SystemExit`."""
-    reached: bool | None
+    reached_caller: bool | None
     """Whether its exception reached the caller; None: torch does not log it."""
-    no_breaks: bool
+    break_not_allowed: bool
     """It failed as a graph break was not allowed: `fullgraph=True`, `error_on_graph_break`."""
-    eager: Eager | None
+    eager_reason: Eager | None
     """Why all of the function runs in eager mode from then on."""
-    left_code: bool | None
+    has_guarded_code: bool | None
     """Whether it left compiled code with guards; None: the log does not tell."""
     fail_type: str | None
     fail_reason: str | None
@@ -345,9 +345,9 @@ class SharedFacts:
     restarts: tuple[str, ...]
     """Why the analysis started again."""
     attempts: int
-    skipped: bool
+    is_empty: bool
     """No operation was captured."""
-    recompile_limit: bool
+    recompile_limit_hit: bool
     """The frame had been compiled as often as `recompile_limit` allows."""
     has_backward: bool
     cudagraph_skip_reason: str | None
@@ -359,7 +359,7 @@ class SharedFacts:
 class Facts(SharedFacts):
     """The facts of a compile besides its status."""
 
-    start_us: float | None
+    start_at_us: float | None
     duration_s: float | None
     """Forward and backward compile together."""
     backward_s: float | None
@@ -380,12 +380,12 @@ class Tally(NamedTuple):
     unfinished: int = 0
     running: int = 0
     eager: int = 0
-    seen: int = 0
-    skips: int = 0
+    without_outcome: int = 0
+    skipped_frames: int = 0
     """Of `eager`: those for which a graph break is the reason."""
     refused: int = 0
     """Of `recompiles`: those that torch did not compile, because the recompile limit was reached."""
-    seconds: float = 0.0
+    compile_s: float = 0.0
 
     def __add__(self, other: object) -> Tally:
         return _rounded([*map(add, self, other)]) if isinstance(other, Tally) else NotImplemented
@@ -411,9 +411,9 @@ class Tally(NamedTuple):
             breaks=facts.breaks,
             recompiles=int(compile_.is_recompile),
             restarts=len(facts.restarts),
-            skips=int(facts.eager is Eager.SKIPPED and status is Status.EAGER),
-            refused=int(compile_.is_recompile and facts.recompile_limit),
-            seconds=exact if exact == seconds else seconds,  # the number that its metrics have: there are thousands of them
+            skipped_frames=int(facts.eager_reason is Eager.SKIPPED and status is Status.EAGER),
+            refused=int(compile_.is_recompile and facts.recompile_limit_hit),
+            compile_s=exact if exact == seconds else seconds,  # the number that its metrics have: there are thousands of them
         )
         return counts._replace(**{TABLE[status].field: 1})
 
@@ -479,14 +479,14 @@ def facts_of(compile_: Recorded) -> SharedFacts:
     is_open = traced and not ended.failed and backward_failed is None and is_backward_open(compile_)
     return SharedFacts(
         has_metrics=bool(forward) or silent,
-        waiting=not forward and traced and not compile_.log_ended,
-        traced=traced,
+        is_waiting=not forward and traced and not compile_.log_ended,
+        has_trace=traced,
         failed=ended.failed,
         interrupted=ended.failed and failed is None and last is not None,
-        reached=True if backward_failed else ended.outcome.reached,
-        no_breaks=ended.outcome.no_breaks,
-        eager=ended.outcome.eager,
-        left_code=ended.left_code,
+        reached_caller=True if backward_failed else ended.outcome.reached,
+        break_not_allowed=ended.outcome.no_breaks,
+        eager_reason=ended.outcome.eager,
+        has_guarded_code=ended.left_code,
         fail_type=failed.fail_type if failed else None,
         fail_reason=failed.fail_reason if failed else None,
         backward_failed=backward_failed is not None,
@@ -496,8 +496,8 @@ def facts_of(compile_: Recorded) -> SharedFacts:
         breaks=breaks,
         restarts=restarts,
         attempts=max(len(compile_.attempts), 1),
-        skipped=bool(forward) and not ended.failed and ended.outcome.eager is None and not any(m.graph_op_count for m in forward),
-        recompile_limit=silent or (failed is not None and hit_limit(failed)),
+        is_empty=bool(forward) and not ended.failed and ended.outcome.eager is None and not any(m.graph_op_count for m in forward),
+        recompile_limit_hit=silent or (failed is not None and hit_limit(failed)),
         has_backward=bool(backward),
         cudagraph_skip_reason=skip_reason,
         graph_op_count=last.graph_op_count if last else None,
@@ -508,7 +508,7 @@ def facts_of(compile_: Recorded) -> SharedFacts:
 def with_times(facts: SharedFacts, metrics: Sequence[Metrics]) -> Facts:
     """Return the facts of one compile, with its metrics."""
     shared = {field.name: getattr(facts, field.name) for field in fields(SharedFacts)}
-    return Facts(**shared, start_us=start_us(metrics), duration_s=duration_s(metrics), backward_s=backward_s(metrics))
+    return Facts(**shared, start_at_us=start_us(metrics), duration_s=duration_s(metrics), backward_s=backward_s(metrics))
 
 
 class _Ended(NamedTuple):
@@ -570,17 +570,17 @@ def hit_silently(compile_: Recorded) -> bool:
 
 def status_of(facts: SharedFacts) -> Status:
     """Return the first status that applies."""
-    if facts.backward_failed or (facts.failed and facts.eager is None):
+    if facts.backward_failed or (facts.failed and facts.eager_reason is None):
         return Status.ERROR
-    if facts.eager is not None:
+    if facts.eager_reason is not None:
         return Status.EAGER
     if facts.breaks:
         return Status.BREAK
-    if not facts.has_metrics and not facts.traced:
+    if not facts.has_metrics and not facts.has_trace:
         return Status.SEEN
     if not facts.has_metrics or facts.backward_running or facts.backward_unfinished:
-        return Status.RUNNING if facts.waiting or facts.backward_running else Status.UNFINISHED
-    return Status.EMPTY if facts.skipped else Status.OK
+        return Status.RUNNING if facts.is_waiting or facts.backward_running else Status.UNFINISHED
+    return Status.EMPTY if facts.is_empty else Status.OK
 
 
 def without_backward(facts: SharedFacts) -> SharedFacts:

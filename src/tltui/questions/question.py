@@ -90,8 +90,6 @@ class Question:
     """Keywords of the function besides `ref` and `width`."""
     add_arguments: Callable[[ArgumentParser], None] | None = None
     """Add the options that the command has beside those of every page."""
-    alone: Any = None
-    """The type of an answer that `--json` prints by itself, with a `schema` of its own; None where there is none."""
     is_long: bool = False
     """Whether its JSON is printed without indentation."""
 

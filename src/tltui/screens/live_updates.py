@@ -178,7 +178,7 @@ class ProfileReading:
         """Update the screens after reading profiles."""
         self._run.version += 1
         if refused:
-            self._bench.show_message(f"{formatting.path(refused[0].profile, 60)}: {refused[0].why}", tokens.WARN)
+            self._bench.show_message(f"{formatting.path(refused[0].profile, 60)}: {refused[0].reason}", tokens.WARN)
         else:
             self._bench.show_message(f"{plural(count, 'profile')} read", tokens.DIM)
         self._bench.run_changed(False, False)

@@ -322,7 +322,7 @@ class ProvenanceScreen(PanesOfUnit):
 
     def _failed(self, error: BaseException) -> None:
         ref = str(self.compile_.ref)
-        provenance = self._provenance or Provenance(1, ref, ())
+        provenance = self._provenance or Provenance(ref, ())
         document = fault_document("", "provenance", f"the provenance of {ref}", error)
         self.answer(partial(self._show, ReadUnit(0, provenance, {PRE: document}, None)))
 

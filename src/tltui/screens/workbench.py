@@ -302,7 +302,8 @@ class Workbench(Screen[T]):
             answer(partial(say, app, f"wrote {count:,} lines to {path}"))
 
         self.show_message(f"writing {path} …")
-        task = self.scheduler.do(_writing(output, path, force, written, asks), place=Place.LONG, fault=failed)
+        writing = _writing(output, path, force, self.trace.title, written, asks)
+        task = self.scheduler.do(writing, place=Place.LONG, fault=failed)
         unfinished = [other for other in self.around.writing if not other.ended.is_set()]
         self.around.writing[:] = [*unfinished, task]
 
@@ -333,7 +334,7 @@ def say(app: Any, text: str, style: str = "") -> None:
 
 
 def _writing(
-    output: Output, path: str, force: bool, written: Callable[[int], object], asks: Callable[[WouldOverwrite], object]
+    output: Output, path: str, force: bool, run: str, written: Callable[[int], object], asks: Callable[[WouldOverwrite], object]
 ) -> Steps:
     from tltui.export import WouldOverwrite, write  # not before the first frame
 
@@ -345,9 +346,9 @@ def _writing(
         yield Place.LONG
     try:
         if output.lines is None:
-            written(write(document, path, lo=output.lo, hi=output.hi, force=force))
+            written(write(document, path, lo=output.lo, hi=output.hi, force=force, run=run))
         else:
-            written(write(DocumentPart(document, output.lines), path, force=force))
+            written(write(DocumentPart(document, output.lines), path, force=force, run=run))
     except WouldOverwrite as exists:
         asks(exists)
 

@@ -46,9 +46,9 @@ class Child:
     cpu_percent: float
     command: str = ""
     """Its command line; of a compiler its name and the file that it compiles."""
-    cpu_seconds: float = 0.0
+    cpu_s: float = 0.0
     """Used since it began."""
-    since: float | None = None
+    started_at_us: float | None = None
     """When it began, in microseconds since the epoch; None where the machine does not tell."""
 
 
@@ -61,14 +61,14 @@ class LogProcess:
     command: str
     state: str
     """The letter of proc(5)."""
-    cpu_seconds: float
+    cpu_s: float
     """Used since it began."""
     cpu_percent: float
     """Of one CPU, over the interval."""
     threads: int
     children: tuple[Child, ...]
     """Those that use most of a CPU first."""
-    began: int
+    start_ticks: int
     """In ticks since the machine began: with the number it says which process it is."""
 
     @property
@@ -83,9 +83,9 @@ class LogProcesses:
 
     log: str
     processes: tuple[LogProcess, ...]
-    others: int = 0
+    other_process_count: int = 0
     """Processes of other users that have it open."""
-    unseen: bool = False
+    has_unreadable_processes: bool = False
     """Nothing can be known of some process: of another user, or without /proc."""
 
 
@@ -107,7 +107,7 @@ def processes_of(
     """Who writes these logs, by their paths. Takes `interval` seconds where somebody does."""
     writers = held(set(logs.values()), proc)
     if writers is None:
-        return tuple(LogProcesses(log, (), unseen=True) for log in logs)
+        return tuple(LogProcesses(log, (), has_unreadable_processes=True) for log in logs)
     ours = {pid for group in writers.by.values() for pid in group if owner(f"{proc}/{pid}") == os.getuid()}
     before, began = _stats(proc) if ours else {}, time.monotonic()
     if ours:
@@ -249,12 +249,15 @@ def _ticks_a_second() -> int:
 
 def lines_of(processes: LogProcesses) -> list[str]:
     """Describe the processes of a log in lines that are safe to print."""
-    if not processes.processes and not processes.others:
-        return ["none of your processes has it open" if processes.unseen else "no process on this machine has it open"]
+    if not processes.processes and not processes.other_process_count:
+        who = "none of your processes" if processes.has_unreadable_processes else "no process on this machine"
+        return [f"{who} has it open"]
     lines = [line for process in processes.processes for line in _lines(process)]
-    if processes.others:
-        several = processes.others != 1
-        lines.append(f"{processes.others} process{'es' * several} of another user {'have' if several else 'has'} it open")
+    if processes.other_process_count:
+        several = processes.other_process_count != 1
+        lines.append(
+            f"{processes.other_process_count} process{'es' * several} of another user {'have' if several else 'has'} it open"
+        )
     return lines
 
 
@@ -276,7 +279,7 @@ def doing_of(process: LogProcess) -> str:
 def _lines(process: LogProcess) -> list[str]:
     state = STATES.get(process.state, f"state {sanitize(process.state)}")
     threads = f"{process.threads} thread{'s' * (process.threads != 1)}"
-    used = f"{process.cpu_percent:.0f}% CPU, {process.cpu_seconds:.1f} s of CPU since the start"
+    used = f"{process.cpu_percent:.0f}% CPU, {process.cpu_s:.1f} s of CPU since the start"
     lines = [f"pid {process.pid}  {process.command}", f"  {state}, {used}, {threads}"]
     return lines + _children(process.children)
 
@@ -302,8 +305,8 @@ def _children(children: Sequence[Child]) -> list[str]:
 def _doing(child: Child) -> str:
     """`sleeping, 0 % CPU, 0.0 s of CPU since the start at 13:55:26`"""
     state = STATES.get(child.state, f"state {sanitize(child.state)}")
-    at = "" if child.since is None else time.strftime(" at %H:%M:%S", time.localtime(child.since / 1e6))
-    return f"{state}, {child.cpu_percent:.0f}% CPU, {child.cpu_seconds:.1f} s of CPU since the start{at}"
+    at = "" if child.started_at_us is None else time.strftime(" at %H:%M:%S", time.localtime(child.started_at_us / 1e6))
+    return f"{state}, {child.cpu_percent:.0f}% CPU, {child.cpu_s:.1f} s of CPU since the start{at}"
 
 
 def compilers_of(pid: int, log: Identity, proc: str = PROC) -> tuple[str, ...]:

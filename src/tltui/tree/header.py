@@ -168,8 +168,8 @@ def _right_pieces(run: Run, state_piece: Piece | None, live: Live) -> list[Ranke
     if run.models and not run.is_read and not live.was_live:
         return [(0, (f"reading {100 * run.scanned // run.size}% of {size_of(run.size)}", tokens.DIM))]
     right: list[Ranked] = []
-    if run.tally.seconds > 0:
-        right.append((SPENT, (f"{seconds(run.tally.seconds)} compiling", tokens.DIM)))
+    if run.tally.compile_s > 0:
+        right.append((SPENT, (f"{seconds(run.tally.compile_s)} compiling", tokens.DIM)))
     if live.remark:
         right.append((70, (live.remark, tokens.STRONG)))
     if state_piece is not None:

@@ -24,7 +24,6 @@ from tltui.text.frozen import frozen
 from tltui.trace.log import Check
 from tltui.tree.outline import Node, children, label, root
 
-SCHEMA = 1
 RUN = Ref()
 """The part that is the whole run."""
 
@@ -116,8 +115,8 @@ class ArtifactRow(TypedDict):
 class CheckedRow(ArtifactRow, total=False):
     """An artifact; with `--check` what its payload is."""
 
-    bytes: int
-    lines: int
+    size_bytes: int
+    line_count: int
     md5_ok: bool | None
     """Whether the payload has the md5; null where none was declared."""
 
@@ -149,10 +148,10 @@ class ProcessRow(TypedDict):
 
     pid: int
     file: str
-    started: str | None
+    started_at: str | None
     """UTC."""
     torch_version: str | None
-    damaged: int
+    damaged_records: int
     """Damaged records (`tltui damage` lists them)."""
     compiles: list[CompileRow]
     """In the order of their first records."""
@@ -161,7 +160,7 @@ class ProcessRow(TypedDict):
 class UnreadRow(TypedDict, total=False):
     """What a rank has that stands for others."""
 
-    unread: list[int]
+    unread_ranks: list[int]
     """Ranks that did the same, as their saved indexes say, and were not read."""
 
 
@@ -184,7 +183,6 @@ class SkippedRow(TypedDict):
 class Listing(TypedDict):
     """Everything that there is."""
 
-    schema: int
     path: str | list[str]
     """As given."""
     ranks: list[RankRow]
@@ -203,10 +201,9 @@ def listing_data(run: Run, check: bool = False, part: Ref = RUN) -> Listing:
         processes = [_process(process, damaged[process], check, part) for process in rank.processes]
         row: RankRow = {"rank": rank.number, "processes": processes}
         if rank.unread:
-            row["unread"] = list(rank.unread)
+            row["unread_ranks"] = list(rank.unread)
         ranks.append(row)
     return {
-        "schema": SCHEMA,
         "path": list(run.discovered.paths) if len(run.discovered.paths) != 1 else run.discovered.paths[0],
         "ranks": ranks,
         "skipped": [{"path": skipped.path, "reason": skipped.reason} for skipped in run.discovered.skipped],
@@ -227,9 +224,9 @@ def _process(process: Process, damaged: int, check: bool, part: Ref) -> ProcessR
     return {
         "pid": process.pid,
         "file": process.log.path,
-        "started": _iso(process),
+        "started_at": _iso(process),
         "torch_version": torch_version(process),
-        "damaged": damaged,
+        "damaged_records": damaged,
         "compiles": [_compile(compile_, check) for compile_ in process.ordered() if _is_in(compile_, part)],
     }
 
@@ -273,7 +270,7 @@ def _artifact(artifact: Artifact, units: dict[int, str], check: bool) -> Checked
     }
     if check:
         checked = log.check(record)
-        row["bytes"] = checked.size if checked else 0
-        row["lines"] = checked.lines if checked else 0
+        row["size_bytes"] = checked.size if checked else 0
+        row["line_count"] = checked.lines if checked else 0
         row["md5_ok"] = checked.check is Check.GOOD if checked and checked.check is not Check.UNDECLARED else None
     return row

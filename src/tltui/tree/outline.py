@@ -319,8 +319,8 @@ def _marks(tally: Tally, ascii_: bool) -> list[Piece]:
 
 def _tally_pieces(tally: Tally, ascii_: bool) -> tuple[Piece, ...]:
     pieces: list[Piece] = [(plural(tally.compiles, "compile"), tokens.DIM), *_marks(tally, ascii_)]
-    if tally.seconds:
-        pieces.append((f"  {seconds(tally.seconds):>6}", tokens.DIM))
+    if tally.compile_s:
+        pieces.append((f"  {seconds(tally.compile_s):>6}", tokens.DIM))
     return tuple(pieces)
 
 
@@ -347,7 +347,7 @@ def _frame_label(frame: Frame, ascii_: bool, name_of: NameOf) -> Label:
     epoch = f"~{frame.key.epoch}" if frame.process.epochs > 1 else ""
     pieces: list[Piece] = [(f"{frame.key.frame}{epoch} ", tokens.DIM), (name or "(no name)", tokens.DEFINITION)]
     pieces += _marks(tally, ascii_)
-    right: tuple[Piece, ...] = ((f"{seconds(tally.seconds):>8}", tokens.DIM),) if tally.seconds else ()
+    right: tuple[Piece, ...] = ((f"{seconds(tally.compile_s):>8}", tokens.DIM),) if tally.compile_s else ()
     return Label(tuple(pieces), right, ((f"  {place}", tokens.DIM),))
 
 
@@ -368,7 +368,7 @@ def _compile_label(compile_: Compile, ascii_: bool, name_of: NameOf) -> Label:
         name, place = _where(compile_.frame, ascii_, name_of)
         pieces.append((f" {name}", tokens.DEFINITION))
         detail = ((f"  {place}", tokens.DIM),)
-    elif facts.recompile_limit:
+    elif facts.recompile_limit_hit:
         detail = (("  recompile limit", colour(status)),)
     elif facts.failed:
         detail = ((f"  {'interrupted' if facts.interrupted else error_name(facts.fail_type)}", colour(status)),)
@@ -390,8 +390,8 @@ def _reason(compile_: Compile) -> str:
 
 def _stack_label(part: StackPart, ascii_: bool) -> Label:
     """Return the label of the innermost user frame, else of the innermost frame, with the number of further callers."""
-    frame = next((frame for frame in reversed(part.frames) if not frame.framework), part.frames[-1])
-    style = tokens.DIM if frame.framework else tokens.DEFINITION
+    frame = next((frame for frame in reversed(part.frames) if not frame.is_framework), part.frames[-1])
+    style = tokens.DIM if frame.is_framework else tokens.DEFINITION
     where = f"  {os.path.basename(frame.file)}:{frame.line}" if frame.line is not None else f"  {os.path.basename(frame.file)}"
     more = f"  +{plural(len(part.frames) - 1, 'frame')}" if len(part.frames) > 1 else ""
     # without the number of compiles: they stand below

@@ -234,7 +234,7 @@ class ProcessStacks:
         last = chain[-1]
         if last.compiles:
             return len(chain) == 1 and not last.children and len(self._compiles(last)) == 1
-        return len(last.children) == 1 and all(step.frame is not None and step.frame.framework for step in chain)
+        return len(last.children) == 1 and all(step.frame is not None and step.frame.is_framework for step in chain)
 
     def _compiles(self, branch: Branch) -> list[Compile]:
         """Return the compiles of a frame, including hits of the recompile limit, which have no stack."""

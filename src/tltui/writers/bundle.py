@@ -58,7 +58,7 @@ class BundledKind:
 
     name: str
     records: int
-    bytes: int
+    stored_bytes: int
     """As they are stored: first lines and payloads."""
 
 
@@ -66,13 +66,12 @@ class BundledKind:
 class BundleResult:
     """What a bundle holds."""
 
-    schema: int
     compiles: tuple[str, ...]
     kinds: tuple[BundledKind, ...]
     files: tuple[str, ...]
     """Names of the files, one for each log."""
     records: int
-    bytes: int
+    size_bytes: int
     redacted: Redacted | None
     removed: int
     """Payloads and records that redaction takes out whole: byte code, dumped files, damaged lines."""
@@ -270,7 +269,7 @@ class Bundle:
             part.size = self._spool(part) if spool and self.redactor is not None else sum(map(len, self.pieces(part)))
         kinds = [BundledKind(name, self._kinds[name], self._bytes[name]) for name in self._kinds]
         return BundleResult(
-            1, tuple(str(c.ref) for c in self.compiles), tuple(sorted(kinds, key=lambda kind: (-kind.bytes, kind.name))),
+            tuple(str(c.ref) for c in self.compiles), tuple(sorted(kinds, key=lambda kind: (-kind.stored_bytes, kind.name))),
             tuple(part.name for part in self.parts), sum(self._kinds.values()), sum(part.size for part in self.parts),
             None if self.redactor is None else self.redactor.counts, self.removed,
         )  # fmt: skip
@@ -396,14 +395,14 @@ def bundle_document(result: BundleResult, options: Options) -> TextDocument:
     """Return the page about the contents of a bundle."""
     builder = Builder("@bundle", "bundle", options)
     files = plural(len(result.files), "file")
-    counts = (plural(len(result.compiles), "compile"), plural(result.records, "record"), size_of(result.bytes))
+    counts = (plural(len(result.compiles), "compile"), plural(result.records, "record"), size_of(result.size_bytes))
     builder.add((", ".join(counts), tokens.STRONG), f" in {files}")
     shown = ", ".join(result.compiles[:12])
     builder.add("  ", shown + (f" and {len(result.compiles) - 12:,} more" if len(result.compiles) > 12 else ""))
     builder.heading("Contents of the bundle")
     for kind in result.kinds:
         times = "x" if options.ascii else "×"
-        builder.add(f"  {size_of(kind.bytes):>10}  {kind.records:>6,} {times} ", kind.name)
+        builder.add(f"  {size_of(kind.stored_bytes):>10}  {kind.records:>6,} {times} ", kind.name)
     builder.heading("Replaced" if result.redacted else "Not redacted")
     if result.redacted is None:
         builder.add("  The payloads contain the model's code: paths, names, source lines, strings. To replace them: --redact")

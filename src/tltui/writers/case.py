@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from tltui import __version__
+from tltui.documents.envelope import envelope
 from tltui.documents.format import plural, size_of
 from tltui.inputs.debug_directory import DebugLog
 from tltui.inputs.directory_layouts import CACHED, INDUCTOR, RUN, SHARD, UNIT
@@ -54,7 +55,7 @@ class PackedFile:
     """Form of its input (`tltui.inputs.forms`); "output": the job's output, as `tltui run` stored it."""
     rank: int | None
     pids: tuple[int, ...]
-    bytes: int
+    size_bytes: int
     md5: str
 
 
@@ -62,16 +63,15 @@ class PackedFile:
 class LeftOut:
     """Content that redaction omits."""
 
-    what: str
+    reason: str
     count: int
 
 
 @frozen
 class CaseResult:
-    """Contents of a case, also stored in it as `case.json`. `schema` changes when a field changes its meaning."""
+    """Contents of a case, also stored in it as `case.json`, with the fields of an `Envelope`."""
 
-    schema: int
-    tltui: str
+    tltui_version: str
     """The version that packed it."""
     redacted: bool
     files: tuple[PackedFile, ...]
@@ -121,9 +121,9 @@ class Case:
         self._left_out.clear()
         files = [self._add(archive, entry) for entry in self._entries()]
         omissions = tuple(LeftOut(reason, count) for reason, count in sorted(self._left_out.items()))
-        result = CaseResult(1, __version__, self.redact, tuple(files), omissions)
+        result = CaseResult(__version__, self.redact, tuple(files), omissions)
         if archive is not None:
-            archive.writestr(_info(INDEX), json.dumps(asdict(result), indent=1))
+            archive.writestr(_info(INDEX), json.dumps(envelope("case", self.run.title, "", asdict(result)), indent=1))
         return result
 
     @staticmethod
@@ -322,7 +322,7 @@ def _unique(name: str, names: set[str]) -> str:
 def case_document(result: CaseResult, options: Options) -> TextDocument:
     """Return the contents and omissions of a case as a page."""
     builder = Builder("@case", "case", options)
-    total = sum(file.bytes for file in result.files)
+    total = sum(file.size_bytes for file in result.files)
     builder.add((f"{plural(len(result.files), 'file')}, {size_of(total)}", tokens.STRONG))
     by_form: dict[str, list[PackedFile]] = {}
     for file in result.files:
@@ -330,7 +330,7 @@ def case_document(result: CaseResult, options: Options) -> TextDocument:
     for form, files in by_form.items():
         builder.heading(form)
         for file in files[:SHOWN]:
-            builder.add(f"  {size_of(file.bytes):>10}  ", file.name)
+            builder.add(f"  {size_of(file.size_bytes):>10}  ", file.name)
         if len(files) > SHOWN:
             builder.add((f"  … and {len(files) - SHOWN:,} more", tokens.DIM))
     if result.redacted or result.left_out:
@@ -350,6 +350,6 @@ SHOWN = 40
 def _left_out(builder: Builder, left_out: Iterable[LeftOut]) -> None:
     counted = [item for item in left_out if item.count]
     for item in counted:
-        builder.add(f"  {item.count:>8,}  {item.what}")
+        builder.add(f"  {item.count:>8,}  {item.reason}")
     if not counted:
         builder.add(("  nothing", tokens.DIM))

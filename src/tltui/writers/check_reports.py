@@ -73,9 +73,9 @@ def _unread(unread: int) -> str:
 
 def number(outcome: Outcome, value: float) -> str:
     """Format a value of a limit in its unit, as on pages."""
-    if outcome.seconds:
+    if outcome.is_seconds:
         return fmt.seconds(value)
-    if outcome.share:
+    if outcome.is_percent:
         return f"{round(value, 1):g}%"
     return fmt.count(int(value)) if value == int(value) else f"{value:g}"
 
@@ -91,12 +91,12 @@ def _why_unknown(outcome: Outcome) -> str:
 
 def headline(outcome: Outcome) -> str:
     """Return the name, value and maximum of a limit."""
-    return f"{outcome.name}: {number(outcome, outcome.value)}, at most {number(outcome, outcome.at_most)}"
+    return f"{outcome.name}: {number(outcome, outcome.value)}, at most {number(outcome, outcome.limit)}"
 
 
 def at_most(outcome: Outcome) -> str:
     """Return the maximum, and the value of the baseline."""
-    text = f"at most {number(outcome, outcome.at_most)}"
+    text = f"at most {number(outcome, outcome.limit)}"
     return text if outcome.baseline is None else f"{text}, before {number(outcome, outcome.baseline)}"
 
 
@@ -105,7 +105,7 @@ def _add_reasons(page: Page, outcome: Outcome) -> None:
     for reason in outcome.reasons[:REASONS_SHOWN]:
         label = reason.ref if reason.ref.startswith("@") else f"[{reason.ref}]"
         pieces: list[Piece] = ["  ", (label, tokens.LINK, reason.ref), "  "]
-        if reason.new:
+        if reason.is_new:
             pieces.append(("new  ", tokens.WARN))
         used = sum(len(piece_text(piece)) for piece in pieces)
         lines = fmt.wrap(sanitize(reason.text), page.width - used) if page.width - used > 30 else [sanitize(reason.text)]
@@ -159,7 +159,7 @@ def reasons(outcome: Outcome) -> list[str]:
 
 def _line(reason: Reason) -> str:
     label = reason.ref if reason.ref.startswith("@") else f"[{reason.ref}]"
-    return f"{label}  {'new  ' if reason.new else ''}{reason.text}"
+    return f"{label}  {'new  ' if reason.is_new else ''}{reason.text}"
 
 
 def _token(text: str) -> str:
@@ -223,7 +223,7 @@ def _of(outcome: Outcome, workspace: str) -> list[Annotation]:
     if not alike:
         return [Annotation("error", title, sanitize(outcome.title))]
     return [
-        Annotation("error", title, f"{'new: ' if same[0].new else ''}{sanitize(text)}{_refs(same)}", sanitize(file), line)
+        Annotation("error", title, f"{'new: ' if same[0].is_new else ''}{sanitize(text)}{_refs(same)}", sanitize(file), line)
         for (file, line, text), same in alike.items()
     ]
 

@@ -38,7 +38,7 @@ class Ran(NamedTuple):
 def ran(run: Run, runtime: Runtime) -> Iterator[Ran]:
     """Yield the events of a profile: steps, regions, guards, graphs, kernels, eager operators, device activity (times in µs)."""
     for step in runtime.steps:
-        yield Ran(f"run time, {STEPS}", _complete(step.name, "step", step.begin_us, step.us))
+        yield Ran(f"run time, {STEPS}", _complete(step.name, "step", step.start_at_us, step.duration_us))
     profile = profile_of(run, runtime)
     if profile is None:
         return

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TypedDict
 
+from tltui.documents.envelope import Envelope, envelope
+from tltui.documents.scope import place_of
 from tltui.inputs.index.indexed_log import Elsewhere, IndexBytes
 from tltui.model.artifacts import Artifact, artifacts_of, units_of
 from tltui.model.nodes import Compile, Frame, Process, Rank
@@ -16,15 +18,12 @@ from tltui.text.document import Document
 from tltui.text.payload import Payload
 from tltui.text.safe_files import replacing, safe_name
 
-SCHEMA = 1
 PIECE = 4 << 20
 
 
 class ShownArtifact(TypedDict):
     """An artifact with its text."""
 
-    schema: int
-    ref: str
     name: str
     title: str
     """The title of its kind."""
@@ -35,6 +34,13 @@ class ShownArtifact(TypedDict):
     attempt: int
     badge: str
     """A remark: whether its md5 is right."""
+    text: str
+
+
+class ShownText(TypedDict):
+    """A page that is text only."""
+
+    title: str
     text: str
 
 
@@ -55,21 +61,23 @@ def in_unit(run: Run, ref: Ref, unit: str) -> Ref:
     raise BadAddress(f"no {ref.artifact} in the {wanted.name} unit of {node.ref}", f"artifacts: {', '.join(names)}")
 
 
-def shown_data(run: Run, ref: Ref, document: Document) -> Any:
-    """Return the JSON of an address: the result of a page, or an artifact with its text."""
+def shown_data(run: Run, ref: Ref, document: Document) -> Envelope:
+    """Return the JSON of an address: the result of a page, an artifact with its text, or the text of a page without a result."""
     node = None if ref.view else run.resolve(ref)
     if isinstance(node, Artifact):
         units = {unit.number: unit.name for unit in units_of(artifacts_of(node.owner))}
-        return ShownArtifact(
-            schema=SCHEMA, ref=str(node.ref), name=node.name, title=node.kind.title, phase=node.kind.phase.key,
+        artifact = ShownArtifact(
+            name=node.name, title=node.kind.title, phase=node.kind.phase.key,
             unit=units.get(node.unit) if node.unit is not None else None, attempt=node.attempt, badge=document.badge,
             text="\n".join(document.text()),
         )  # fmt: skip
+        return envelope("show", run.title, str(node.ref), artifact)
     while not document.advance():  # a page that grows has its result when it is whole
         pass
     result = document.data()
-    content = {"text": "\n".join(document.text())} if result is None else {"result": result}
-    return {"schema": SCHEMA, "ref": str(ref), "title": document.title, **content}
+    if result is None:
+        result = ShownText(title=document.title, text="\n".join(document.text()))
+    return envelope(ref.view or "show", run.title, str(place_of(ref)), result)
 
 
 def raw_bytes(run: Run, ref: Ref) -> Iterator[bytes]:

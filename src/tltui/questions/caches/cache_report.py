@@ -52,13 +52,13 @@ class CacheAnswer:
     key: str | None = None
     reason: str | None = None
     """Why it was bypassed."""
-    seconds_saved: float | None = None
+    saved_s: float | None = None
     """The time that a hit saved: that of compiling it when it was stored."""
     ref: str | None = None
     """The address of the record."""
     detail: str | None = None
     """Torch's detail on the state: `guard_miss`, `full_miss` …"""
-    seconds_taken: float | None = None
+    compile_s: float | None = None
     """The time of compiling after a miss."""
     guards: str | None = None
     """The guards of the entry that was found."""
@@ -133,9 +133,9 @@ class ComponentDifference:
     """A component that two keys do not share."""
 
     name: str
-    here: str | None
+    missed_value: str | None
     """Its text in the key that was not found; None where that key has no such component. It may be cut."""
-    there: str | None
+    nearest_value: str | None
 
 
 @frozen
@@ -145,17 +145,17 @@ class Nearest:
     key: str
     uses: tuple[KeyUse, ...]
     """The first few lookups of it."""
-    differ: int
+    differing_components: int
     """Components that differ."""
-    of: int
+    components: int
     """Components of both keys together."""
-    names: tuple[str, ...]
+    differing_names: tuple[str, ...]
     """The names of those that differ, what matters most first."""
     differences: tuple[ComponentDifference, ...]
     """The first few of them with their texts."""
-    same_code: bool
+    is_same_code: bool
     """Whether the same code object looked it up."""
-    before: bool | None
+    is_earlier: bool | None
     """Whether it was looked up earlier; None if by another process, which has no common order."""
 
 
@@ -387,7 +387,7 @@ class Backend:
     """Local and remote answers as the metrics count them."""
 
     cache: str
-    where: str
+    location: str
     """local or remote."""
     hits: int
     misses: int
@@ -402,20 +402,20 @@ class CompileCaches:
     file: str | None
     line: int | None
     answers: tuple[CacheAnswer, ...]
-    profiles: tuple[CacheAnswer, ...]
+    pgo_profiles: tuple[CacheAnswer, ...]
     """Profiles of dynamic sizes that were read or stored (PGO)."""
     saved_s: float | None
     """Seconds that hits saved; those of an FX graph hit inside of an AOTAutograd hit are not counted twice."""
-    taken_s: float | None
+    compile_s: float | None
     """Seconds that compiling took after a miss of the FX graph cache."""
-    off: tuple[str, ...]
+    disabled: tuple[str, ...]
     """Caches that were switched off, and by what."""
-    lowered: bool
+    is_lowered: bool
     """Whether Inductor compiled a graph, or took one from a cache: without that there is no question to a cache."""
     backends: tuple[Backend, ...]
-    triton: tuple[Count, ...]
+    triton_autotuning: tuple[Count, ...]
     """Autotuning of Triton kernels: (`hit`, `miss`, `only 1 config`) → kernels."""
-    bundles: int | None
+    bundled_kernels: int | None
     """Triton kernels that came with a cached graph."""
 
 
@@ -426,7 +426,7 @@ class CacheMiss:
     compile: str
     function: str | None
     answer: CacheAnswer
-    others: tuple[KeyUse, ...]
+    same_key_uses: tuple[KeyUse, ...]
     """Other compiles that looked up the same key, the first 64, hits first."""
     nearest: Nearest | None
     components: int
@@ -450,7 +450,7 @@ class Divergence:
     function: str | None
     file: str | None
     line: int | None
-    ordinal: int
+    compile_number: int
     """Its number among the compiles of that code on its rank, from 1."""
     answers: tuple[RankAnswer, ...]
 
@@ -459,15 +459,14 @@ class Divergence:
 class CachesReport:
     """The caches of a part of a run."""
 
-    schema: int
     totals: tuple[CacheTotal, ...]
     saved_s: float
-    taken_s: float
+    compile_s: float
     divergences: tuple[Divergence, ...]
     misses: tuple[CacheMiss, ...]
     compiles: tuple[CompileCaches, ...]
     """Compiles with a cache lookup, or with a disabled cache."""
-    silent: tuple[str, ...]
+    not_lowered: tuple[str, ...]
     """Compiles without a lowered graph, and so without a cache lookup."""
 
 
@@ -556,7 +555,7 @@ def caches_in(node: Compile, reader: Reader) -> tuple[CompileCaches, dict[str, K
     metrics = [fields for _, fields in metrics_fields(node, reader)]
     lowered = bool(node.counts["fx_graph_runnable"]) or any(name in LOWERED for _, name in listed)
     function, file, line = display_code(node.frame)
-    seconds = [answer.seconds_taken for answer in answers if answer.seconds_taken is not None]
+    seconds = [answer.compile_s for answer in answers if answer.compile_s is not None]
     bundles = [count for fields in metrics if (count := whole_in(fields, "num_triton_bundles"))]
     return CompileCaches(
         str(node.ref), function, file, line, tuple(answers), tuple(profiles), saved_by(answers),
@@ -583,7 +582,7 @@ def saved_by(answers: Iterable[CacheAnswer]) -> float | None:
     """Return the seconds saved. An AOTAutograd hit includes the time of its FX graphs, whose hits precede it."""
     saved = inside = 0.0
     for answer in answers:
-        seconds = answer.seconds_saved or 0.0
+        seconds = answer.saved_s or 0.0
         if answer.cache != AOT:
             inside += seconds if answer.state == HIT else 0.0
         else:

@@ -79,7 +79,7 @@ def add_divergences(page: Page, divergences: Sequence[Divergence]) -> None:
     groups: dict[tuple[object, ...], list[Divergence]] = {}
     for one in divergences:  # mostly both caches give one rank the same answer
         states = tuple((answer.rank, answer.state) for answer in one.answers)
-        groups.setdefault((one.function, one.file, one.line, one.ordinal, states), []).append(one)
+        groups.setdefault((one.function, one.file, one.line, one.compile_number, states), []).append(one)
     merged = list(groups.values())
     page.heading(f"Cache results differ between ranks ({fmt.plural(len({key[:4] for key in groups}), 'compile')})")
     page.say(
@@ -97,7 +97,7 @@ def add_divergences(page: Page, divergences: Sequence[Divergence]) -> None:
 def _divergence(page: Page, group: Sequence[Divergence]) -> None:
     one = group[0]
     name = (fmt.clip_middle(sanitize(one.function or "?"), 40), tokens.FUNCTION)
-    lookup = f"{fmt.ordinal(one.ordinal)} compile, {' and '.join(item.cache for item in group)}"
+    lookup = f"{fmt.ordinal(one.compile_number)} compile, {' and '.join(item.cache for item in group)}"
     page.row([name, "  ", page.place(one.file, one.line), f"  {lookup}"], "  ")
     for state in (HIT, MISS, BYPASS):
         same = [answer for answer in one.answers if answer.state == state]
@@ -133,10 +133,10 @@ def add_answers(page: Page, compiles: Sequence[CompileCaches]) -> None:
     page.heading("Lookups, in order")
     for answer in answers:
         pieces: list[Piece] = [answer.cache, "  ", (answer.state, STYLES.get(answer.state, ""), answer.ref or "")]
-        if answer.seconds_saved is not None:
-            pieces.append(f"  saved {fmt.seconds(answer.seconds_saved)}")
-        if answer.seconds_taken is not None:
-            pieces.append(f"  compiling took {fmt.seconds(answer.seconds_taken)}")
+        if answer.saved_s is not None:
+            pieces.append(f"  saved {fmt.seconds(answer.saved_s)}")
+        if answer.compile_s is not None:
+            pieces.append(f"  compiling took {fmt.seconds(answer.compile_s)}")
         page.row(pieces, "  ")
         if answer.key:
             page.add("    ", ("key  ", tokens.LABEL), (fmt.clip_middle(sanitize(answer.key), page.width - 9), tokens.VALUE))
@@ -165,7 +165,7 @@ def add_off(page: Page, report: CachesReport) -> None:
     """Add disabled caches by setting."""
     groups: dict[str, list[CompileCaches]] = {}
     for compile_ in report.compiles:
-        for why in compile_.off:
+        for why in compile_.disabled:
             groups.setdefault(why, []).append(compile_)
     if not groups:
         return
@@ -231,8 +231,8 @@ def add_backends(page: Page, report: CachesReport) -> None:
     total: Counter[tuple[str, str, str]] = Counter()
     for compile_ in report.compiles:
         for backend in compile_.backends:
-            total[backend.cache, backend.where, HIT] += backend.hits
-            total[backend.cache, backend.where, MISS] += backend.misses
+            total[backend.cache, backend.location, HIT] += backend.hits
+            total[backend.cache, backend.location, MISS] += backend.misses
     if not any(where == "remote" for _, where, _ in total):
         return
     page.heading("Local and remote lookups, from the metrics")
@@ -245,7 +245,7 @@ def add_backends(page: Page, report: CachesReport) -> None:
 
 def add_profiles(page: Page, report: CachesReport) -> None:
     """Add profiles of dynamic sizes (PGO)."""
-    profiles = [(compile_, answer) for compile_ in report.compiles for answer in compile_.profiles]
+    profiles = [(compile_, answer) for compile_ in report.compiles for answer in compile_.pgo_profiles]
     if not profiles:
         return
     page.heading("Profiles of dynamic sizes (PGO)")
@@ -263,8 +263,8 @@ def add_triton(page: Page, report: CachesReport) -> None:
     """Add the autotuning results, and kernels bundled with cached graphs."""
     total: Counter[str] = Counter()
     for compile_ in report.compiles:
-        total.update(dict(compile_.triton))
-    bundles = sum(compile_.bundles or 0 for compile_ in report.compiles)
+        total.update(dict(compile_.triton_autotuning))
+    bundles = sum(compile_.bundled_kernels or 0 for compile_ in report.compiles)
     if not total and not bundles:
         return
     page.heading("Triton")
@@ -309,16 +309,16 @@ def _alike(page: Page, label: str, members: Sequence[CompileCaches]) -> Iterator
 
 def add_silent(page: Page, report: CachesReport, everyone: Sequence[CompileCaches]) -> None:
     """Add notes on compiles without cache records."""
-    unrecorded = [compile_ for compile_ in everyone if compile_.lowered and not compile_.answers and not compile_.off]
+    unrecorded = [compile_ for compile_ in everyone if compile_.is_lowered and not compile_.answers and not compile_.disabled]
     if unrecorded:
         page.blank()
         text = f"{fmt.plural(len(unrecorded), 'compile')} lowered a graph without a cache record"
         page.say(page.so_far(f"{text}: no lookup, or its record is missing."), "", tokens.DIM)
-    if report.silent:
+    if report.not_lowered:
         page.blank()
-        text = f"{fmt.plural(len(report.silent), 'compile')} did not query a cache (Inductor lowered no graph)"
+        text = f"{fmt.plural(len(report.not_lowered), 'compile')} did not query a cache (Inductor lowered no graph)"
         page.add((fmt.clip(page.so_far(text), page.width), tokens.DIM))
-        flow(page, first_refs(page, report.silent, REFS_SHOWN))
+        flow(page, first_refs(page, report.not_lowered, REFS_SHOWN))
 
 
 MISS_GROUPS_SHOWN = 12
@@ -331,7 +331,7 @@ def add_misses(page: Page, report: CachesReport) -> Iterator[None]:
     """Add missed keys: those that differ from their nearest in the same components are one group."""
     if not report.misses:
         return
-    took = f", costing {fmt.seconds(report.taken_s)} of compiling" if report.taken_s else ""
+    took = f", costing {fmt.seconds(report.compile_s)} of compiling" if report.compile_s else ""
     page.heading(f"Misses ({fmt.count(len(report.misses))}){took}")
     by_key: dict[tuple[str, str | None], list[CacheMiss]] = {}
     for n, miss in enumerate(report.misses):
@@ -346,11 +346,11 @@ def add_misses(page: Page, report: CachesReport) -> Iterator[None]:
         first = same[0]
         if _hits_of(first):
             groups.setdefault((first.answer.cache,), []).append(same)
-        elif first.nearest is None or first.nearest.before is False:
+        elif first.nearest is None or first.nearest.is_earlier is False:
             plain.append(same)
         else:
-            groups.setdefault((first.answer.cache, first.nearest.names), []).append(same)
-    ordered = sorted(groups.values(), key=lambda group: -sum(m.answer.seconds_taken or 0.0 for same in group for m in same))
+            groups.setdefault((first.answer.cache, first.nearest.differing_names), []).append(same)
+    ordered = sorted(groups.values(), key=lambda group: -sum(m.answer.compile_s or 0.0 for same in group for m in same))
     yield
     for group in ordered[:MISS_GROUPS_SHOWN]:
         _miss_group(page, group)
@@ -365,7 +365,7 @@ def add_misses(page: Page, report: CachesReport) -> Iterator[None]:
 
 def _hits_of(miss: CacheMiss) -> list[KeyUse]:
     """Return the hits of the same key."""
-    return [use for use in miss.others if use.state == HIT]
+    return [use for use in miss.same_key_uses if use.state == HIT]
 
 
 def _miss_group(page: Page, group: Sequence[Sequence[CacheMiss]]) -> None:
@@ -407,7 +407,7 @@ def _misses(page: Page, keys: Sequence[Sequence[CacheMiss]], indent: str) -> Non
     lead: list[Piece] = [link, " "]
     if miss.function:
         lead += [(fmt.clip_middle(sanitize(miss.function), 30), tokens.FUNCTION), "  "]
-    took = [other.answer.seconds_taken for same in keys for other in same if other.answer.seconds_taken is not None]
+    took = [other.answer.compile_s for same in keys for other in same if other.answer.compile_s is not None]
     lead += [(f"{miss.answer.cache} miss", tokens.WARN, miss.answer.ref or ""), f"  {fmt.plural(len(keys), 'key')}"]
     flow(page, [ranks, *(group.pieces() for group in others)], indent, [*lead, fmt.took_from_to(took, "  compiling took "), " "])
 
@@ -422,8 +422,8 @@ def _miss(page: Page, same: Sequence[CacheMiss], indent: str = "  ") -> None:
     pieces += [(f"{answer.cache} miss", tokens.WARN, answer.ref or ""), "  "]
     if answer.key:
         pieces.append((f"key {fmt.clip(sanitize(answer.key), 12)}", tokens.DIM))
-    if answer.seconds_taken is not None:
-        pieces.append(f"  compiling took {fmt.seconds(answer.seconds_taken)}")
+    if answer.compile_s is not None:
+        pieces.append(f"  compiling took {fmt.seconds(answer.compile_s)}")
     page.row(pieces, indent)
     if answer.detail and answer.detail != "full_miss":
         texts = {"guard_miss": "entries with this key exist, but their guards on sizes failed"}
@@ -437,31 +437,31 @@ def _nearest(page: Page, nearest: Nearest) -> None:
     use = nearest.uses[0]
     pieces: list[Piece] = ["nearest: key ", (fmt.clip(sanitize(nearest.key), 12), tokens.LINK, use.ref)]
     pieces += [" of ", (f"[{use.compile}]", tokens.LINK, use.compile)]
-    facts = ["same function" if nearest.same_code else "different function"]
-    if nearest.before is not None:
-        facts.append("looked up earlier" if nearest.before else "looked up later")
+    facts = ["same function" if nearest.is_same_code else "different function"]
+    if nearest.is_earlier is not None:
+        facts.append("looked up earlier" if nearest.is_earlier else "looked up later")
     page.row([*pieces, " ", (f"({', '.join(facts)})", tokens.DIM)], "    ")
-    text = f"{fmt.count(nearest.differ)} of {fmt.plural(nearest.of, 'component')}"
-    page.add("    ", (f"{text} {'differs' if nearest.differ == 1 else 'differ'}", tokens.STRONG))
-    graph = "gm" in nearest.names
-    shown = 0 if graph and not nearest.same_code else DIFFERENCES_SHOWN  # texts of another graph are not comparable
+    text = f"{fmt.count(nearest.differing_components)} of {fmt.plural(nearest.components, 'component')}"
+    page.add("    ", (f"{text} {'differs' if nearest.differing_components == 1 else 'differ'}", tokens.STRONG))
+    graph = "gm" in nearest.differing_names
+    shown = 0 if graph and not nearest.is_same_code else DIFFERENCES_SHOWN  # texts of another graph are not comparable
     for difference in nearest.differences[:shown]:
         _difference(page, difference)
-    rest = nearest.names[shown:]
+    rest = nearest.differing_names[shown:]
     if rest:
         names = ", ".join(grouped_names(rest))
-        more = " …" if nearest.differ > len(nearest.names) else ""
+        more = " …" if nearest.differing_components > len(nearest.differing_names) else ""
         page.say(f"and {names}{more}" if shown else f"{names}{more}", "      ", tokens.DIM, "        ")
 
 
 def _difference(page: Page, difference: ComponentDifference) -> None:
     """Add a component with its differing words."""
     page.add("      ", (fmt.clip_middle(sanitize(difference.name), page.width - 6), tokens.NAME))
-    if difference.here is None or difference.there is None:
-        only, text = ("there", difference.there) if difference.here is None else ("here", difference.here)
+    if difference.missed_value is None or difference.nearest_value is None:
+        only, text = ("there", difference.nearest_value) if difference.missed_value is None else ("here", difference.missed_value)
         page.add("        ", (f"only {only}  ", tokens.LABEL), fmt.clip(sanitize(fmt.one_line(text or "")), page.width - 20))
         return
-    lines, more = changed_lines(difference.here, difference.there)
+    lines, more = changed_lines(difference.missed_value, difference.nearest_value)
     if more > MANY_LINES:  # another graph: its lines are not comparable
         lines, more = lines[:1], more + len(lines) - 1
     if not lines:
@@ -556,12 +556,12 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, CachesRep
     compiles = tuple(
         compile_
         for compile_ in study.compiles
-        if compile_.answers or compile_.profiles or compile_.off or compile_.backends or compile_.triton
+        if compile_.answers or compile_.pgo_profiles or compile_.disabled or compile_.backends or compile_.triton_autotuning
     )
-    silent = tuple(compile_.ref for compile_ in study.compiles if not compile_.lowered and not compile_.answers)
+    silent = tuple(compile_.ref for compile_ in study.compiles if not compile_.is_lowered and not compile_.answers)
     saved = sum(compile_.saved_s or 0.0 for compile_ in compiles)
-    taken_s = sum(compile_.taken_s or 0.0 for compile_ in compiles)
-    report = CachesReport(2, totals, saved, taken_s, different, misses, compiles, silent)
+    taken_s = sum(compile_.compile_s or 0.0 for compile_ in compiles)
+    report = CachesReport(totals, saved, taken_s, different, misses, compiles, silent)
     yield from add_misses(page, report)
     for add in (
         add_bypasses, add_asked, add_off, add_hits, add_backends, add_profiles,
@@ -600,7 +600,7 @@ class _Study:
         """Read the compiles of the scope."""
         for n, node in enumerate(compiles):
             caches = self._read_compile(node)
-            if node.is_compile or caches.answers or caches.profiles:
+            if node.is_compile or caches.answers or caches.pgo_profiles:
                 self.compiles.append(caches)
             if n % EVERY == EVERY - 1:
                 yield
@@ -660,9 +660,9 @@ class CacheRow:
     """The key that was looked up."""
     reason: str | None
     """Why it was bypassed, or could not be used."""
-    seconds_saved: float | None
+    saved_s: float | None
     """The time that a hit saved, in seconds, as torch estimates it."""
-    seconds_taken: float | None
+    compile_s: float | None
     """The time of compiling after a miss, in seconds."""
     record: str | None
     """The address of the answer."""
@@ -673,8 +673,8 @@ def cache_rows(data: CachesReport) -> Iterator[CacheRow]:
     for compile_ in data.compiles:
         for answer in compile_.answers:
             yield CacheRow(compile_.ref, compile_.function, answer.cache, answer.state, answer.key, answer.reason,
-                           answer.seconds_saved,
-                           answer.seconds_taken, answer.ref)  # fmt: skip
+                           answer.saved_s,
+                           answer.compile_s, answer.ref)  # fmt: skip
 
 
 QUESTION = Question(

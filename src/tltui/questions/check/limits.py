@@ -99,16 +99,18 @@ def difference_reasons(run: Run) -> list[Occurrence]:
     result = differences_of(run)
     reasons = []
     for divergence in result.divergences if result is not None else ():
-        sides = " | ".join(map(_side, divergence.sides)) + (f" | {divergence.more} more ranks" if divergence.more else "")
-        ref = next((side.ref for side in (*divergence.sides[1:], divergence.sides[0]) if side.ref), "@ranks")
-        title = WORDS[divergence.facets[0]].difference
-        if divergence.whole:
-            reasons.append(Occurrence(ref, f"{title}: {sides}", f"{divergence.facets[0]}\0{divergence.sides[-1].said}"))
+        sides = " | ".join(map(_side, divergence.groups)) + (
+            f" | {divergence.ranks_in_no_group} more ranks" if divergence.ranks_in_no_group else ""
+        )
+        ref = next((side.ref for side in (*divergence.groups[1:], divergence.groups[0]) if side.ref), "@ranks")
+        title = WORDS[divergence.properties[0]].difference
+        if divergence.compile_count:
+            reasons.append(Occurrence(ref, f"{title}: {sides}", f"{divergence.properties[0]}\0{divergence.groups[-1].description}"))
             continue
-        for function in (divergence.function, *divergence.others):
+        for function in (divergence.function, *divergence.other_functions):
             where = f" ({function.file}:{function.line})" if function.file else ""
-            of = f", compile {divergence.number}" if divergence.number > 1 else ""
-            key = f"{divergence.facets[0]}\0{function.name}\0{divergence.number}"
+            of = f", compile {divergence.compile_number}" if divergence.compile_number > 1 else ""
+            key = f"{divergence.properties[0]}\0{function.name}\0{divergence.compile_number}"
             text = f"{function.name}{where}{of}: {title}: {sides}"
             reasons.append(Occurrence(ref, text, key, function.file, function.line))
     return reasons
@@ -116,7 +118,7 @@ def difference_reasons(run: Run) -> list[Occurrence]:
 
 def _side(side: Side) -> str:
     ranks = with_noun(side.ranks)
-    return f"{ranks}: {' '.join(side.said.split())[:120]}" if side.said else ranks
+    return f"{ranks}: {' '.join(side.description.split())[:120]}" if side.description else ranks
 
 
 def joined(run: Run) -> list[Runtime]:
@@ -129,7 +131,7 @@ def why_no_profile(run: Run) -> str:
     runtimes = runtimes_of(run)
     if any(isinstance(item, Runtime) for item in runtimes):
         return ""
-    refused = [f"{item.profile} does not match this trace: {item.why}" for item in runtimes if isinstance(item, Refused)]
+    refused = [f"{item.profile} does not match this trace: {item.reason}" for item in runtimes if isinstance(item, Refused)]
     return "; ".join(refused) or "none was found. Add --profile FILE; tltui runtime PATH shows how to record one"
 
 
@@ -202,10 +204,10 @@ def _eager_share(facts: Facts) -> list[Occurrence]:
                 text = f"breaks{at}: {micros(item.eager_us)} eager in {item.ops[0].op}" + (" and others" if item.ops[1:] else "")
                 file, line = (lead.file, lead.line) if lead is not None else (None, None)
                 occurrences.append((item.eager_us, Occurrence(item.ref, text, text.partition(":")[0], file, line)))
-        outside = [item for item in runtime.eager if item.inside is None]
+        outside = [item for item in runtime.eager if item.inside_ref is None]
         if outside:
-            us = sum(item.us for item in outside)
-            most = max(outside, key=lambda item: item.us)
+            us = sum(item.total_us for item in outside)
+            most = max(outside, key=lambda item: item.total_us)
             text = f"{micros(us)} outside compiled code, most of it in {most.op}"
             occurrences.append((us, Occurrence("@runtime", text, text)))
     occurrences.sort(key=lambda one: (-one[0], one[1].ref, one[1].text))
@@ -223,7 +225,7 @@ def _never(facts: Facts) -> Iterator[Occurrence]:
     for runtime in joined(facts.run):
         for ref in runtime.never_called:
             compile_ = compile_at(facts.run, ref)
-            took = f", compiled in {compile_.tally.seconds:.2f} s" if compile_ is not None and compile_.tally.seconds else ""
+            took = f", compiled in {compile_.tally.compile_s:.2f} s" if compile_ is not None and compile_.tally.compile_s else ""
             yield _of_compile(facts, ref, f"{_name(facts, ref)}{took}")
 
 
@@ -232,7 +234,7 @@ RUNTIME_MEASURES: dict[str, Measure] = {
         "guard share of compiled code's time", _most(lambda runtime: runtime.share.guards_us, _compiled), _guards, "runtime",
         share=True),
     "eager_share": Measure(
-        "share of eager operators in a step", _most(lambda runtime: runtime.share.eager_us, lambda runtime: runtime.share.whole_us),
+        "share of eager operators in a step", _most(lambda runtime: runtime.share.eager_us, lambda runtime: runtime.share.total_us),
         _eager_share, "runtime",
         share=True),
     "wrapper_share": Measure(
@@ -257,7 +259,7 @@ def _errors(facts: Facts) -> list[Occurrence]:
     occurrences = []
     for group in (*facts.problems.errors, *facts.problems.backward):
         failure = group.failure
-        side = "backward: " if failure.backward else ""
+        side = "backward: " if failure.is_backward else ""
         where = f" at {failure.file}:{failure.line}" if failure.file else ""
         text = f"{side}{failure.type}: {one_line(headline_of(failure.reason))} (in {group.code.shown or '?'}{where})"
         key = f"{failure.type}\0{failure.reason.partition(chr(10))[0]}\0{group.code.name}"
@@ -287,15 +289,15 @@ def _printed(facts: Facts) -> list[RunFailure]:
 
 
 def _traced_errors(facts: Facts) -> int:
-    return sum(compile_.tally.errors for compile_ in facts.compiles if compile_.facts.traced)
+    return sum(compile_.tally.errors for compile_ in facts.compiles if compile_.facts.has_trace)
 
 
 def _eager(facts: Facts) -> list[Occurrence]:
     occurrences = []
     for group in facts.problems.eager:
         where = f" at {group.file}:{group.line}" if group.file else ""
-        text = f"{group.eager}: {one_line(group.headline)} (in {group.code.shown or '?'}{where})"
-        key = f"{group.eager}\0{group.headline}\0{group.code.name}"
+        text = f"{group.eager_reason}: {one_line(group.headline)} (in {group.code.shown or '?'}{where})"
+        key = f"{group.eager_reason}\0{group.headline}\0{group.code.name}"
         location = _user_location(group.file, group.line, group.code)
         occurrences += [Occurrence(item.ref, text, key, *location) for item in group.occurrences]
     return occurrences + _limits(facts, True)
@@ -307,7 +309,7 @@ def _limits(facts: Facts, eager: bool | None = None) -> list[Occurrence]:
         Occurrence(item.ref, f"recompile limit reached by {group.code.shown or '?'}", f"limit\0{group.code.name}",
               group.code.file, group.code.line)
         for group in facts.problems.limits
-        if eager is None or group.eager is eager
+        if eager is None or group.is_eager is eager
         for item in group.occurrences
     ]
 
@@ -316,8 +318,10 @@ def _breaks(facts: Facts) -> list[Occurrence]:
     results = []
     for group in facts.problems.breaks:
         where = f" at {group.user_file}:{group.user_line}" if group.user_file else ""
-        text = f"{group.found.gb or ''} {one_line(group.found.headline)}{where}".strip()
-        key = f"{group.found.gb or group.found.headline}\0{group.user_file}\0{group.found.code or group.user_line}"
+        text = f"{group.graph_break.gb or ''} {one_line(group.graph_break.headline)}{where}".strip()
+        key = (
+            f"{group.graph_break.gb or group.graph_break.headline}\0{group.user_file}\0{group.graph_break.code or group.user_line}"
+        )
         results += [Occurrence(item.ref, text, key, group.user_file, group.user_line) for item in group.occurrences]
     return results
 
@@ -378,15 +382,15 @@ def _cache_misses(facts: Facts) -> list[Occurrence]:
 
 def _slowest_rank(facts: Facts) -> float:
     """Return the compile time of the slowest rank, for which the job waits: processes of one rank run after each other."""
-    return max((rank.tally.seconds for rank in facts.run.ranks), default=0.0)
+    return max((rank.tally.compile_s for rank in facts.run.ranks), default=0.0)
 
 
 def _costs(facts: Facts) -> list[Occurrence]:
-    slow = max(facts.run.ranks, key=lambda rank: rank.tally.seconds, default=None)
+    slow = max(facts.run.ranks, key=lambda rank: rank.tally.compile_s, default=None)
     compiles = [c for process in slow.processes for c in process.ordered() if c.is_compile] if slow else []
-    compiles.sort(key=lambda c: -c.tally.seconds)
+    compiles.sort(key=lambda c: -c.tally.compile_s)
     return [
-        Occurrence(str(c.ref), f"{c.tally.seconds:.2f} s in {_function_name(c)}", f"{c.frame.code[0]}\0{c.id}", *_at(c))
+        Occurrence(str(c.ref), f"{c.tally.compile_s:.2f} s in {_function_name(c)}", f"{c.frame.code[0]}\0{c.id}", *_at(c))
         for c in compiles[:REASONS]
     ]
 
@@ -402,7 +406,7 @@ def _damage(facts: Facts) -> list[Occurrence]:
 def _unfinished(facts: Facts) -> list[Occurrence]:
     items = (*facts.problems.unfinished, *facts.problems.running)
     return [
-        Occurrence(item.ref, f"no end{' of the backward' if item.backward else ''}: {item.function or '?'}", str(item.function))
+        Occurrence(item.ref, f"no end{' of the backward' if item.is_backward else ''}: {item.function or '?'}", str(item.function))
         for item in items
     ]
 
@@ -498,7 +502,7 @@ MEASURES: dict[str, Measure] = {
     "frame_recompiles": Measure(
         "most recompiles of one frame", lambda f: max(map(len, _by_frame(f)), default=0), _most_recompiled, "recompiles"),
     "recompile_limit": Measure(
-        "hits of the recompile limit", lambda f: sum(c.facts.recompile_limit for c in f.compiles), _limits, "problems"),
+        "hits of the recompile limit", lambda f: sum(c.facts.recompile_limit_hit for c in f.compiles), _limits, "problems"),
     "cache_miss": Measure(
         "cache misses", lambda f: len(_cache_misses(f)), _cache_misses, "caches"),
     "compile_time": Measure(
@@ -521,9 +525,6 @@ MEASURES: dict[str, Measure] = {
     **RUNTIME_MEASURES,
 }  # fmt: skip
 """All limits, in the order in which help lists them."""
-
-
-SCHEMA = 2
 
 
 class BadLimit(ValueError):
@@ -550,7 +551,7 @@ class Reason:
     ref: str
     """Where it is."""
     text: str
-    new: bool = False
+    is_new: bool = False
     """Whether the baseline has nothing like it."""
     file: str | None = None
     """The file of the user's that it is about, as torch named it: the line of a graph break, of an error, or where the function
@@ -565,16 +566,16 @@ class Outcome:
     name: str
     title: str
     value: float
-    at_most: float
+    limit: float
     baseline: float | None
     exceeded: bool
-    seconds: bool
+    is_seconds: bool
     """Whether the numbers are seconds."""
     reasons: tuple[Reason, ...]
     """What was counted, the new and the worst first; where there is more than the limit, and at most `REASONS`."""
     page: str
     """The address of the page with more about it."""
-    share: bool = False
+    is_percent: bool = False
     """Whether the numbers are shares, in percent."""
     unknown: str = ""
     """Why the value is unknown: the limit is then neither passed nor exceeded. '' if it is known."""
@@ -584,7 +585,6 @@ class Outcome:
 class Gates:
     """All limits of a run."""
 
-    schema: int
     passed: bool
     """Whether no limit is exceeded and none is unknown."""
     compiles: int
@@ -674,7 +674,7 @@ def gates(run: Run, limits: Sequence[Limit], baseline: Run | None = None) -> Gat
     before = None if baseline is None else Facts(baseline)
     outcomes = tuple(_measured(limit, facts, before) for limit in limits)
     passed = not any(outcome.exceeded or outcome.unknown for outcome in outcomes)
-    return Gates(SCHEMA, passed, len(facts.compiles), outcomes)
+    return Gates(passed, len(facts.compiles), outcomes)
 
 
 def _why_unknown(limit: Limit, facts: Facts) -> str:
@@ -705,6 +705,6 @@ def _measured(limit: Limit, facts: Facts, before: Facts | None) -> Outcome:
             Reason(item.ref, item.text, compared and item.key not in baseline_keys, item.file, item.line)
             for item in measure.reasons(facts)
         ]
-        reasons = tuple(sorted(listed, key=lambda reason: not reason.new)[:REASONS])
+        reasons = tuple(sorted(listed, key=lambda reason: not reason.is_new)[:REASONS])
     page = str(Ref(view=measure.page))
     return Outcome(limit.name, measure.title, value, at_most, had, exceeded, measure.seconds, reasons, page, measure.share, unknown)

@@ -36,13 +36,12 @@ class DiffHunk:
 class DiffResult:
     """The outcome of comparing two artifacts. Line numbers count from 1 in the stored payloads, 0: laid out anew."""
 
-    schema: int
     left: str
     right: str
     same: bool
     added: int
     removed: int
-    hidden: int
+    ignored_lines: int
     """Lines that look different and count as equal: another run's ids, paths, names."""
     hunks: tuple[DiffHunk, ...]
 
@@ -58,7 +57,7 @@ class CompareRow:
     """`same`, `changed`, `only left`, `only right`."""
     added: int = 0
     removed: int = 0
-    hidden: int = 0
+    ignored_lines: int = 0
     unit: str = ""
     """Of an artifact: the unit that it belongs to."""
     problem: str = ""
@@ -78,7 +77,6 @@ class Fact:
 class CompareResult:
     """The outcome of comparing two compiles, ranks or runs."""
 
-    schema: int
     left: str
     right: str
     rows: tuple[CompareRow, ...]
@@ -199,7 +197,7 @@ def result_of(left: Artifact, right: Artifact, difference: Difference) -> DiffRe
         if not c.same
     )
     return DiffResult(
-        1, str(left.ref), str(right.ref), difference.same, difference.added, difference.removed, difference.hidden, hunks
+        str(left.ref), str(right.ref), difference.same, difference.added, difference.removed, difference.hidden, hunks
     )
 
 

@@ -98,9 +98,9 @@ def timing_between(left: Compile, right: Compile) -> list[Fact]:
     tables = []
     for compile_ in (left, right):
         reader = Reader(compile_.process.log)
-        timing = within_metrics(timing_of(events_of(compile_, reader), metrics_fields(compile_, reader)), compile_.tally.seconds)
-        table = {phase.name: phase.seconds for phase in timing.phases}
-        table |= {f"{phase.name}, later": phase.seconds for phase in timing.backward}
+        timing = within_metrics(timing_of(events_of(compile_, reader), metrics_fields(compile_, reader)), compile_.tally.compile_s)
+        table = {phase.name: phase.self_s for phase in timing.phases}
+        table |= {f"{phase.name}, later": phase.self_s for phase in timing.backward}
         tables.append(table)
     names = [*ORDER, *(f"{name}, later" for name in ORDER)]
     a, b = tables
@@ -246,7 +246,7 @@ def fill_compiles(
     if not rows:
         page.add(("  none on either side", tokens.DIM))
     return CompareResult(
-        1, str(left.ref), str(right.ref), tuple(rows), tuple(facts), tuple(timing), tuple(guards), tuple(inputs), tuple(symbols)
+        str(left.ref), str(right.ref), tuple(rows), tuple(facts), tuple(timing), tuple(guards), tuple(inputs), tuple(symbols)
     )
 
 
@@ -399,7 +399,7 @@ def _sets(
     page.blank()
     counts = {outcome: sum(row.outcome == outcome for row in rows) for outcome in OUTCOMES}
     page.add(" · ".join(f"{count} {outcome}" for outcome, count in counts.items() if count) or "no compiles on either side")
-    return CompareResult(1, *names, tuple(rows))
+    return CompareResult(*names, tuple(rows))
 
 
 def _compile_row(pair: Pair[Compile]) -> CompareRow:
@@ -419,7 +419,7 @@ def _compile_row(pair: Pair[Compile]) -> CompareRow:
     same = not changed and left.status is right.status
     return CompareRow(
         label, str(left.ref), str(right.ref), SAME if same else CHANGED,
-        sum(row.added for row in changed), sum(row.removed for row in changed), sum(row.hidden for row in rows),
+        sum(row.added for row in changed), sum(row.removed for row in changed), sum(row.ignored_lines for row in rows),
     )  # fmt: skip
 
 

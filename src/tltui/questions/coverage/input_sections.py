@@ -33,11 +33,11 @@ def add_conflicts(page: Page, conflicts: Sequence[Conflict]) -> None:
         return
     page.heading("Where the inputs disagree")
     for conflict in conflicts:
-        files = f"{_name(conflict.first)} and {_name(conflict.second)}"
+        files = f"{_name(conflict.first_input)} and {_name(conflict.second_input)}"
         if conflict.ref:
-            page.row([(conflict.ref, tokens.LINK, conflict.ref), "  in ", files, (f": {conflict.why}", tokens.WARN)])
+            page.row([(conflict.ref, tokens.LINK, conflict.ref), "  in ", files, (f": {conflict.reason}", tokens.WARN)])
         else:
-            why = f"both have a process {conflict.name}, but not the same one: {sanitize(conflict.why)}"
+            why = f"both have a process {conflict.name}, but not the same one: {sanitize(conflict.reason)}"
             page.row([files, "  ", (why, tokens.WARN)])
 
 
@@ -55,7 +55,7 @@ def add_missing(page: Page, missing: Missing | None) -> None:
     alone = missing.count == 1
     text = f"Rank {missing.ranks} is missing" if alone else f"Ranks {missing.ranks} are missing"
     if missing.world_size is None:
-        page.say(page.so_far(f"{text}, although there is a log of rank {missing.highest}.") + _nodes(missing), "", tokens.WARN)
+        page.say(page.so_far(f"{text}, although there is a log of rank {missing.highest_rank}.") + _nodes(missing), "", tokens.WARN)
         return
     pieces: list[Piece] = [(word, tokens.WARN) for word in page.so_far(f"{text}: the job has").split()]
     pieces.append((f"{fmt.count(missing.world_size)} ranks, as", tokens.WARN))
@@ -64,11 +64,11 @@ def add_missing(page: Page, missing: Missing | None) -> None:
 
 
 def _nodes(missing: Missing) -> str:
-    if not missing.ranks_of_node:
+    if not missing.ranks_per_node:
         return ""
-    lacking = missing.count // missing.ranks_of_node
+    lacking = missing.count // missing.ranks_per_node
     return (
-        f" Each of the {fmt.count(missing.nodes)} nodes here has {missing.ranks_of_node} ranks: "
+        f" Each of the {fmt.count(missing.node_count)} nodes here has {missing.ranks_per_node} ranks: "
         f"{'one more node' if lacking == 1 else f'{fmt.count(lacking)} more nodes'} of that size would have them."
     )
 

@@ -40,16 +40,16 @@ class Missing:
     ranks: str
     """`40–47`"""
     count: int
-    highest: int
+    highest_rank: int
     """The highest rank that is here."""
     world_size: int | None
     """What a record states; None where none was seen to."""
     ref: str
     """The address of the artifact that states it; '' for none."""
-    ranks_of_node: int
+    ranks_per_node: int
     """How many ranks each node has that is here, where they are as many on all of them and those that are missing are those of
     whole nodes; 0 where that is not so."""
-    nodes: int
+    node_count: int
     """How many nodes are here; 0 where `ranks_of_node` is."""
 
 
@@ -143,10 +143,10 @@ class Conflict:
     """The artifact as the first input has it; '' for processes."""
     name: str
     """Of the artifact; for processes their pid."""
-    first: str
+    first_input: str
     """Names of the two inputs."""
-    second: str
-    why: str
+    second_input: str
+    reason: str
 
 
 def holdings(run: Run) -> list[Holding]:

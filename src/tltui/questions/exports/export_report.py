@@ -73,7 +73,7 @@ class Expression:
     arguments: tuple[str, ...] = ()
     source: str | None = None
     """Of a symbol: what it stands for, or its range where it depends on data."""
-    where: StackFrame | None = None
+    user_frame: StackFrame | None = None
     """The user's line that made it."""
 
 
@@ -155,10 +155,10 @@ class Expressions:
         if record in self._symbols:
             bounds = text_in(fields, "vr")
             source = f"depends on data, range {bounds}" if bounds not in (None, ANY) else "depends on data"
-            return _ParsedRecord(Expression(0, text_in(fields, "symbol") or "", source=source, where=where))
+            return _ParsedRecord(Expression(0, text_in(fields, "symbol") or "", source=source, user_frame=where))
         arguments = tuple(str(argument) for argument in list_in(fields, "arguments"))
         method = text_in(fields, "method") or "?"
-        expression = Expression(0, text_in(fields, "result") or "", method, arguments, where=where)
+        expression = Expression(0, text_in(fields, "result") or "", method, arguments, user_frame=where)
         return _ParsedRecord(expression, _parts(fields, arguments))
 
 
@@ -198,13 +198,13 @@ class ExportFailure:
     """The address of its first record."""
     count: int = 1
     expr: str | None = None
-    unhinted: str | None = None
+    expr_without_hints: str | None = None
     """The expression before known values were put in, where that is another."""
     result: str | None = None
     """What a guess took it to be."""
     op: str | None = None
     reason: str | None = None
-    where: StackFrame | None = None
+    user_frame: StackFrame | None = None
     """The user's line nearest to it."""
     code: str | None = None
     """That statement as a whole."""
@@ -230,13 +230,13 @@ class Export:
     failures: tuple[ExportFailure, ...]
     program: str | None
     """The address of the exported program; None: the export failed, or the log ends before it."""
-    program_size: int
+    program_bytes: int
     """Its stored bytes."""
-    partial: str | None
+    partial_graph: str | None
     """The address of the graph as far as it was traced, which torch writes when tracing fails."""
     unbacked: tuple[Symbol, ...]
     """Symbols whose values depend on data."""
-    guards: int
+    guard_count: int
     """`guard_added` records that are no failures: runtime assertions, and those of logs that do not tell."""
 
     @property
@@ -247,18 +247,17 @@ class Export:
     @property
     def failed(self) -> bool:
         """Whether the log shows that it failed: the last word of an export without a program."""
-        return self.program is None and (self.partial is not None or any(f.kind == UNDECIDED for f in self.failures))
+        return self.program is None and (self.partial_graph is not None or any(f.kind == UNDECIDED for f in self.failures))
 
 
 @frozen
 class Exports:
     """The exports of a part of a run."""
 
-    schema: int = 1
     exports: tuple[Export, ...] = ()
-    failures: int = 0
+    failure_count: int = 0
     """Failures in all of them, repetitions counted."""
-    expressions: int = 0
+    expression_count: int = 0
     """`expression_created` records."""
 
 
@@ -295,7 +294,7 @@ def read_exports(compiles: Iterable[Compile]) -> Generator[None, None, Exports]:
             export = yield from _export(segment, reader, expressions)
             if export is not None:
                 exports.append(export)
-    return Exports(1, tuple(exports), sum(f.count for export in exports for f in export.failures), created)
+    return Exports(tuple(exports), sum(f.count for export in exports for f in export.failures), created)
 
 
 Piece = tuple[int, str, Compile]
@@ -428,7 +427,7 @@ def _grouped(failures: list[ExportFailure]) -> list[ExportFailure]:
     """Merge equal failures at the same line, in the order of first occurrence."""
     groups: dict[tuple[object, ...], ExportFailure] = {}
     for failure in failures:
-        where = (failure.where.file, failure.where.line) if failure.where else None
+        where = (failure.user_frame.file, failure.user_frame.line) if failure.user_frame else None
         key = (failure.kind, failure.expr, failure.result, failure.op, failure.reason, where)
         first = groups.get(key)
         groups[key] = failure if first is None else replace(first, count=first.count + 1)

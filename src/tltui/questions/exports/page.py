@@ -91,12 +91,12 @@ def _outcome(page: Page, export: Export, total: int, finished: bool) -> None:
 def _links(export: Export) -> list[Piece]:
     pieces: list[Piece] = []
     if export.program is not None:
-        text = f"exported program, {fmt.size_of(export.program_size)}"
+        text = f"exported program, {fmt.size_of(export.program_bytes)}"
         pieces.append((text, tokens.LINK, export.program))
-    if export.partial is not None:
-        pieces.append(to_page("partially traced graph", export.partial))
-    if export.guards:
-        pieces.append((f"{fmt.plural(export.guards, 'other guard')} added", tokens.DIM))
+    if export.partial_graph is not None:
+        pieces.append(to_page("partially traced graph", export.partial_graph))
+    if export.guard_count:
+        pieces.append((f"{fmt.plural(export.guard_count, 'other guard')} added", tokens.DIM))
     pieces.append((f"records of [{export.ref}]", tokens.LINK, f"@records:{export.ref}"))
     return pieces
 
@@ -147,14 +147,14 @@ def _meaning(failure: ExportFailure) -> list[str]:
         reason = f": {fmt.one_line(failure.reason)}" if failure.reason else ""
         return [f"Its fake kernel and its real kernel return different results{reason}. Fix the function passed to register_fake."]
     sentences = ["This depends on data, but export needed to know whether it holds, so it stopped here."]
-    if failure.unhinted:
-        sentences.append(f"before substitution of known values: {failure.unhinted}")
+    if failure.expr_without_hints:
+        sentences.append(f"before substitution of known values: {failure.expr_without_hints}")
     sentences.append("State the condition with torch._check(...). draft_export continues with the value from the example inputs.")
     return sentences
 
 
 def _where(page: Page, failure: ExportFailure) -> None:
-    where = failure.where
+    where = failure.user_frame
     if where is None:
         return
     page.row(["at ", page.place(where.file, where.line), (f" in {fmt.clip_middle(sanitize(where.name), 40)}", tokens.FUNCTION)])
@@ -195,7 +195,7 @@ def _parts(page: Page, parts: tuple[Expression, ...]) -> None:
             how: Piece = (f"{part.method}({', '.join(part.arguments)})", tokens.FUNCTION)
         else:
             how = (part.source or "", tokens.DIM)
-        rows.append([(text, tokens.NAME), _line(page, part.where), how])
+        rows.append([(text, tokens.NAME), _line(page, part.user_frame), how])
     page.grid(rows, "    ")
 
 
@@ -239,9 +239,9 @@ def _unbacked(page: Page, symbols: tuple[Symbol, ...], nested: bool) -> None:
     page.add((title, tokens.HEADING))
     rows: list[list[Piece]] = []
     for symbol in symbols:
-        code = symbol.where.code if symbol.where and symbol.where.code else ""
+        code = symbol.user_frame.code if symbol.user_frame and symbol.user_frame.code else ""
         rows.append([
-            (symbol.name, tokens.NAME), (symbol.range or "", tokens.DIM), _line(page, symbol.where),
+            (symbol.name, tokens.NAME), (symbol.range or "", tokens.DIM), _line(page, symbol.user_frame),
             (code.strip(), tokens.DIM),
         ])  # fmt: skip
     page.grid(rows)
@@ -277,7 +277,7 @@ def export_rows(data: Exports) -> Iterator[ExportRow]:
     """Yield one row per failure."""
     for export in data.exports:
         for failure in export.failures:
-            file, line = (None, None) if failure.where is None else (failure.where.file, failure.where.line)
+            file, line = (None, None) if failure.user_frame is None else (failure.user_frame.file, failure.user_frame.line)
             yield ExportRow(
                 export.ref,
                 failure.kind,

@@ -41,7 +41,7 @@ class SchedulerNode:
     """The class of torch: SchedulerNode, FusedSchedulerNode, ExternKernelSchedulerNode, …; '' where it is not known."""
     operations: tuple[str, ...]
     """The nodes before fusion that it is made of."""
-    does: str
+    operation_kinds: str
     """Pointwise, Reduction, …: each once; of an external node the function that it calls. '' where it is not known."""
     sizes: tuple[str, ...]
     """Its loops, `4 × sum of 16`: each of the different ones of its operations."""
@@ -70,9 +70,9 @@ class FusedKernel:
     name: str
     is_generated: bool
     """Whether Inductor wrote it; else a function of a library is called."""
-    line: int
+    call_line: int
     """Of the call in the generated code."""
-    definition: int
+    definition_line: int
     nodes: tuple[str, ...]
     """Names of nodes after fusion."""
     operations: int
@@ -91,9 +91,9 @@ class NotFused:
     """The node that it is in after all fusion, '' where that is not known. Where both are in the same one, a later round fused
     them."""
     second_node: str
-    values: str
+    details: str
     """What the reason says of them beyond its sentence."""
-    times: int
+    rounds: int
     """Rounds that say so."""
     first_origins: tuple[Origin, ...]
     second_origins: tuple[Origin, ...]
@@ -112,9 +112,9 @@ class Reason:
 
     reason: str
     """As torch says it, without values."""
-    means: str
+    meaning: str
     """The same in plain words, '' where it is not known."""
-    does: str
+    advice: str
     """What one can do, '' for nothing known."""
     pairs: tuple[NotFused, ...]
 
@@ -166,7 +166,7 @@ class UnitFusion:
     """Whether there are records of TORCH_LOGS=fusion."""
     is_complete: bool
     """Whether the log tells of the end of the fusion."""
-    agrees: bool | None
+    log_agrees_with_ir: bool | None
     """Whether log and IR say the same of what was fused; None where one of them is not there."""
     pre_ref: str
     """Addresses of the texts, '' for none."""
@@ -200,7 +200,7 @@ class ReasonCount:
 
     reason: str
     pairs: int
-    later: int
+    fused_later: int
     """Pairs among them that a later round fused."""
 
 

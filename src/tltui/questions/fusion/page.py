@@ -73,7 +73,7 @@ def reasons_said(sums: FusionSums, units: Sequence[UnitFusion]) -> list[Piece]:
     if not sums.not_fused:
         return ["No fusion was rejected."] if units and all(unit.has_log for unit in units) else []
     pieces: list[Piece] = [f"{fmt.plural(sums.not_fused, 'reason')} against fusion: "]
-    later = sum(reason.later for reason in sums.reasons)
+    later = sum(reason.fused_later for reason in sums.reasons)
     for number, reason in enumerate(sums.reasons):
         end = ", " if number + 1 < len(sums.reasons) else "; " if later else ""
         pieces.append((f"{fmt.count(reason.pairs)} × {sanitize(reason.reason)}{end}", tokens.WARN))
@@ -89,7 +89,7 @@ class _LookupTables:
 
     def __init__(self, unit: UnitFusion) -> None:
         self.nodes = {node.name: node for node in unit.nodes}
-        self.calls = {kernel.key: kernel.line for kernel in unit.kernels}
+        self.calls = {kernel.key: kernel.call_line for kernel in unit.kernels}
 
 
 def add_unit(page: Page, unit: UnitFusion) -> Generator[None, None, None]:
@@ -127,11 +127,11 @@ def _kernel(page: Page, unit: UnitFusion, kernel: FusedKernel, nodes: Sequence[S
     text = f"  {fmt.plural(kernel.operations, 'operation')}" if kernel.operations else ""
     if len(nodes) > 1:
         text += f" in {fmt.plural(len(nodes), 'node')}"
-    target = at_line(unit.code_ref, kernel.line) if unit.code_ref and kernel.line else ""
+    target = at_line(unit.code_ref, kernel.call_line) if unit.code_ref and kernel.call_line else ""
     pieces: list[Piece] = [(name, tokens.LINK if target else tokens.NAME, target), (text, tokens.STRONG)]
-    pieces.append((f"  called at {kernel.line}", tokens.DIM))
-    if kernel.definition and unit.code_ref:
-        pieces += [", ", (f"defined at {kernel.definition}", tokens.DIM, at_line(unit.code_ref, kernel.definition))]
+    pieces.append((f"  called at {kernel.call_line}", tokens.DIM))
+    if kernel.definition_line and unit.code_ref:
+        pieces += [", ", (f"defined at {kernel.definition_line}", tokens.DIM, at_line(unit.code_ref, kernel.definition_line))]
     page.row(pieces)
     for number, node in enumerate(nodes):
         if number == NODES:
@@ -153,8 +153,8 @@ def _node(page: Page, unit: UnitFusion, node: SchedulerNode, kernel: FusedKernel
     """`op0 … op4  5 operations, outer loops fused · Reduction, Pointwise · 4 × 16 reduced · writes buf0 … buf4`"""
     target = at_line(unit.post_ref, node.line) if unit.post_ref and node.line else ""
     parts = [KINDS.get(node.kind, node.kind)]
-    if node.does and not (kernel is not None and node.does == kernel.name):
-        parts.append(node.does)
+    if node.operation_kinds and not (kernel is not None and node.operation_kinds == kernel.name):
+        parts.append(node.operation_kinds)
     sizes = ", ".join(node.sizes[:3]) + (" …" if len(node.sizes) > 3 else "")
     parts += [sizes, "" if node.device in ("", "cpu") else node.device]
     if node.writes:
@@ -273,10 +273,10 @@ def _reason(page: Page, unit: UnitFusion, reason: Reason, tables: _LookupTables)
         (f"{fmt.count(len(reason.pairs))} × ", tokens.STRONG), (sanitize(reason.reason), tokens.WARN),
         (f"  {fmt.count(later)} of them fused in a later round" if later else "", tokens.DIM),
     ], "    ")  # fmt: skip
-    if reason.means:
-        page.say(reason.means, "      ", tokens.DIM)
-    if reason.does:
-        page.labelled("try", reason.does, "      ", 5)
+    if reason.meaning:
+        page.say(reason.meaning, "      ", tokens.DIM)
+    if reason.advice:
+        page.labelled("try", reason.advice, "      ", 5)
     by_pair: dict[tuple[str, str], list[NotFused]] = {}
     for pair in apart:
         one, other = sorted((pair.first_node or pair.first, pair.second_node or pair.second))
@@ -313,7 +313,7 @@ def _pair(page: Page, unit: UnitFusion, pairs: Sequence[NotFused], tables: _Look
         _side(page, unit, name, node, origins, source, "        with " if number else "      ", tables)
     if same:
         page.add("        ", ("one kernel runs both, one after the other", tokens.DIM))
-    values = "; ".join(dict.fromkeys(pair.values for pair in pairs if pair.values))
+    values = "; ".join(dict.fromkeys(pair.details for pair in pairs if pair.details))
     if values:
         page.say(sanitize(values), "        ", tokens.DIM)
     if len(pairs) > 1:
@@ -412,11 +412,10 @@ NO_LOG = "Reasons against fusion are not logged. To record them, set TORCH_LOGS=
 class FusionReport:
     """The fusion of the compiles of a part of a run."""
 
-    schema: int
     ref: str
     sums: FusionSums
     compiles: tuple[CompileFusion, ...]
-    elsewhere: tuple[str, ...] = ()
+    not_available: tuple[str, ...] = ()
     """Compiles of which the texts are not in the index, and their logs not here."""
 
 
@@ -441,7 +440,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
             if compile_fusion.units:
                 compile_fusions.append(compile_fusion)
         sums = sums_of(tuple(unit for compile_fusion in compile_fusions for unit in compile_fusion.units))
-        report = FusionReport(1, str(scope.ref), sums, tuple(compile_fusions), tuple(ref for ref, _ in away))
+        report = FusionReport(str(scope.ref), sums, tuple(compile_fusions), tuple(ref for ref, _ in away))
         if compile_fusions or not away:
             yield from _page(page, scope, report)
         add_not_indexed(page, away, "fusion")
@@ -487,7 +486,7 @@ def _missing(page: Page, units: list[UnitFusion]) -> None:
         page.say(page.so_far(NO_LOG), "", tokens.DIM)
     elif not all(unit.is_complete for unit in units):
         page.say("The fusion log ends before fusion ends, so this page may be incomplete.", "", tokens.WARN)
-    if any(unit.agrees is False for unit in units):
+    if any(unit.log_agrees_with_ir is False for unit in units):
         page.say("The IR does not match the fusion log: operations were combined later (combo kernels), or the two belong to "
                  "different compiles. This page shows the IR.", "", tokens.WARN)  # fmt: skip
 

@@ -210,7 +210,7 @@ def fusion_of(texts: UnitTexts) -> UnitFusion:
 def _lookup_tables(texts: UnitTexts) -> _LookupTables:
     tables = _LookupTables()
     for born in texts.provenance.lines if texts.provenance is not None else ():
-        for node in born.post:
+        for node in born.post_nodes:
             tables.lines.setdefault(node.name, node.line)
             if born.file:
                 tables.source.setdefault(node.name, []).append(SourceLine(born.file, born.line, born.code))
@@ -504,6 +504,6 @@ def _fits(unit: UnitTexts, run: FusionRun) -> bool:
     ir = unit.pre if unit.pre is not None else unit.post
     if ir is not None and names:
         return names == {name for node in ir for name in node.operations}
-    graph = {node.name for born in unit.provenance.lines for node in born.post} if unit.provenance is not None else set()
+    graph = {node.name for born in unit.provenance.lines for node in born.post_nodes} if unit.provenance is not None else set()
     origins = {name for candidate in run.candidates for name in candidate.origins}
     return not graph or not origins or len(origins & graph) * 2 > len(origins)

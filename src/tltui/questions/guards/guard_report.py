@@ -387,7 +387,7 @@ class FailedGuard:
     """Torch's words."""
     cause: str
     """A key of `tltui.questions.recompiles.guard_grammar.CAUSES`."""
-    line: int | None
+    tree_line: int | None
     """Its line in the guard tree, from 1; None if it is not in it."""
 
 
@@ -399,8 +399,8 @@ class GuardCounts:
     """The address of the compile."""
     artifact: str
     """The address of the record that lists them."""
-    guards: int
-    managers: int
+    guard_count: int
+    manager_count: int
     kinds: tuple[Count, ...]
     """The most frequent first."""
     latency_us: float | None
@@ -412,19 +412,19 @@ class GuardCounts:
 class Guard:
     """One guard."""
 
-    line: int | None
+    tree_line: int | None
     """In the guard tree, from 1; None where the log has no tree."""
     kind: str
     source: str
     """The Python expression of the object that it checks; '' for modes and conditions."""
     expression: str
-    file: str | None
-    place: int | None
+    user_file: str | None
+    user_line: int | None
     code: str | None
     """The user's line that made it."""
     function: str | None
     hint: str
-    failed: tuple[str, ...]
+    failed_in: tuple[str, ...]
     """The recompiles for which it failed."""
 
 
@@ -448,7 +448,7 @@ def _blamed(compile_: Compile, reader: Reader) -> tuple[Failure, ...]:
     recompile = recompile_of(compile_, [], reader)
     ref = str(compile_.ref)
     return tuple(
-        Failure(reason.earlier, ref, reason.text, reason.hint)
+        Failure(reason.earlier, ref, reason.text, reason.note)
         for reason in (recompile.reasons if recompile else ())
         if reason.earlier is not None
     )

@@ -46,17 +46,15 @@ MEANING = "Guards run on every call. If one fails, torch tries the next compiled
 NAMED = 400
 """Compiles without guards that are named."""
 EVERY = 16
-SCHEMA = 2
 
 
 @frozen
 class GuardTable:
     """The guards of a run, or of a part with several compiles."""
 
-    schema: int
     ref: str
     compiles: tuple[GuardCounts, ...]
-    without: tuple[str, ...]
+    without_guards: tuple[str, ...]
     """Compiles whose log has no guards."""
     kinds: tuple[Count, ...]
     """The kinds of guards of all compiles together, the most frequent first."""
@@ -66,7 +64,6 @@ class GuardTable:
 class CompileGuards:
     """The guards of one compile."""
 
-    schema: int
     counts: GuardCounts | None
     filter: str
     guards: tuple[Guard, ...]
@@ -128,7 +125,7 @@ class _Table:
                 total[kind] += number * times
         self._rest(page, listed, without, total)
         refs = tuple(str(c.ref) for c in without)
-        return GuardTable(SCHEMA, str(self._scope.ref), tuple(listed), refs, ordered(total))
+        return GuardTable(str(self._scope.ref), tuple(listed), refs, ordered(total))
 
     def _together(self, page: Page, rows: Sequence[tuple[Compile, GuardCounts]]) -> Generator[None, None, None]:
         """Add one line for equal guards on several ranks; large tables in groups."""
@@ -153,7 +150,7 @@ class _Table:
         times = [item.latency_us for _, item in rows if item.latency_us is not None]
         pieces: list[Piece] = [
             "  ", (f"[{label_of(rows)}]".ljust(self._refs), tokens.LINK, f"@{NAME}:{ref}"), "  ",
-            (f"{fmt.plural(counts.guards, 'guard'):>12}", tokens.NUMBER, counts.artifact), "  ",
+            (f"{fmt.plural(counts.guard_count, 'guard'):>12}", tokens.NUMBER, counts.artifact), "  ",
             (f"{latency_range(times):>9}", tokens.NUMBER), f"  {name:<20}",
         ]  # fmt: skip
         if counts.failed:
@@ -201,7 +198,7 @@ class _Table:
 def _same(row: tuple[Compile, GuardCounts]) -> Hashable:
     """Return the grouping key for guards on several ranks."""
     compile_, counts = row
-    return compile_.frame.code, counts.kinds, tuple((failed.cause, failed.line) for failed in counts.failed)
+    return compile_.frame.code, counts.kinds, tuple((failed.cause, failed.tree_line) for failed in counts.failed)
 
 
 def label_of(rows: Sequence[tuple[Compile, GuardCounts]]) -> str:
@@ -225,11 +222,11 @@ class _Matches:
                 yield
                 continue
             compile_ = each[0]
-            total += counts.guards
+            total += counts.guard_count
             tree = _Tree(compile_, self._typed)
             guards = yield from tree.body(page, counts, tree.title())
             if guards:
-                results.append(CompileGuards(SCHEMA, counts, self._typed, guards))
+                results.append(CompileGuards(counts, self._typed, guards))
             yield
         page.close(0)
         page.blank()
@@ -265,16 +262,16 @@ class _Tree:
         counts = counts_of(compile_, failures)
         self._head(page, counts)
         if counts is None:
-            return CompileGuards(SCHEMA, None, self._typed, ())
+            return CompileGuards(None, self._typed, ())
         yield
         title = "Guards by source" + (f", matching {self._typed!r}" if self._filter else "")
         guards = yield from self.body(page, counts, [(title, tokens.HEADING)])
         if self._filter:
             page.blank()
-            page.add("  ", (f"{fmt.count(len(guards))} of {fmt.plural(counts.guards, 'guard')}", tokens.DIM))
+            page.add("  ", (f"{fmt.count(len(guards))} of {fmt.plural(counts.guard_count, 'guard')}", tokens.DIM))
             if not guards:
                 page.say(HELP, "  ", tokens.DIM)
-        return CompileGuards(SCHEMA, counts, self._typed, guards)
+        return CompileGuards(counts, self._typed, guards)
 
     def body(self, page: Page, counts: GuardCounts, head: list[Piece]) -> Generator[None, None, tuple[Guard, ...]]:
         """Add the tree; the head is written with the first guard."""
@@ -283,8 +280,8 @@ class _Tree:
             return ()
         failed: dict[int, list[str]] = {}
         for guard in counts.failed:
-            if guard.line is not None:
-                failed.setdefault(guard.line, []).append(guard.ref)
+            if guard.tree_line is not None:
+                failed.setdefault(guard.tree_line, []).append(guard.ref)
         writer = TreeWriter(page, head, counts.artifact, self._compile.frame.code[1], failed, self._filter)
         record, name = where
         yield from writer.write(old_nodes(self._compile, record) if name == OLD else tree_nodes(self._compile, record))
@@ -295,7 +292,7 @@ class _Tree:
         if counts is None:
             page.say(page.so_far(f"No guards: {_why_none(self._compile)}."), "  ")
             return
-        words: list[Piece] = [(fmt.plural(counts.guards, "guard"), tokens.LINK, counts.artifact)]
+        words: list[Piece] = [(fmt.plural(counts.guard_count, "guard"), tokens.LINK, counts.artifact)]
         if counts.latency_us is not None:
             words.append(f"{counts.latency_us:,.0f} µs to check them all")
         if counts.failed:
@@ -313,7 +310,7 @@ class _Tree:
         page.heading("Failed later")
         groups: dict[tuple[str, int | None], list[FailedGuard]] = {}
         for failed in counts.failed:
-            groups.setdefault((failed.cause, failed.line), []).append(failed)
+            groups.setdefault((failed.cause, failed.tree_line), []).append(failed)
         for (cause, line), group in groups.items():
             target = at_line(counts.artifact, line) if line is not None else ""
             pieces: list[Piece] = [(f"{cause:<16} ", tokens.KEYWORD)]
@@ -337,15 +334,15 @@ def _kinds(page: Page, kinds: Iterable[tuple[str, int]]) -> None:
 def _why_none(compile_: Compile) -> str:
     """Return why a compile has no guards in the log."""
     facts = compile_.facts
-    if not facts.traced:
+    if not facts.has_trace:
         return "not in the text"
-    if facts.waiting:
+    if facts.is_waiting:
         return "the compile is still running"
-    if facts.recompile_limit:
+    if facts.recompile_limit_hit:
         return "the recompile limit was reached"
     if facts.failed:
         return "the compile failed before the guards were built"
-    if facts.skipped:
+    if facts.is_empty:
         return "nothing to guard: no operation was captured"
     if not facts.has_metrics:
         return "the log ends before they were written"
@@ -372,7 +369,7 @@ class GuardRow:
     """The line that made it, from 1."""
     code: str | None
     """The source code of that line."""
-    failed: int
+    failed_count: int
     """The number of later compiles for which it did not hold; 0 for several guards: `data` has them."""
 
 
@@ -386,8 +383,8 @@ def guard_rows(data: GuardTable | CompileGuards | tuple[CompileGuards, ...]) -> 
     for listed in (data,) if isinstance(data, CompileGuards) else data:
         ref = listed.counts.ref if listed.counts is not None else ""
         for guard in listed.guards:
-            yield GuardRow(ref, guard.kind, 1, guard.source, guard.expression, guard.file, guard.place, guard.code,
-                           len(guard.failed))  # fmt: skip
+            yield GuardRow(ref, guard.kind, 1, guard.source, guard.expression, guard.user_file, guard.user_line, guard.code,
+                           len(guard.failed_in))  # fmt: skip
 
 
 QUESTION = Question(

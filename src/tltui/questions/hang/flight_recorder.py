@@ -58,14 +58,14 @@ class Pending:
     operation: str
     backend: str
     sequence: int
-    since: float
+    since_at_us: float
     """When the first of them entered it, in microseconds since the epoch."""
-    waiting: tuple[Call, ...]
-    missing: str
+    waiting_calls: tuple[Call, ...]
+    missing_ranks: str
     """The ranks that have not entered it, as ranges."""
-    unknown: str
+    unknown_ranks: str
     """The ranks of which there is no dump, or none that is new enough."""
-    last: tuple[Call, ...]
+    last_calls: tuple[Call, ...]
     """What the missing ranks entered last in this group."""
     first_missing: int | None
     """The first of the missing ranks."""
@@ -77,7 +77,7 @@ class Mismatch:
 
     group: GroupName
     sequence: int
-    differs: str
+    difference: str
     """`operation`, `sizes` or `dtypes`"""
     calls: tuple[Call, ...]
     """The rarest first."""
@@ -123,7 +123,7 @@ def compare_dumps(dumps: Sequence[Dump], ranks: Iterable[int] = (), began: float
     pending = [item for key, use in uses.items() if (item := _pending(key, use, world, written)) is not None]
     waiting = {rank for _, absent, present in pending for rank in present}
     # first the collective with a missing rank that waits nowhere: it blocks the others
-    pending.sort(key=lambda item: (not item[1], bool(item[1] & waiting), item[0].since))
+    pending.sort(key=lambda item: (not item[1], bool(item[1] & waiting), item[0].since_at_us))
     mismatches = [item for key, use in uses.items() for item in _mismatches(key, use)]
     return Collectives(ranges(written), tuple(item for item, _, _ in pending), tuple(mismatches[:MISMATCHES]))
 

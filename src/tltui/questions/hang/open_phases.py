@@ -44,7 +44,7 @@ class Phase:
 
     name: str
     """Torch's name for it."""
-    since: float
+    since_at_us: float
     """Microseconds since the epoch, by the clock of the process."""
 
 
@@ -56,7 +56,7 @@ class Inside:
     """The address of the compile; of records without an id theirs."""
     id: str
     """`[2/0]`"""
-    what: str
+    activity: str
     """`compile`; `again`: another compile that has this id, of which the log does not tell the function yet; `backward`: of a
     compile whose forward has ended; `runtime`: while its code runs; `capture`: of a backward, by compiled autograd; `outside`: of
     any compile; `interrupted`: of a compile that Ctrl-C ended, which is not open any more."""
@@ -74,7 +74,7 @@ class Inside:
     @property
     def since(self) -> float | None:
         """The begin of the innermost phase."""
-        return self.phases[-1].since if self.phases else None
+        return self.phases[-1].since_at_us if self.phases else None
 
     @property
     def trail(self) -> str:
@@ -256,7 +256,7 @@ def all_inside(process: Process, reader: Reader) -> tuple[Inside, ...]:
         return ()
     newest = next((compile_.records[0] for compile_ in reversed(compiles) if compile_.is_compile and compile_.records), -1)
     current = [position for compile_, position in pairs if not _is_abandoned(position, compile_, newest)]
-    return tuple(sorted(current, key=lambda position: (position.what == OUTSIDE, -(position.since or 0.0))))
+    return tuple(sorted(current, key=lambda position: (position.activity == OUTSIDE, -(position.since or 0.0))))
 
 
 def _is_abandoned(position: Inside, compile_: Compile, newest: int) -> bool:
@@ -264,7 +264,7 @@ def _is_abandoned(position: Inside, compile_: Compile, newest: int) -> bool:
 
     An exception leaves a captured backward without an end, and a compile without timing events may lack its metrics.
     """
-    return (position.what == CAPTURE or not position.phases) and newest > compile_.records[-1]
+    return (position.activity == CAPTURE or not position.phases) and newest > compile_.records[-1]
 
 
 def inside(process: Process) -> Inside | None:

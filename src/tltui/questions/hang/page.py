@@ -47,35 +47,37 @@ NAME_WIDTH = 40
 
 def collectives_answer(recorded: Collectives, over: bool = False) -> str:
     """Return the answer in a sentence; '' where no dump names a rank. `over`: the job has ended, so that no rank waits any more."""
-    first = next((item for item in recorded.pending if item.missing), None)
+    first = next((item for item in recorded.pending if item.missing_ranks), None)
     if first is not None:
         return _not_entered(first, over)
     if recorded.mismatches:
         return f"{_mismatch(recorded.mismatches[0])}."
-    unknown = next((item for item in recorded.pending if item.unknown), None)
+    unknown = next((item for item in recorded.pending if item.unknown_ranks), None)
     if unknown is not None:
         who = _these(_waiting(unknown))
         return (
             f"{who} {_wait(_waiting(unknown), over)} in {_call(unknown)}; no dump of the flight recorder shows whether "
-            f"{with_noun(short(unknown.unknown))} entered it."
+            f"{with_noun(short(unknown.unknown_ranks))} entered it."
         )
     return ""
 
 
 def _not_entered(item: Pending, over: bool) -> str:
     """`Rank 1 has not entered barrier, number 2 of the group of all ranks, in which ranks 0, 2 have waited since 14:25:02.`"""
-    waiting, have = _waiting(item), "had" if over else "have" if is_several(item.missing) else "has"
+    waiting, have = _waiting(item), "had" if over else "have" if is_several(item.missing_ranks) else "has"
     waited = "had waited" if over else "have waited" if is_several(waiting) else "has waited"
-    text = f"{_these(item.missing)} {have} not entered {_call(item)}, in which {with_noun(short(waiting))} {waited}"
-    text += f" since {fmt.clock(item.since)}"
-    if len(item.last) == 1:
-        last = item.last[0]
-        text += f"; {'their' if is_several(item.missing) else 'its'} last call in this group was {_operation(last)}{_at(last)}"
+    text = f"{_these(item.missing_ranks)} {have} not entered {_call(item)}, in which {with_noun(short(waiting))} {waited}"
+    text += f" since {fmt.clock(item.since_at_us)}"
+    if len(item.last_calls) == 1:
+        last = item.last_calls[0]
+        text += (
+            f"; {'their' if is_several(item.missing_ranks) else 'its'} last call in this group was {_operation(last)}{_at(last)}"
+        )
     return f"{text}."
 
 
 def _call(item: Pending) -> str:
-    return f"{_name(item.operation)}, number {item.sequence} of {_group(item.group)}{_at(item.waiting[-1])}"
+    return f"{_name(item.operation)}, number {item.sequence} of {_group(item.group)}{_at(item.waiting_calls[-1])}"
 
 
 def _operation(call: Call) -> str:
@@ -101,7 +103,7 @@ def _name(text: str) -> str:
 
 
 def _waiting(item: Pending) -> str:
-    return ", ".join(call.ranks for call in item.waiting)
+    return ", ".join(call.ranks for call in item.waiting_calls)
 
 
 def _wait(ranks: str, over: bool) -> str:
@@ -113,7 +115,7 @@ def _these(ranks: str) -> str:
 
 
 def _mismatch(item: Mismatch) -> str:
-    calls = [f"{with_noun(short(call.ranks))}: {_call_words(call, item.differs)}{_at(call)}" for call in item.calls[:SHOWN]]
+    calls = [f"{with_noun(short(call.ranks))}: {_call_words(call, item.difference)}{_at(call)}" for call in item.calls[:SHOWN]]
     return f"Call number {item.sequence} of {_group(item.group)} differs between ranks: {'; '.join(calls)}"
 
 
@@ -152,17 +154,17 @@ def add_collectives(page: Page, recorded: Collectives, refused: Sequence[Refused
 def _add_pending(page: Page, item: Pending) -> None:
     number = f"  number {item.sequence} of {_group(item.group)}"
     page.row([(_name(item.operation), tokens.STRONG), number, (f"  {_name(item.backend)}", tokens.DIM)])
-    for call in item.waiting:
+    for call in item.waiting_calls:
         pieces: list[Piece] = [f"{with_noun(short(call.ranks))}: {_name(call.state)}"]
         if call.input_sizes:
             pieces.append((f"  {_sizes(call.input_sizes)} {', '.join(map(_name, call.dtypes[:SHOWN]))}", tokens.DIM))
         page.row([*pieces, *_frame(page, call)], "    ")
-    for call in item.last:
+    for call in item.last_calls:
         page.row([f"{with_noun(short(call.ranks))}: not entered; last call {_operation(call)}", *_frame(page, call)], "    ")
-    if item.missing and not item.last:
-        page.say(f"{with_noun(short(item.missing))}: not entered, and no other call of this group recorded", "    ")
-    if item.unknown:
-        page.say(f"{with_noun(short(item.unknown))}: no dump, or an older one", "    ", tokens.DIM)
+    if item.missing_ranks and not item.last_calls:
+        page.say(f"{with_noun(short(item.missing_ranks))}: not entered, and no other call of this group recorded", "    ")
+    if item.unknown_ranks:
+        page.say(f"{with_noun(short(item.unknown_ranks))}: no dump, or an older one", "    ", tokens.DIM)
 
 
 def _frame(page: Page, call: Call) -> list[Piece]:
@@ -181,8 +183,8 @@ def add_remarks(page: Page, places: Where) -> None:
     remarks = [f"{clock_sentence(clock)} Times on this page are corrected." for clock in places.clocks[:OTHERS_SHOWN]]
     if len(places.clocks) > OTHERS_SHOWN:
         remarks.append(f"{len(places.clocks) - OTHERS_SHOWN} more clocks differ and are corrected too.")
-    if places.missing:
-        remarks.append(page.so_far(f"No log of {with_noun(short(places.missing))}."))
+    if places.ranks_without_log:
+        remarks.append(page.so_far(f"No log of {with_noun(short(places.ranks_without_log))}."))
     lines = [(text, "") for text in remarks]
     lines += _restarted(places.restarted) + _additional(places)
     if lines:
@@ -204,7 +206,7 @@ def _restarted(restarted: Sequence[Older]) -> list[Line]:
     for one in [one for one in restarted if one.open is not None][:OTHERS_SHOWN]:
         assert one.open is not None
         whose = f"Rank {one.rank} was started again" if one.rank is not None else "An older log"
-        verb = "was in" if one.over else "is in"
+        verb = "was in" if one.has_ended else "is in"
         lines.append((f"{whose}: its older process, pid {one.pid}, {verb} {_open(one.open)}", one.open.ref))
     rest = len(restarted) - len(lines)
     if rest:
@@ -217,15 +219,15 @@ def _restarted(restarted: Sequence[Older]) -> list[Line]:
 def _additional(places: Where) -> list[Line]:
     """Describe processes without a rank, forked ones, and other threads."""
     lines = []
-    for one in places.beside[:OTHERS_SHOWN]:
+    for one in places.other_processes[:OTHERS_SHOWN]:
         assert one.open is not None
-        lines.append((f"In addition, process {one.pid} {'was' if one.over else 'is'} in {_open(one.open)}", one.open.ref))
-    rest = len(places.beside) - len(lines)
+        lines.append((f"In addition, process {one.pid} {'was' if one.has_ended else 'is'} in {_open(one.open)}", one.open.ref))
+    rest = len(places.other_processes) - len(lines)
     if rest:
         lines.append((f"{fmt.plural(rest, 'more process', 'more processes')} with something open.", ""))
-    if places.also:
-        first, more = places.also[0], len(places.also) - 1
-        whose = f"Also open on rank {first.rank}" if places.numbered else "Also open"
+    if places.other_threads:
+        first, more = places.other_threads[0], len(places.other_threads) - 1
+        whose = f"Also open on rank {first.rank}" if places.has_ranks else "Also open"
         text = f"{whose}, in another thread: {_open(first.open)}"
         lines.append((text + (f" (and {fmt.count(more)} more)" if more else ""), first.open.ref))
     return lines
@@ -242,14 +244,14 @@ def add_advice(page: Page, places: Where, asked: bool = False, missing: tuple[in
     `asked`: the page has the state of its processes already. `missing`: a rank that others wait for by the flight recorder, and
     its process: the one to look at.
     """
-    running = [group for group in places.groups if not group.over and group.what != INTERRUPTED]
+    running = [group for group in places.groups if not group.has_ended and group.activity != INTERRUPTED]
     if not running:
         if not asked:
             _still_alive(page, places)
         return
     page.blank()
     first = running[0]
-    if any(group.waits_for for group in running):
+    if any(group.waits_for_ranks for group in running):
         waits = f"A rank in {running[-1].collective} only waits for the others"
         page.say(f"{waits}. Look at {subject(first, places)}.", "", tokens.DIM)
     elif first.state == INSIDE and any(group.state != INSIDE for group in running):
@@ -262,14 +264,14 @@ def add_advice(page: Page, places: Where, asked: bool = False, missing: tuple[in
             "By its logs, the job is outside of torch.compile. If it hangs now, it hangs in a kernel, a collective, data "
             "loading or code that is not compiled.", "", tokens.DIM,
         )  # fmt: skip
-    rank, pid = missing or (first.first, first.pid)
+    rank, pid = missing or (first.first_rank, first.pid)
     if not asked:
-        _suggest_stacks(page, pid, f"where rank {rank} runs" if places.numbered else "of the job")
+        _suggest_stacks(page, pid, f"where rank {rank} runs" if places.has_ranks else "of the job")
 
 
 def _still_alive(page: Page, places: Where) -> None:
     """Suggest to sample stacks of a job that seems over: a log without a write for ten minutes counts as ended."""
-    open_group = next((group for group in places.groups if group.state == INSIDE and group.what != INTERRUPTED), None)
+    open_group = next((group for group in places.groups if group.state == INSIDE and group.activity != INTERRUPTED), None)
     if open_group is not None:
         page.blank()
         _suggest_stacks(page, open_group.pid, "where it runs")
@@ -292,7 +294,7 @@ class WhereReport:
     answer: str
     """In a sentence."""
     where: Where
-    here: Here | None = None
+    processes: Here | None = None
     """What the processes of the run on this machine do, where that was asked for."""
     stacks: tuple[StackGroup, ...] = ()
     """Their Python stacks in groups, the odd one first, where these were asked for."""
@@ -351,7 +353,7 @@ def _causes_first(groups: Sequence[Group], failures: Sequence[RunFailure]) -> tu
     newest = max(failure.launch for failure in failures)
     culprits = {item.rank for item in failures if item.launch == newest and not item.is_consequence}
     followers = {item.ranks for item in failures if item.launch == newest and item.is_consequence}
-    return tuple(sorted(groups, key=lambda group: 0 if group.first in culprits else 2 if group.ranks in followers else 1))
+    return tuple(sorted(groups, key=lambda group: 0 if group.first_rank in culprits else 2 if group.ranks in followers else 1))
 
 
 def _recorded(run: Run, scope: Scope) -> Collectives | None:
@@ -365,7 +367,7 @@ def _recorded(run: Run, scope: Scope) -> Collectives | None:
 
 def _missing(run: Run, recorded: Collectives | None) -> tuple[int, int] | None:
     """Return a rank that has not entered a collective in which others wait, and its newest process; None if no dump shows one."""
-    rank = next((item.first_missing for item in recorded.pending if item.missing), None) if recorded is not None else None
+    rank = next((item.first_missing for item in recorded.pending if item.missing_ranks), None) if recorded is not None else None
     processes = [process for process in run.processes() if process.rank == rank and process.is_traced] if rank is not None else []
     return (rank, processes[-1].pid) if rank is not None and processes else None
 
@@ -388,9 +390,9 @@ class WhereRow:
     """How many they are."""
     state: str
     """`inside`: something is open; `between`: nothing is; `empty`: no compile was begun."""
-    over: bool
+    has_ended: bool
     """Whether their logs have ended: then they were there."""
-    what: str
+    activity: str
     """The open operation."""
     function: str | None
     """That is compiled, or was compiled last."""
@@ -400,23 +402,22 @@ class WhereRow:
     """The first line of the function, from 1."""
     ref: str
     """The address of the compile on the first of them."""
-    trail: str
+    phase_path: str
     """The most informative open phases."""
-    since_s: float | None
+    since_at_us: float | None
     """When the innermost of them began, in seconds since 1970 (UTC)."""
-    done: int
+    finished_compiles: int
     """Compiles that each has finished at least."""
-    behind: bool
+    is_behind: bool
     """Nothing is open, and they have made less progress than others."""
 
 
 def where_rows(data: WhereReport) -> Iterator[WhereRow]:
     """Yield a row for each group of ranks."""
     for group in data.where.groups:
-        since = None if group.since is None else group.since / 1e6
         yield WhereRow(
-            group.ranks, group.count, group.state, group.over, group.what, group.function, group.file, group.line, group.ref,
-            group.trail, since, group.done, group.behind,
+            group.ranks, group.count, group.state, group.has_ended, group.activity, group.function, group.file, group.line,
+            group.ref, group.phase_path, group.since_at_us, group.finished_compiles, group.is_behind,
         )  # fmt: skip
 
 

@@ -86,9 +86,9 @@ class StackGroup:
     wait for a collective too; `elsewhere`."""
     collective: str
     """The function of torch.distributed: `barrier`; '' outside of one."""
-    compiling: bool
+    is_compiling: bool
     """Whether torch.compile is among the frames."""
-    compilers_own: bool
+    is_compiler_collective: bool
     """Whether torch.compile itself called the collective, and no code of the user that it runs."""
     frames: tuple[StackFrame, ...]
     """Those of the user's code, the innermost first; of a process without any those of libraries, else all."""
@@ -176,8 +176,15 @@ def _group(members: Sequence[tuple[SampledStack, tuple[StackFrame, ...]]]) -> St
     stacks = [stack for stack, _ in members]
     called = frames[inner - 1].function if inner else ""
     return StackGroup(
-        _ranks(stacks), len(stacks), tuple(stack.pid for stack in stacks), state, collective,
-        _compiles(frames), state == IN_COLLECTIVE and _compiles(frames[:inner]), places, called,
+        _ranks(stacks),
+        len(stacks),
+        tuple(stack.pid for stack in stacks),
+        state,
+        collective,
+        _compiles(frames),
+        state == IN_COLLECTIVE and _compiles(frames[:inner]),
+        places,
+        called,
         tuple(StackVariant(_ranks(same), tuple(stack.pid for stack in same), same[0].lines) for same in different),
     )
 
@@ -244,7 +251,7 @@ def _who(group: StackGroup | StackVariant) -> str:
 
 def _call(group: StackGroup) -> str:
     """`barrier at job.py:288`"""
-    whose = "compiler's own " if group.compilers_own else ""
+    whose = "compiler's own " if group.is_compiler_collective else ""
     return f"{whose}{sanitize(group.collective)} at {_place(group.frames[0])}"
 
 
@@ -256,7 +263,7 @@ def _doing(group: StackGroup) -> str:
         text = f"in the backward at {_place(group.frames[0])}"
     else:
         text = f"at {_place(group.frames[0])} in {_function(group.frames[0])}"
-    return f"{text}, inside of torch.compile" if group.compiling and not group.compilers_own else text
+    return f"{text}, inside of torch.compile" if group.is_compiling and not group.is_compiler_collective else text
 
 
 def _place(frame: StackFrame) -> str:
@@ -291,10 +298,10 @@ def _trail(page: Page, group: StackGroup, depth: int) -> list[Piece]:
     pieces: list[Piece] = []
     for frame in reversed(group.frames[:depth]):
         pieces += [" ▸ "] * bool(pieces) + [page.place(frame.file, frame.line), f" {_function(frame)}"]
-    called = "backward" if group.state == IN_BACKWARD else group.collective or ("" if group.compiling else group.callee)
+    called = "backward" if group.state == IN_BACKWARD else group.collective or ("" if group.is_compiling else group.callee)
     if called:
         pieces.append((f" ▸ {fmt.clip_middle(sanitize(called), 60)}", tokens.WARN if group.state == IN_COLLECTIVE else ""))
-    if group.compiling:
+    if group.is_compiling:
         pieces.append(("  inside of torch.compile", tokens.DIM))
     return pieces
 
@@ -336,9 +343,9 @@ class Here:
     """Each log that was read, and who writes it."""
     stacks: tuple[ProcessStacks, ...] = ()
     """Where that was asked for, of at most `ASKED` processes."""
-    at: str = ""
+    sampled_at: str = ""
     """When that was, by the clock of this machine: a page stays while they go on."""
-    unasked: int = 0
+    not_sampled: int = 0
     """Processes whose stacks were not asked for, since there are too many."""
 
 
@@ -369,7 +376,7 @@ def sample_processes(files: dict[str, Identity], stacks: bool) -> Here:
     processes = [process for log in logs for process in log.processes]
     asked = processes[:ASKED] if stacks else []
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        sampled = pool.map(lambda process: ProcessStacks(process.pid, stacks_of(process.pid, process.began)), asked)
+        sampled = pool.map(lambda process: ProcessStacks(process.pid, stacks_of(process.pid, process.start_ticks)), asked)
     return Here(logs, tuple(sampled), time.strftime("%H:%M:%S"), len(processes) - len(asked) if stacks else 0)
 
 
@@ -377,11 +384,13 @@ def add_processes(page: Page, run: Run, here: Here) -> None:
     """Add a section for each log with a writer on this machine, and a line for all others."""
     ranks = {process.log.path: process.rank for process in run.processes()}
     # sampled by importance, shown by rank
-    written = sorted((log for log in here.logs if log.processes or log.others), key=lambda log: _order(ranks.get(log.log)))
+    written = sorted(
+        (log for log in here.logs if log.processes or log.other_process_count), key=lambda log: _order(ranks.get(log.log))
+    )
     over = {model.log.path for model in run.models if model.log.ended}
-    add_stacks(page, stack_groups(run, here), f"Python stacks{f' at {here.at}' if here.at else ''}")
+    add_stacks(page, stack_groups(run, here), f"Python stacks{f' at {here.sampled_at}' if here.sampled_at else ''}")
     _add_faults(page, here)
-    when = f" at {here.at}" if here.at else ""
+    when = f" at {here.sampled_at}" if here.sampled_at else ""
     if len(written) > FEW:
         _add_alike(page, written, ranks, when)
     for log in written if len(written) <= FEW else ():
@@ -390,9 +399,9 @@ def add_processes(page: Page, run: Run, here: Here) -> None:
         page.heading(f"{whose} on this machine{when}{', before its log ended' if when and log.log in over else ''}")
         for line in lines_of(log):
             page.add("    ", line)
-    _add_others(page, [log for log in here.logs if not (log.processes or log.others)], bool(written))
-    if here.unasked:
-        page.say(f"py-spy sampled only {ASKED} processes; {here.unasked} more not sampled", "  ", tokens.DIM)
+    _add_others(page, [log for log in here.logs if not (log.processes or log.other_process_count)], bool(written))
+    if here.not_sampled:
+        page.say(f"py-spy sampled only {ASKED} processes; {here.not_sampled} more not sampled", "  ", tokens.DIM)
 
 
 def _add_alike(page: Page, logs: Sequence[LogProcesses], ranks: Mapping[str, int | None], when: str) -> None:
@@ -410,7 +419,7 @@ def _add_alike(page: Page, logs: Sequence[LogProcesses], ranks: Mapping[str, int
         page.row([(who, tokens.STRONG), f": {activity}", (f"  {pids}", tokens.DIM)])
     if left := sum(len(members) for _, members in lines[SHOWN:]):
         page.say(f"and {fmt.plural(left, 'more process', 'more processes')}", "  ", tokens.DIM)
-    if others := sum(log.others for log in logs):
+    if others := sum(log.other_process_count for log in logs):
         page.say(f"{fmt.plural(others, 'process', 'processes')} of other users", "  ", tokens.DIM)
 
 
@@ -436,5 +445,5 @@ def _add_others(page: Page, logs: Sequence[LogProcesses], has_writers: bool) -> 
         return
     page.heading("On this machine" if not has_writers else "Elsewhere")
     count = "the log" if len(logs) == 1 and not has_writers else f"{'one of ' * (len(logs) > 1)}{fmt.plural(len(logs), 'log')}"
-    here = "none of your processes here" if any(log.unseen for log in logs) else "no process here"
+    here = "none of your processes here" if any(log.has_unreadable_processes for log in logs) else "no process here"
     page.say(f"{here} has {count} open for writing. The job has ended, or runs on another machine or in another container.", "  ")

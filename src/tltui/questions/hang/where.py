@@ -108,15 +108,15 @@ class Group:
     count: int
     state: str
     """`inside`: something is open; `between`: nothing is; `empty`: it has not begun a compile."""
-    over: bool
+    has_ended: bool
     """Whether their logs have ended: then they were there."""
-    what: str
+    activity: str
     """See `Inside.what`; '' unless inside."""
     function: str | None
     """That is compiled, or was compiled last."""
     file: str | None
     line: int | None
-    number: int
+    compile_number: int
     """Which compile of the function, from 1; 0 where that is not known."""
     ids: tuple[Named, ...]
     """What the compile is called; several where ranks call it otherwise."""
@@ -124,33 +124,33 @@ class Group:
     """The address of the compile on the first of the ranks."""
     phases: tuple[Phase, ...]
     """Open phases, the outermost first, on the first of the ranks, by its clock."""
-    trail: str
+    phase_path: str
     """Those that tell most."""
-    since: float | None
+    since_at_us: float | None
     """When the innermost phase began, the first of the ranks; microseconds since the epoch, clocks put right."""
-    until: float | None
+    last_since_at_us: float | None
     """The same, the last of the ranks."""
-    last: float | None
+    last_record_at_us: float | None
     """The newest record of them."""
     artifact: str
     """What the first of them wrote last of the compile beside timing events, by name."""
     graph: str
     """The address of the last graph that it wrote; '' where there is none."""
-    done: int
+    finished_compiles: int
     """Compiles that each has finished at least."""
-    passed: str
+    finished_ranks: str
     """Of an open compile: the ranks with nothing open that have finished it."""
-    not_begun: str
+    not_begun_ranks: str
     """The ranks with nothing open that have not begun it."""
-    behind: bool
+    is_behind: bool
     """Nothing is open, and they have made less progress than others."""
-    first: int
+    first_rank: int
     """The first of the ranks."""
     pid: int
     """Its process."""
     collective: str
     """The collective of the compiler that they wait in: `compiler_collective`, `guard_collective`; '' for none."""
-    waits_for: str
+    waits_for_ranks: str
     """The ranks that are not in a collective of the compiler, for which these wait; '' where they wait for none."""
 
 
@@ -161,7 +161,7 @@ class Older:
     rank: int | None
     ref: str
     pid: int
-    over: bool
+    has_ended: bool
     open: Inside | None
     """What it was in the middle of."""
 
@@ -182,21 +182,21 @@ class Where:
     """Whether any of the logs may still be written."""
     ranks: int
     """Ranks, or processes without a rank, that are compared."""
-    numbered: bool
+    has_ranks: bool
     """Whether they are ranks."""
     groups: tuple[Group, ...]
     """Who is behind first."""
-    behind: str
+    ranks_behind: str
     """The ranks with nothing open that have come less far than others, as ranges."""
     clocks: tuple[Clock, ...]
-    missing: str
+    ranks_without_log: str
     """Ranks below the highest one of which there is no log."""
     restarted: tuple[Older, ...]
-    beside: tuple[Older, ...]
+    other_processes: tuple[Older, ...]
     """Processes without a rank beside ranks, and forked ones, that have something open."""
-    quiet: int
+    idle_process_count: int
     """Those that have nothing open."""
-    also: tuple[Also, ...]
+    other_threads: tuple[Also, ...]
     """What else is open on the same processes: other threads."""
 
 
@@ -283,7 +283,7 @@ def place_of(process: Process, reader: Reader) -> Position:
     if not positions and compiles and (interrupted := interrupted_position(compiles[-1])) is not None:
         positions = (interrupted,)
     compile_: Compile | None = None
-    if positions and positions[0].what not in (AGAIN, CAPTURE, OUTSIDE):
+    if positions and positions[0].activity not in (AGAIN, CAPTURE, OUTSIDE):
         compile_ = process.find(parse_ref(positions[0].ref).id or NO_ID)
     elif not positions and compiles:
         compile_ = compiles[-1]
@@ -387,7 +387,7 @@ def _starts(units: Sequence[Unit]) -> dict[int, dict[Hashable, float]]:
         starts[unit.number] = {(s.code, s.number): s.start for s in steps_of(unit.process) if s.start is not None}
         place = unit.place
         if place.inside and place.at is not None and not place.at.done and place.inside[0].phases:
-            starts[unit.number].setdefault(place.at.key, place.inside[0].phases[0].since)
+            starts[unit.number].setdefault(place.at.key, place.inside[0].phases[0].since_at_us)
     return starts
 
 
@@ -430,7 +430,11 @@ def _groups(units: Sequence[Unit], shift: Mapping[int, Offset], behind: set[int]
         finished = {u.number: frozenset((s.code, s.number) for s in steps_of(u.process) if s.done) for u in idle}
     waiting = awaited({u.number: collective_of(u.place.inside[0]) if u.place.inside else "" for u in units})
     groups = [_group(members, shift, finished, waiting, members[0].number in behind) for members in by_place.values()]
-    return tuple(sorted(groups, key=lambda group: (group.waits_for != "", group.state != INSIDE, group.done, -group.count)))
+    return tuple(
+        sorted(
+            groups, key=lambda group: (group.waits_for_ranks != "", group.state != INSIDE, group.finished_compiles, -group.count)
+        )
+    )
 
 
 def _place_key(unit: Unit) -> Hashable:
@@ -439,7 +443,7 @@ def _place_key(unit: Unit) -> Hashable:
     if not place.inside:
         return unit.over, key
     first = place.inside[0]
-    return unit.over, key, first.what, first.trail, None if key else first.id
+    return unit.over, key, first.activity, first.trail, None if key else first.id
 
 
 def _group(
@@ -456,7 +460,7 @@ def _group(
     source = open_ or at
     return Group(
         ranges(u.number for u in units) if first.process.rank is not None or not first.process.alone else "", len(units),
-        INSIDE if open_ is not None else BETWEEN if at is not None else EMPTY, first.over, open_.what if open_ else "",
+        INSIDE if open_ is not None else BETWEEN if at is not None else EMPTY, first.over, open_.activity if open_ else "",
         source.function if source else None, source.file if source else None, source.line if source else None,
         at.key[1] if at else 0,
         _ids(units), source.ref if source else str(first.process.ref), open_.phases if open_ else (), open_.trail if open_ else "",

@@ -34,7 +34,7 @@ def answer(places: Where) -> str:
     idle = [group for group in places.groups if group.state != INSIDE]
     if not places.groups:
         return "No process has written a record yet." if places.goes_on else "No trace records."
-    if any(group.waits_for for group in places.groups):
+    if any(group.waits_for_ranks for group in places.groups):
         return capital(waited_for(places)) + "."
     if not inside:
         return capital(_idle(idle, places)) + "."
@@ -47,7 +47,7 @@ def answer(places: Where) -> str:
 
 def subject(group: Group, places: Where) -> str:
     """`rank 7`, `all 8 ranks`, `process 2`; `the process` where there is one."""
-    word = ("rank" if places.numbered else "process") if group.count == 1 else "ranks" if places.numbered else "processes"
+    word = ("rank" if places.has_ranks else "process") if group.count == 1 else "ranks" if places.has_ranks else "processes"
     if not group.ranks:
         return "the process"
     if group.count == places.ranks > 1:
@@ -80,39 +80,39 @@ def compile_ids(group: Group) -> str:
 
 def doing(group: Group | Inside, ids: str) -> str:
     """Describe the open work: `block2 [2/0]`, `the backward of f [0/0]`."""
-    if group.what == AGAIN:
+    if group.activity == AGAIN:
         return f"another compile with the id {ids}, of a function that the log does not name"
-    if group.what == CAPTURE:
+    if group.activity == CAPTURE:
         return f"the capture of a backward by compiled autograd, {ids}"
-    if group.what == OUTSIDE:
+    if group.activity == OUTSIDE:
         return "work outside of any compile with an id"
     label = f"{_function(group)} {ids}"
-    if group.what == BACKWARD_OF:
+    if group.activity == BACKWARD_OF:
         return f"the backward of {label}"
-    return f"code of {label} at run time" if group.what == RUNTIME else label
+    return f"code of {label} at run time" if group.activity == RUNTIME else label
 
 
 def since_when(group: Group) -> str:
     """`since 19:41:03`, `since 19:41:03 to 19:41:05`; '' where that is not known."""
-    if group.since is None or group.until is None:
+    if group.since_at_us is None or group.last_since_at_us is None:
         return ""
-    first, last = fmt.when(group.since), fmt.when(group.until)
-    if fmt.when(group.last).startswith(first[:10]):  # the date is shown only of another day
-        first, last = fmt.clock(group.since), fmt.clock(group.until)
+    first, last = fmt.when(group.since_at_us), fmt.when(group.last_since_at_us)
+    if fmt.when(group.last_record_at_us).startswith(first[:10]):  # the date is shown only of another day
+        first, last = fmt.clock(group.since_at_us), fmt.clock(group.last_since_at_us)
     return f"since {first}" if first == last else f"since {first} to {last}"
 
 
 def position_words(group: Group, places: Where) -> str:
     """`rank 7 is in block2 [2/0]: inductor_compile ▸ fx_codegen_and_compile since 19:41:03`"""
     many = group.count > 1
-    stopped = group.what == INTERRUPTED
-    is_ = ("were" if many else "was") if group.over or stopped else "are" if many else "is"
+    stopped = group.activity == INTERRUPTED
+    is_ = ("were" if many else "was") if group.has_ended or stopped else "are" if many else "is"
     text = f"{subject(group, places)} {is_} in {doing(group, compile_ids(group))}"
     if stopped:
         text = f"when interrupted, {text}"
-    elif group.over:
+    elif group.has_ended:
         text = f"at the end of {'their logs' if many else 'its log'} {text}"
-    return f"{text}: {sanitize(group.trail)} {since_when(group)}".rstrip() if group.trail else text
+    return f"{text}: {sanitize(group.phase_path)} {since_when(group)}".rstrip() if group.phase_path else text
 
 
 COLLECTIVES = {
@@ -124,14 +124,14 @@ COLLECTIVES = {
 
 def waited_for(places: Where) -> str:
     """Name the ranks that are not in a collective of the compiler first, then those that wait for them there."""
-    absent = [group for group in places.groups if not group.waits_for]
-    first, *others = [group for group in places.groups if group.waits_for]
-    compile_ = "" if first.what == OUTSIDE else doing(first, compile_ids(first))
-    missed = "" if first.passed else compile_  # a rank that finished this compile was there
+    absent = [group for group in places.groups if not group.waits_for_ranks]
+    first, *others = [group for group in places.groups if group.waits_for_ranks]
+    compile_ = "" if first.activity == OUTSIDE else doing(first, compile_ids(first))
+    missed = "" if first.finished_ranks else compile_  # a rank that finished this compile was there
     culprits = [_absent(group, missed, places) for group in absent[:FEW]]
     if (rest := sum(group.count for group in absent[FEW:])) > 0:
         culprits.append(f"{_ranks(rest, places)} elsewhere")
-    are = "waited" if first.over else "wait" if first.count > 1 else "waits"
+    are = "waited" if first.has_ended else "wait" if first.count > 1 else "waits"
     them = "it" if sum(group.count for group in absent) == 1 else "them"
     place = "there, " if missed and len(absent) == 1 and absent[0].state not in (INSIDE, EMPTY) else ""
     inside = f" of {compile_}" if compile_ and not place else ""
@@ -146,9 +146,9 @@ def _absent(group: Group, compile_: str, places: Where) -> str:
         return position_words(group, places)
     if group.state == EMPTY or not compile_:
         return _idle_words(group, places)
-    had = "had" if group.over else "have" if group.count > 1 else "has"
-    yet = "" if group.over else " yet"
-    since = f"nothing open since {fmt.clock(group.last)}, after {compile_label(group)}"
+    had = "had" if group.has_ended else "have" if group.count > 1 else "has"
+    yet = "" if group.has_ended else " yet"
+    since = f"nothing open since {fmt.clock(group.last_record_at_us)}, after {compile_label(group)}"
     return f"{subject(group, places)} {had} not reached {compile_}{yet} ({since})"
 
 
@@ -166,11 +166,11 @@ def others_inside(inside: Sequence[Group], places: Where) -> str:
 
 
 def _work(group: Group) -> tuple[object, ...]:
-    return group.function, group.file, group.line, group.number, group.what
+    return group.function, group.file, group.line, group.compile_number, group.activity
 
 
 def _ranks(count: int, places: Where) -> str:
-    return fmt.plural(count, "more rank") if places.numbered else fmt.plural(count, "more process", "more processes")
+    return fmt.plural(count, "more rank") if places.has_ranks else fmt.plural(count, "more process", "more processes")
 
 
 def _idle(idle: Sequence[Group], places: Where) -> str:
@@ -179,9 +179,9 @@ def _idle(idle: Sequence[Group], places: Where) -> str:
         return _idle_words(idle[0], places)
     if len(idle) == 2:
         return "; ".join(_idle_words(group, places) for group in idle)
-    count, over = sum(group.count for group in idle), all(group.over for group in idle)
+    count, over = sum(group.count for group in idle), all(group.has_ended for group in idle)
     first = idle[0]
-    who = fmt.plural(count, "rank") if places.numbered else fmt.plural(count, "process", "processes")
+    who = fmt.plural(count, "rank") if places.has_ranks else fmt.plural(count, "process", "processes")
     text = f"{who} had nothing open at the end of their logs" if over else f"{who} have nothing open so far"
     behind = "after " + compile_label(first) if first.state != EMPTY else "before a first compile"
     return f"{text}: {subject(first, places)} {behind}, the others after later compiles"
@@ -192,39 +192,39 @@ def _idle_words(group: Group, places: Where) -> str:
     who = subject(group, places)
     if not group.ranks:
         after = f", after {compile_label(group)}" if group.state != EMPTY else ": no compile has begun"
-        return f"nothing was open at the end of the log{after}" if group.over else f"nothing is open so far{after}"
+        return f"nothing was open at the end of the log{after}" if group.has_ended else f"nothing is open so far{after}"
     if group.state == EMPTY:
-        return f"{who} began no compile" if group.over else f"{who} {'have' if many else 'has'} not begun a compile yet"
-    if not group.over:
+        return f"{who} began no compile" if group.has_ended else f"{who} {'have' if many else 'has'} not begun a compile yet"
+    if not group.has_ended:
         return f"{who} {'have' if many else 'has'} had nothing open since {compile_label(group)} so far"
     return f"{who} had nothing open at the end of {'their logs' if many else 'its log'}, after {compile_label(group)}"
 
 
 def add_group(page: Page, group: Group, places: Where, is_detailed: bool) -> None:
     """Add a group of ranks; `is_detailed`: with its open phases and the ranks that passed it."""
-    open_now = group.state == INSIDE and group.what != INTERRUPTED
-    mark = page.status(Status.UNFINISHED if group.over else Status.RUNNING) if open_now else ("·", tokens.DIM)
+    open_now = group.state == INSIDE and group.activity != INTERRUPTED
+    mark = page.status(Status.UNFINISHED if group.has_ended else Status.RUNNING) if open_now else ("·", tokens.DIM)
     pieces: list[Piece] = [mark, " ", (subject(group, places), tokens.STRONG), "  "]
     if group.state == EMPTY:
-        pieces.append("no compile" if group.over else "no compile yet")
+        pieces.append("no compile" if group.has_ended else "no compile yet")
     elif group.state == INSIDE:
         pieces += [(doing(group, compile_ids(group)), tokens.LINK, group.ref)]
     else:
-        pieces.append("nothing open after " if group.over else "so far nothing open since ")
+        pieces.append("nothing open after " if group.has_ended else "so far nothing open since ")
         pieces.append((f"{_function(group)} {compile_ids(group)}", tokens.LINK, group.ref))
     if group.file is not None:
         pieces += ["  ", page.place(group.file, group.line)]
-    if group.number > 1:
-        pieces.append((f"  compile number {group.number}", tokens.DIM))
-    if group.behind:
-        pieces.append((f"  behind: {fmt.plural(group.done, 'compile')} finished", tokens.WARN))
+    if group.compile_number > 1:
+        pieces.append((f"  compile number {group.compile_number}", tokens.DIM))
+    if group.is_behind:
+        pieces.append((f"  behind: {fmt.plural(group.finished_compiles, 'compile')} finished", tokens.WARN))
     page.row(pieces, "")
     if places.ranks == 1:
         _phases(page, group)
     _written(page, group, places.ranks > 1, is_detailed)
     if is_detailed:
         stack = " ▸ ".join(sanitize(phase.name) for phase in group.phases)
-        if places.ranks > 1 and stack != sanitize(group.trail):
+        if places.ranks > 1 and stack != sanitize(group.phase_path):
             page.say(stack, "    ", tokens.DIM)
         _others(page, group)
 
@@ -232,24 +232,24 @@ def add_group(page: Page, group: Group, places: Where, is_detailed: bool) -> Non
 def _phases(page: Page, group: Group) -> None:
     """Add the nested open phases of a process, each with its time."""
     if group.state == INSIDE and not group.phases:
-        yet = "" if group.over else " yet"
+        yet = "" if group.has_ended else " yet"
         page.say(f"Its log has no timing events{yet}, so its progress is unknown.", "    ", tokens.DIM)
     for depth, phase in enumerate(group.phases):
         name = (sanitize(phase.name), PHASE_STYLES[group_of(phase.name)])
-        page.add("    ", (fmt.clock(phase.since), tokens.DIM), "  " * (depth + 1), name)
+        page.add("    ", (fmt.clock(phase.since_at_us), tokens.DIM), "  " * (depth + 1), name)
 
 
 def _written(page: Page, group: Group, trail: bool, is_detailed: bool) -> None:
     """Add the most specific phases, their begin, and the last record."""
     words: list[Piece] = []
-    if trail and group.trail:
-        words.append((f"{sanitize(group.trail)} {since_when(group)}".rstrip(), tokens.WARN))
-    if group.last is not None:
-        words.append((f"last record {fmt.clock(group.last)}", tokens.DIM))
+    if trail and group.phase_path:
+        words.append((f"{sanitize(group.phase_path)} {since_when(group)}".rstrip(), tokens.WARN))
+    if group.last_record_at_us is not None:
+        words.append((f"last record {fmt.clock(group.last_record_at_us)}", tokens.DIM))
     if group.graph:
         words.append(to_page("last graph", group.graph))
     elif group.artifact and is_detailed:
-        until = "" if group.over else " so far"
+        until = "" if group.has_ended else " so far"
         words.append((f"last artifact{until}: {fmt.clip_middle(sanitize(group.artifact), 40)}", tokens.DIM))
     if words:
         page.joined(words, "    ")
@@ -257,14 +257,22 @@ def _written(page: Page, group: Group, trail: bool, is_detailed: bool) -> None:
 
 def _others(page: Page, group: Group) -> None:
     """Add the ranks that these wait for, and those with nothing open that finished or never began the open compile."""
-    if group.waits_for:
-        verb = "waited" if group.over else "waits" if group.count == 1 else "wait"
-        page.say(f"{'It' if group.count == 1 else 'They'} {verb} for {with_noun(short(group.waits_for))}.", "    ", tokens.DIM)
-    if group.passed:
-        page.say(f"{these(short(group.passed))} finished it.", "    ", tokens.DIM)
-    if group.not_begun:
-        text = "had not begun it" if group.over else "have not begun it" if is_several(group.not_begun) else "has not begun it"
-        page.say(page.so_far(f"{these(short(group.not_begun))} {text}."), "    ", tokens.DIM)
+    if group.waits_for_ranks:
+        verb = "waited" if group.has_ended else "waits" if group.count == 1 else "wait"
+        page.say(
+            f"{'It' if group.count == 1 else 'They'} {verb} for {with_noun(short(group.waits_for_ranks))}.", "    ", tokens.DIM
+        )
+    if group.finished_ranks:
+        page.say(f"{these(short(group.finished_ranks))} finished it.", "    ", tokens.DIM)
+    if group.not_begun_ranks:
+        text = (
+            "had not begun it"
+            if group.has_ended
+            else "have not begun it"
+            if is_several(group.not_begun_ranks)
+            else "has not begun it"
+        )
+        page.say(page.so_far(f"{these(short(group.not_begun_ranks))} {text}."), "    ", tokens.DIM)
 
 
 def these(ranks: str) -> str:
@@ -279,7 +287,7 @@ def add_rest(page: Page, groups: Sequence[Group], places: Where) -> None:
     count = sum(group.count for group in groups)
     page.say(
         f"and {_ranks(count, places)} at {fmt.plural(len(groups), 'other place')}: tltui where {page.options.path} RANK: shows each"
-        if places.numbered else f"and {_ranks(count, places)} at {fmt.plural(len(groups), 'other place')}", "", tokens.DIM,
+        if places.has_ranks else f"and {_ranks(count, places)} at {fmt.plural(len(groups), 'other place')}", "", tokens.DIM,
     )  # fmt: skip
 
 
@@ -294,24 +302,26 @@ def now(places: Where) -> str:
 
     `rank 1 is compiling C++ for forward [4/0] since 13:55:26; ranks 0, 2 have finished it`
     """
-    if any(group.waits_for for group in places.groups):
+    if any(group.waits_for_ranks for group in places.groups):
         return waited_for(places)
-    inside = [group for group in places.groups if group.state == INSIDE and not group.over and group.what != INTERRUPTED]
+    inside = [group for group in places.groups if group.state == INSIDE and not group.has_ended and group.activity != INTERRUPTED]
     if not inside:
         return ""
     first = inside[0]
     text = f"{_activity(first, places)}{others_inside(inside, places)}"
-    if first.passed:
-        text += f"; {with_noun(short(first.passed))} {'have' if is_several(first.passed) else 'has'} finished it"
-    if first.not_begun:
-        text += f"; {with_noun(short(first.not_begun))} {'have' if is_several(first.not_begun) else 'has'} not begun it yet"
+    if first.finished_ranks:
+        text += f"; {with_noun(short(first.finished_ranks))} {'have' if is_several(first.finished_ranks) else 'has'} finished it"
+    if first.not_begun_ranks:
+        text += (
+            f"; {with_noun(short(first.not_begun_ranks))} {'have' if is_several(first.not_begun_ranks) else 'has'} not begun it yet"
+        )
     return text
 
 
 def _activity(group: Group, places: Where) -> str:
     """`rank 1 is compiling C++ for forward [4/0] since 13:55:26`"""
     names = [phase.name for phase in group.phases[-1:]]
-    names += [one.open.phases[-1].name for one in places.also if one.rank == group.first and one.open.phases]
+    names += [one.open.phases[-1].name for one in places.other_threads if one.rank == group.first_rank and one.open.phases]
     activity = next((COMPILING[name] for name in COMPILING if name in names), "")
     if not activity or names[0] not in COMPILING:
         return position_words(group, places)
@@ -344,9 +354,9 @@ def place_at_end(run: Run) -> Where | None:
 
 def is_cause_unknown(run: Run, places: Where | None) -> bool:
     """Return whether several ranks of an ended job were in compiles, and neither output nor waits show which failed first."""
-    if places is None or places.goes_on or outputs_of(run) or any(group.waits_for for group in places.groups):
+    if places is None or places.goes_on or outputs_of(run) or any(group.waits_for_ranks for group in places.groups):
         return False
-    return sum(group.count for group in places.groups if group.state == INSIDE and group.what != INTERRUPTED) > 1
+    return sum(group.count for group in places.groups if group.state == INSIDE and group.activity != INTERRUPTED) > 1
 
 
 def open_at_end(places: Where | None) -> tuple[str, str]:

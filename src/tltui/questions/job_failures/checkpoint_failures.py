@@ -20,7 +20,7 @@ def limit_in_checkpoint(run: Run, failure: RunFailure) -> Compile | None:
         for process in run.processes()
         if failure.pid in (None, process.pid) and failure.rank in (None, process.rank)
         for compile_ in process.ordered()
-        if compile_.facts.recompile_limit and is_in_checkpoint(compile_.frame)
+        if compile_.facts.recompile_limit_hit and is_in_checkpoint(compile_.frame)
     ]
     return hits[-1] if hits else None
 

@@ -111,12 +111,12 @@ def is_outside(item: RunFailure) -> bool:
 def open_work(inside: Inside) -> str:
     """Describe the open work of a process: `the backward of Net.forward, phase inductor_compile`."""
     trail = f", phase {sanitize(inside.trail)}" if inside.trail else ""
-    if inside.what == CAPTURE:
+    if inside.activity == CAPTURE:
         return f"the capture of a backward by compiled autograd{trail}"
-    if inside.what == OUTSIDE:
+    if inside.activity == OUTSIDE:
         return f"work outside of any compile with an id{trail}"
     name = fmt.clip_middle(sanitize(inside.function), 60) if inside.function else "a function that the log does not name"
-    return f"the backward of {name}{trail}" if inside.what == BACKWARD_OF else f"the compile of {name}{trail}"
+    return f"the backward of {name}{trail}" if inside.activity == BACKWARD_OF else f"the compile of {name}{trail}"
 
 
 def capital(text: str) -> str:
@@ -197,13 +197,13 @@ def _add_limit_in_checkpoint(page: Page, run: Run, item: RunFailure) -> None:
 
 
 def _add_failure(page: Page, run: Run, item: RunFailure) -> None:
-    is_cause = not item.is_consequence and item.is_deadly
+    is_cause = not item.is_consequence and item.is_fatal
     page.open(sanitize(item.sentence))
     head = f"launch {item.launch}: " if item.launches > 1 else ""
     sentence = (fmt.clip(head + sentence_of(item), 4 * page.width), tokens.ERROR if is_cause else tokens.DIM)
     page.row([page.status(Status.ERROR) if is_cause else "·", " ", sentence, *_where(page, item)])
-    if item.means:
-        page.say(capital(item.means) + ".", INDENT)
+    if item.meaning:
+        page.say(capital(item.meaning) + ".", INDENT)
     _add_limit_in_checkpoint(page, run, item)
     if is_outside(item):
         page.say("Its log has no open compile, so it failed outside of torch.compile.", INDENT)
@@ -214,7 +214,7 @@ def _add_failure(page: Page, run: Run, item: RunFailure) -> None:
         page.say("The output does not name the compile; this is the last unfinished one before the failure.", INDENT, tokens.DIM)
     model = next((model for model in outputs_of(run) if model.log.path == item.log), None)
     if model is not None:
-        page.add(INDENT, to_page("in the output", line_in_log(run, model, item.offset, page.options)))
+        page.add(INDENT, to_page("in the output", line_in_log(run, model, item.offset_bytes, page.options)))
     traceback = traceback_of(run, item) if item.role not in (ENDED, FOLLOWED) else None
     if traceback is not None and traceback.is_compile:
         reason = read_reason(traceback.message).first

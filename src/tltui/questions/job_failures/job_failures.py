@@ -396,15 +396,15 @@ class RunFailure:
     """The innermost line of the user's own code."""
     line: int | None
     function: str | None
-    means: str
+    meaning: str
     """The meaning of a message that is no exception."""
     host: str
     time: str
     log: str
     """The output that contains it."""
-    offset: int
+    offset_bytes: int
     """Bytes from the beginning of the output."""
-    is_deadly: bool
+    is_fatal: bool
     """Whether it ends a process or a compile: an exception in a thread ends neither."""
     role: str = ""
     """`first`, `culprit`, `followed`, `ended` or `remark`: see `tltui.questions.job_failures.failure_order`."""
@@ -505,7 +505,7 @@ def _failed_compile(run: Run, failure: JobFailure, traced: Sequence[TracedProces
             continue
         for compile_ in reversed(list(process.ordered())):
             facts = compile_.facts
-            if (facts.failed or facts.backward_failed) and facts.traced and _is_reason(first, compile_):
+            if (facts.failed or facts.backward_failed) and facts.has_trace and _is_reason(first, compile_):
                 return compile_
     return None
 
@@ -528,19 +528,19 @@ def failures_outside_trace(run: Run) -> tuple[RunFailure, ...]:
     The first failure of a launch is always included.
     """
     failures = run_failures(run)
-    failed = {str(item.ref) for item in run.compiles() if item.facts.failed and item.facts.traced} if failures else set()
+    failed = {str(item.ref) for item in run.compiles() if item.facts.failed and item.facts.has_trace} if failures else set()
     return tuple(item for item in failures if item.is_first or item.is_consequence or item.compile not in failed)
 
 
 def traceback_of(run: Run, failure: RunFailure) -> Traceback | None:
     """Return the traceback of a failure."""
     logs = [model.log for model in outputs_of(run) if model.log.path == failure.log]
-    return next((item for log in logs for item in printed_of(log).tracebacks if item.offset == failure.offset), None)
+    return next((item for log in logs for item in printed_of(log).tracebacks if item.offset == failure.offset_bytes), None)
 
 
 def independent_failures(failures: Sequence[RunFailure]) -> list[RunFailure]:
     """Return the failures that no other explains, and that ended a process or a compile."""
-    return [item for item in failures if not item.is_consequence and item.is_deadly]
+    return [item for item in failures if not item.is_consequence and item.is_fatal]
 
 
 def probable_compile(run: Run, model: LogModel, traceback: Traceback) -> Compile | None:

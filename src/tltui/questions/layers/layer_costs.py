@@ -26,7 +26,7 @@ class StaticCost:
     stores: int | None = None
     reductions: int | None = None
     """Of Triton; C++ does not say."""
-    bytes: int | None = None
+    moved_bytes: int | None = None
     """Read and written, by the sizes of the buffers: each whole, once for each pointer to it."""
     estimated_us: float | None = None
     """Inductor's estimate, where it was logged."""
@@ -64,7 +64,7 @@ class Site:
     parent: int
     """-1 at the top."""
     kernels: tuple[str, ...]
-    post: tuple[str, ...]
+    post_nodes: tuple[str, ...]
 
 
 @frozen
@@ -185,7 +185,7 @@ def costs_of_unit(
     for kernel in kernels:
         cost = _of_kernel(kernel, code, wrapper_code if kernel.definition_pane == KERNEL else code, buffers, post)
         if kernel.key in estimated:
-            cost = StaticCost(cost.loads, cost.stores, cost.reductions, cost.bytes, estimated[kernel.key])
+            cost = StaticCost(cost.loads, cost.stores, cost.reductions, cost.moved_bytes, estimated[kernel.key])
         if cost != StaticCost():
             results[kernel.key] = cost
     return results
@@ -202,7 +202,7 @@ def together(costs: Iterable[StaticCost]) -> StaticCost:
     times = [cost.estimated_us for cost in cost_list if cost.estimated_us is not None]
     return StaticCost(
         added(cost.loads for cost in cost_list), added(cost.stores for cost in cost_list),
-        added(cost.reductions for cost in cost_list), added(cost.bytes for cost in cost_list), sum(times) if times else None,
+        added(cost.reductions for cost in cost_list), added(cost.moved_bytes for cost in cost_list), sum(times) if times else None,
     )  # fmt: skip
 
 
@@ -375,7 +375,7 @@ class KernelCost:
     lines: tuple[str, ...]
     """`FILE:LINE`."""
     cost: StaticCost
-    us: float | None
+    measured_us: float | None
     """Measured, with a profile: in all, or a step on average."""
 
 
@@ -395,9 +395,9 @@ class LayerCost:
     lines: tuple[str, ...]
     cost: StaticCost
     """Of the kernels of which it is known together."""
-    priced: int
+    kernels_with_bytes: int
     """Of how many kernels the bytes are known."""
-    us: float | None
+    measured_us: float | None
     """Measured: the whole time of the kernels that are in it. Such figures of several layers are never added."""
 
 
@@ -406,9 +406,9 @@ class UnitCosts:
     """One lowering."""
 
     unit: str
-    why: str
+    reason: str
     """Why layers are not known, or not of all kernels; ''."""
-    unknown: int
+    unknown_kernels: int
     """Kernels of which no layer is known."""
     layers: tuple[LayerCost, ...]
     kernels: tuple[KernelCost, ...]

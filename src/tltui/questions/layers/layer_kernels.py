@@ -494,7 +494,7 @@ def _layers(
         layer_list.append(Layer(
             path, parent, tuple(pre.get(path, ())), tuple(post.get(path, ())), kernel_keys,
             tuple(key for key in kernel_keys if all(is_below(layer, path) for layer in of_kernel[key])), tuple(placed_lines),
-            together(priced), sum(cost.bytes is not None for cost in priced),
+            together(priced), sum(cost.moved_bytes is not None for cost in priced),
         ))  # fmt: skip
     return tuple(layer_list)
 

@@ -131,7 +131,7 @@ def union(unit: UnitLayers, path: str, layers: Iterable[Layer], parent: int = -1
         path, parent, tuple(dict.fromkeys(name for layer in members for name in layer.pre)),
         tuple(dict.fromkeys(name for layer in members for name in layer.post)), kernels, alone,
         tuple(dict.fromkeys(line for layer in members for line in layer.lines)), together(priced),
-        sum(cost.bytes is not None for cost in priced),
+        sum(cost.moved_bytes is not None for cost in priced),
     )  # fmt: skip
 
 
@@ -213,9 +213,9 @@ def _cells(row: Row, estimated: bool, measured: bool) -> list[str]:
 
 def moved(cost: StaticCost, more: bool = False) -> str:
     """`12.3 KB`, `≥ 12.3 KB` where that is not of all."""
-    if cost.bytes is None:
+    if cost.moved_bytes is None:
         return ""
-    return ("≥ " if more else "") + fmt.size_of(cost.bytes)
+    return ("≥ " if more else "") + fmt.size_of(cost.moved_bytes)
 
 
 def micros(us: float) -> str:
@@ -229,8 +229,8 @@ def static_text(cost: StaticCost) -> str:
         fmt.plural(count, noun) for count, noun in ((cost.loads, "load"), (cost.stores, "store"), (cost.reductions, "reduction"))
         if count is not None and (count or noun != "reduction")
     ]  # fmt: skip
-    if cost.bytes is not None:
-        texts.append(fmt.size_of(cost.bytes))
+    if cost.moved_bytes is not None:
+        texts.append(fmt.size_of(cost.moved_bytes))
     if cost.estimated_us is not None:
         texts.append(f"estimated {micros(cost.estimated_us)} µs")
     return ", ".join(texts)
@@ -272,8 +272,8 @@ def _kernel(
     page.open(kernel.key)
     name = fmt.clip_middle(sanitize(kernel.key), page.width - 14)
     pieces: list[Piece] = ["  ", (name, tokens.LINK if target else tokens.NAME, target)]
-    if cost.us is not None:
-        pieces.append((f"  {micros(cost.us)} µs {of}", tokens.STRONG))
+    if cost.measured_us is not None:
+        pieces.append((f"  {micros(cost.measured_us)} µs {of}", tokens.STRONG))
     page.add(*pieces)
     if cost_text := static_text(cost.cost):
         page.labelled("cost", cost_text, "    ", LABEL)
@@ -347,6 +347,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
     """Return the page `layers` for the scope. Raises `BadAddress` for an unknown layer."""
+
     def fill(page: Page) -> Generator[None, None, tuple[CompileLayers, ...]]:
         costs = costs_of(run)
         if len(scope.compiles) != 1 and not options.filter:
@@ -476,7 +477,9 @@ def _tree(
         around = layers[layer.parent][0].path if layer.parent >= 0 else ""
         name = _short(layer.path, around)
         alone = cost.kernels_only_here
-        row = Row(name, layer.parent, target, count, cost.kernels, alone, cost.nodes, cost.cost, cost.priced, cost.us)
+        row = Row(
+            name, layer.parent, target, count, cost.kernels, alone, cost.nodes, cost.cost, cost.kernels_with_bytes, cost.measured_us
+        )
         rows.append(row)
     if rows:
         add_tree(page, rows, costs.of if costs is not None else "")
@@ -505,7 +508,7 @@ def _one(
     layer_cost = _layer_cost(merged_layer, len(layers), measured)
     kernels = _kernels(unit, unit_provenance, set(merged_layer.kernels), measured)
     of = costs.of if costs is not None else ""
-    add_kernels(page, ref, unit_provenance, merged_layer, [layer.path for layer in layers], kernels, layer_cost.us, of)
+    add_kernels(page, ref, unit_provenance, merged_layer, [layer.path for layer in layers], kernels, layer_cost.measured_us, of)
     return UnitCosts(unit.unit, unit.why, unit.unknown, (layer_cost,), kernels, ())
 
 
@@ -547,11 +550,11 @@ class LayerRow:
     """Stores."""
     reductions: int | None
     """Reductions."""
-    bytes: int | None
+    moved_bytes: int | None
     """Bytes that its kernels move, by their code."""
     estimated_us: float | None
     """What Inductor estimates its kernels to take, in microseconds."""
-    us: float | None
+    measured_us: float | None
     """What a profile measured, in microseconds."""
 
 
@@ -563,8 +566,8 @@ def layer_rows(data: tuple[CompileLayers, ...]) -> Iterator[LayerRow]:
                 cost = layer.cost
                 yield LayerRow(compile_.ref, unit.unit, layer.path, layer.iterations, layer.kernels, layer.kernels_only_here,
                                layer.nodes,
-                               joined(layer.lines), cost.loads, cost.stores, cost.reductions, cost.bytes, cost.estimated_us,
-                               layer.us)  # fmt: skip
+                               joined(layer.lines), cost.loads, cost.stores, cost.reductions, cost.moved_bytes, cost.estimated_us,
+                               layer.measured_us)  # fmt: skip
 
 
 QUESTION = Question(

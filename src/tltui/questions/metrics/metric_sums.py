@@ -233,10 +233,9 @@ class GuardAdded:
 class CompileMetrics:
     """The metrics of one compile."""
 
-    schema: int
     ref: str
     records: tuple[MetricsRecord, ...]
-    first: str | None
+    first_ref: str | None
     """The address of the first compile of the run with metrics, to which the configurations were compared; None for itself."""
     same_configs: tuple[str, ...]
     """Configurations that are the same as there."""
@@ -257,7 +256,7 @@ def metrics_of(compile_: Compile, first: Compile | None = None) -> CompileMetric
         theirs = reader_of(other).event(other.metrics[0].record)
         same = tuple(name for name in CONFIGS if raw[0][1].get(name) and raw[0][1].get(name) == theirs.get(name))
     return CompileMetrics(
-        1, str(compile_.ref), records, str(other.ref) if other is not None else None, same,
+        str(compile_.ref), records, str(other.ref) if other is not None else None, same,
         _specialized(compile_, reader), _guards(compile_, reader),
     )  # fmt: skip
 
@@ -311,7 +310,7 @@ class Variant:
     value: Any
     count: int
     ranks: tuple[int | None, ...]
-    first: str
+    first_ref: str
     """The address of the first compile with it."""
 
 
@@ -319,7 +318,7 @@ class Variant:
 class Setting:
     """An entry of a configuration, or another field, that is not the same everywhere: the most frequent value first."""
 
-    where: str
+    config: str
     """The configuration, '' for a field of its own."""
     name: str
     values: tuple[Variant, ...]
@@ -336,9 +335,9 @@ class Total:
     count: int
     sum: float | None
     """None if a sum has no meaning."""
-    least: float
-    most: float
-    most_ref: str
+    min: float
+    max: float
+    max_ref: str
     """The address of the first compile with the most."""
 
 
@@ -357,7 +356,6 @@ class Config:
 class RunMetrics:
     """The metrics of a part of the run."""
 
-    schema: int
     ref: str
     compiles: int
     """The number of compiles with metrics."""
@@ -483,7 +481,7 @@ def run_metrics(ref: str, compiles: Sequence[Compile]) -> Generator[None, None, 
         if n % AT_ONCE == AT_ONCE - 1:
             yield
     if sums is None:
-        return RunMetrics(1, ref, 0, 0, 0, (), (), (), (), ())
+        return RunMetrics(ref, 0, 0, 0, (), (), (), (), ())
     yield
     return sums.result(ref, len(measured))
 
@@ -625,7 +623,7 @@ class _Sums:
                 empty.setdefault(name, True)
             unreadable += 0 if form.filled or form.empty else len(members)
         return RunMetrics(
-            1, ref, compiles, self._records, unreadable, settings, self._values(), self._totals(),
+            ref, compiles, self._records, unreadable, settings, self._values(), self._totals(),
             tuple(Config(name, config.first, config.variants, config.values) for name, config in configs.items()),
             tuple(name for name, is_empty in empty.items() if is_empty),
         )  # fmt: skip

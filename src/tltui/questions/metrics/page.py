@@ -199,9 +199,9 @@ def _container(page: Page, head: list[Piece], field: Field, ref: str, room: int,
     noun = ("entry", "entries") if isinstance(value, dict) else ("item", "items")
     text = fmt.plural(len(entries), *noun)
     if field.name in compile_metrics.same_configs:
-        text += f", the same as in [{compile_metrics.first}]"
-    elif field.group == CONFIG and compile_metrics.first and isinstance(value, dict):
-        text += f", different from [{compile_metrics.first}]: see the metrics of the run"
+        text += f", the same as in [{compile_metrics.first_ref}]"
+    elif field.group == CONFIG and compile_metrics.first_ref and isinstance(value, dict):
+        text += f", different from [{compile_metrics.first_ref}]: see the metrics of the run"
     page.open(field.name, folded=len(entries) > ITEMS_SHOWN or isinstance(value, dict))
     page.add(*head, (fmt.clip(text, room), tokens.STRING, ref))
     add_entries(page, entries, "      ")
@@ -259,7 +259,7 @@ def _metrics(ref: str) -> str:
 def add_list(page: Page, measured: Sequence[Compile]) -> None:
     """Add the compiles with links to their metrics, slowest first; of several ranks the slowest one."""
     page.heading("Every field, by compile")
-    slow = sorted(measured, key=lambda c: -c.tally.seconds)
+    slow = sorted(measured, key=lambda c: -c.tally.compile_s)
     groups = alike_on_ranks(slow, lambda c: str(c.ref), page.newest, lambda c: c.frame.code)
     rows: list[list[Piece]] = []
     for group in groups[: COMPILES_SHOWN + COMPILES_FOLDED]:
@@ -268,7 +268,7 @@ def add_list(page: Page, measured: Sequence[Compile]) -> None:
         rows.append([
             (f"[{slowest}]", tokens.LINK, _metrics(slowest)), (fmt.clip_middle(sanitize(name or ""), 40), tokens.FUNCTION),
             (fmt.place(file, line), tokens.LINK, fmt.place_target(file, line)) if file else "",
-            (fmt.from_to([compile_.tally.seconds for compile_ in group]), tokens.NUMBER, slowest),
+            (fmt.from_to([compile_.tally.compile_s for compile_ in group]), tokens.NUMBER, slowest),
             *([(f"{fmt.count(len(group))} ranks", tokens.DIM)] if len(group) > 1 else []),
         ])  # fmt: skip
     left = sum(map(len, groups[COMPILES_SHOWN:]))
@@ -299,7 +299,7 @@ def add_differences(page: Page, metrics: RunMetrics) -> None:
 
 
 def _setting(page: Page, setting: Setting) -> None:
-    name = f"{setting.where}.{setting.name}" if setting.where else setting.name
+    name = f"{setting.config}.{setting.name}" if setting.config else setting.name
     page.add("  ", (fmt.clip_middle(sanitize(name), page.width - 2), tokens.STRONG))
     for value in setting.values:
         _variant(page, value, "    ")
@@ -313,8 +313,8 @@ def _variant(page: Page, value: Variant, indent: str) -> None:
         on_ranks = f"rank{'s' * (len(value.ranks) > 1)} {names}" if names else ""
         where += "".join(f", {who}" for who in (on_ranks, "no rank" if None in value.ranks else "") if who)
     text = _text(value)
-    tail: list[Piece] = ["  ", (where, tokens.DIM), "  ", (f"[{value.first}]", tokens.LINK, _metrics(value.first))]
-    room = page.width - len(indent) - len(where) - len(value.first) - 6
+    tail: list[Piece] = ["  ", (where, tokens.DIM), "  ", (f"[{value.first_ref}]", tokens.LINK, _metrics(value.first_ref))]
+    room = page.width - len(indent) - len(where) - len(value.first_ref) - 6
     if len(text) <= room and "\n" not in text:
         page.add(indent, (sanitize(text), tokens.STRING), *tail)
         return
@@ -339,7 +339,7 @@ def add_texts(page: Page, metrics: RunMetrics) -> None:
         if len(text.values) == 1 and not _is_long(text.values[0], page.width):
             value = text.values[0]
             page.row([
-                (text.name, tokens.NAME), "  ", (sanitize(_text(value)), tokens.STRING, _metrics(value.first)),
+                (text.name, tokens.NAME), "  ", (sanitize(_text(value)), tokens.STRING, _metrics(value.first_ref)),
                 (f"  {fmt.plural(value.count, 'record')}", tokens.DIM),
             ])  # fmt: skip
             continue
@@ -362,7 +362,7 @@ def add_totals(page: Page, metrics: RunMetrics) -> None:
     page.say("Times are nested (duration > dynamo > aot_autograd > inductor > code_gen > triton): do not add them up.", "  ",
              tokens.DIM)  # fmt: skip
     for group in GROUPS:
-        members = [total for total in shown if total.group == group and total.name not in COPIES and (total.most or total.least)]
+        members = [total for total in shown if total.group == group and total.name not in COPIES and (total.max or total.min)]
         if not members:
             continue
         title = UNKNOWN if group == OTHER else group
@@ -370,20 +370,20 @@ def add_totals(page: Page, metrics: RunMetrics) -> None:
         page.add("  ", (title, tokens.LABEL))
         page.table(TOTALS, members)
         page.close()
-    zero = [total.name for total in shown if not total.most and not total.least]
+    zero = [total.name for total in shown if not total.max and not total.min]
     add_names(page, zero, "with the value 0 only")
 
 
 def _amount(total: Total, amount: float | None) -> Piece:
-    return (number_text(amount, total.unit) if amount is not None else "", tokens.NUMBER, _metrics(total.most_ref))
+    return (number_text(amount, total.unit) if amount is not None else "", tokens.NUMBER, _metrics(total.max_ref))
 
 
 TOTALS: Table[Total] = Table((
     Column("field", lambda total: (total.name, tokens.NAME)),
     Column("sum", lambda total: _amount(total, total.sum), right=True),
     Column("records", lambda total: (fmt.count(total.count), tokens.DIM), right=True),
-    Column("most", lambda total: _amount(total, total.most), right=True),
-    Column("", lambda total: (f"[{total.most_ref}]", tokens.LINK, _metrics(total.most_ref))),
+    Column("most", lambda total: _amount(total, total.max), right=True),
+    Column("", lambda total: (f"[{total.max_ref}]", tokens.LINK, _metrics(total.max_ref))),
 ), indent="    ")  # fmt: skip
 
 
@@ -518,9 +518,9 @@ class MetricRow:
     """Records that have it."""
     sum: float | None
     """The sum; None if not numeric, or if a sum has no meaning."""
-    least: float | None
+    min: float | None
     """The lowest value; None if not numeric."""
-    most: float | None
+    max: float | None
     """The highest value; None if not numeric."""
     text: str | None
     """A value that is not numeric, as JSON; None for several records."""
@@ -530,8 +530,8 @@ def metric_rows(data: RunMetrics | CompileMetrics) -> Iterator[MetricRow]:
     """Yield one row per field or total."""
     if isinstance(data, RunMetrics):
         for total_ in data.totals:
-            yield MetricRow(total_.most_ref, total_.name, total_.group, total_.unit, total_.count, total_.sum, total_.least,
-                            total_.most, None)  # fmt: skip
+            yield MetricRow(total_.max_ref, total_.name, total_.group, total_.unit, total_.count, total_.sum, total_.min,
+                            total_.max, None)  # fmt: skip
         return
     for record in data.records:
         for field in record.fields:

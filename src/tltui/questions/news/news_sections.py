@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from tltui.documents import format as fmt
+from tltui.documents.envelope import SCHEMA_VERSION
 from tltui.documents.page import Page
 from tltui.model.kinds import kind_of
 from tltui.model.node_answers import reader_of
@@ -151,7 +152,7 @@ def _break(graph_break: GraphBreak) -> Sentence:
     text = f"graph break: {graph_break.headline}"
     if graph_break.skips_frame:
         text += "; the whole function runs in eager mode"
-    elif graph_break.stops:
+    elif graph_break.is_unresumable:
         text += "; the code after it runs in eager mode"
     lead = graph_break.lead
     return Sentence(text, lead.file, lead.line) if lead is not None else Sentence(text)
@@ -163,7 +164,7 @@ def _recompile(compile_: Compile) -> Sentence:
     if not shown:
         return Sentence("recompile: no reason logged")
     reason = shown[0]
-    frame = next(iter(reason.stack), None) if reason.whose else None
+    frame = next(iter(reason.stack), None) if reason.owner else None
     place = (frame.file, frame.line) if frame is not None else (reason.file, reason.line)
     text, kind = (
         reason_text(reason, recompile).replace("  ", ": ", 1),
@@ -173,7 +174,7 @@ def _recompile(compile_: Compile) -> Sentence:
 
 
 def _failure(compile_: Compile, backward: bool) -> Failure | None:
-    return next((failure for failure in cached_failures(compile_) if failure.backward is backward), None)
+    return next((failure for failure in cached_failures(compile_) if failure.is_backward is backward), None)
 
 
 def _error(compile_: Compile, news: News) -> Sentence:
@@ -190,7 +191,7 @@ def _eager(compile_: Compile, news: News) -> Sentence:
     failure = _failure(compile_, False)
     if failure is not None:
         return Sentence(f"{text}: {_error_text(failure)}", failure.file, failure.line, news.status)
-    breaks = cached_breaks(compile_) if compile_.facts.eager is Eager.SKIPPED else ()
+    breaks = cached_breaks(compile_) if compile_.facts.eager_reason is Eager.SKIPPED else ()
     if not breaks:
         return Sentence(text, status=news.status)
     lead = breaks[-1].lead
@@ -201,7 +202,7 @@ def _eager(compile_: Compile, news: News) -> Sentence:
 def _limit(compile_: Compile) -> str:
     limit = limit_stated(compile_)
     text = f"recompile limit{f' ({limit})' if limit is not None else ''} reached"
-    if compile_.facts.eager is Eager.LIMIT:
+    if compile_.facts.eager_reason is Eager.LIMIT:
         return f"{text}: calls that match no compiled version run in eager mode"
     return f"{text}: calls that match no compiled version raise an error"
 
@@ -223,7 +224,6 @@ def _after(event: str, seconds: float | None, separator: str) -> str:
     return event if seconds is None else f"{event}{separator}{fmt.seconds(seconds)}"
 
 
-SCHEMA = 1
 NAME = 28
 """Columns of the name of a function, at most."""
 LEAST = 32
@@ -232,9 +232,9 @@ LEAST = 32
 
 @frozen
 class TailLine:
-    """A line of `tltui tail`: one thing that happened."""
+    """A line of `tltui tail`: an event."""
 
-    schema: int
+    schema_version: int
     kind: NewsKind
     time: str | None
     """`MM-DD HH:MM:SS.micros`, local time of the job; null where no record tells."""
@@ -245,7 +245,7 @@ class TailLine:
     function: str | None
     status: Status | None
     """What became of a compile that ended."""
-    seconds: float | None
+    duration_s: float | None
     text: str
     file: str | None
     """The line of the program that it is about; else a library's, else torch's."""
@@ -275,7 +275,7 @@ def line_of(run: Run, news: News) -> TailLine:
     sentence, process, compile_ = sentence_of(run, news), process_of(run, news), compile_of(run, news)
     node = compile_ or process
     return TailLine(
-        SCHEMA, sentence.kind or news.kind, time_of(run, news), process.rank if process is not None else None,
+        SCHEMA_VERSION, sentence.kind or news.kind, time_of(run, news), process.rank if process is not None else None,
         process.pid if process is not None else None, str(node.ref) if node is not None else "", _function(compile_, news),
         sentence.status, news.seconds, sentence.text, sentence.file, sentence.line, run.models[news.log].log.path,
     )  # fmt: skip

@@ -233,7 +233,9 @@ class Watch:
                 self._failures.add(key)
                 head = f"launch {failure.launch}: " if failure.launches > 1 else ""
                 reported = (report.offset for report in printed.reports if report.kind == EXIT and report.pid == failure.pid)
-                offset = failure.offset if failure.pid is None else next(reported, failure.offset)  # the report has a time
+                offset = (
+                    failure.offset_bytes if failure.pid is None else next(reported, failure.offset_bytes)
+                )  # the report has a time
                 record = bisect_right(model.log.columns.offset, offset) - 1
                 yield News(NewsKind.FAILURE, number, record, rank=failure.rank, text=head + failure.sentence)
 
@@ -325,7 +327,7 @@ class Watch:
                 yield from self._caused(number, last, owner)
             del self._open[owner]
             facts = without_backward(owner.facts)
-            if not facts.traced and not facts.failed:
+            if not facts.has_trace and not facts.failed:
                 continue  # TORCH_LOGS text has no end of compiles
             news = self._of(NewsKind.UNFINISHED, number, last, owner, "did not finish in the log")
             yield _outcome(replace(news, status=status_of(facts)), facts)
@@ -358,10 +360,10 @@ class Watch:
 
 def _outcome(news: News, facts: SharedFacts) -> News:
     """Return the outcome of a compile."""
-    if facts.recompile_limit:
+    if facts.recompile_limit_hit:
         return replace(news, kind=NewsKind.LIMIT, text="reached the recompile limit")
-    if facts.eager is not None:
-        skipped = facts.eager is Eager.SKIPPED
+    if facts.eager_reason is not None:
+        skipped = facts.eager_reason is Eager.SKIPPED
         eager = "fell back to eager mode"
         text = f"{eager} after a graph break" if skipped else _failed(eager, facts.fail_type, facts.fail_reason)
         return replace(news, kind=NewsKind.EAGER, text=text)

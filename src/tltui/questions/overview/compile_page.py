@@ -98,7 +98,7 @@ def _parts(page: Page, parts: list[Part], phases: bool = False) -> None:
         page.blank()
         page.say("No artifacts.", "", tokens.DIM)
         return
-    stored = sum(part.stored for part in parts)
+    stored = sum(part.stored_bytes for part in parts)
     page.add((f"{fmt.plural(len(parts), 'artifact')}, {fmt.size_of(stored)}", tokens.DIM))
     last = ""
     for part in parts:
@@ -106,7 +106,7 @@ def _parts(page: Page, parts: list[Part], phases: bool = False) -> None:
             page.heading(part.phase)
             last = part.phase
         page.blank()
-        size = fmt.size_of(part.stored)
+        size = fmt.size_of(part.stored_bytes)
         name = fmt.clip_middle(part_name(part), page.width - len(size) - 4)
         gap = " " * max(page.width - 2 - len(name) - len(size), 2)
         page.add("  ", (name, tokens.LINK, part.ref), gap if page.width <= 100 else "  ", (size, tokens.NUMBER))
@@ -179,7 +179,7 @@ def compile_document(run: Run, node: Compile, options: Options) -> TextDocument:
     if failures:
         page.heading("Failure" if len(failures) == 1 else "Failures")
         for failure in failures:
-            if failure.backward and len(failures) > 1:
+            if failure.is_backward and len(failures) > 1:
                 page.add(("  of the backward", tokens.LABEL))
             reason_sections.add_failure(page, failure, breaks=facts.breaks)
     add_of_compile(page, run, str(node.ref))
@@ -199,7 +199,7 @@ def compile_document(run: Run, node: Compile, options: Options) -> TextDocument:
         page.say(f"skipped: {facts.cudagraph_skip_reason}", "  ")
     _attempts(page, node, facts)
     add_artifacts(page, facts.parts)
-    if facts.facts.traced:
+    if facts.facts.has_trace:
         add_absent(page, facts.absent)
     add_ids(page, node, facts)
     return page.document(facts)
@@ -207,7 +207,7 @@ def compile_document(run: Run, node: Compile, options: Options) -> TextDocument:
 
 def title_of(node: Compile, study: Study) -> str:
     """Return the title: `[0/1] forward`."""
-    return f"{called(node)} {study.known_as or study.function or ''}".rstrip()
+    return f"{called(node)} {study.qualified_name or study.function or ''}".rstrip()
 
 
 def _status(page: Page, run: Run, node: Compile, study: Study) -> None:
@@ -255,12 +255,12 @@ def _outcome(run: Run, node: Compile, study: Study) -> list[str]:
     seconds = node.duration_s
     took = f" in {fmt.seconds(seconds)}" if seconds is not None else ""
     after = f" after {fmt.seconds(seconds)}" if seconds is not None else ""
-    if facts.recompile_limit:
-        limit = f" ({study.limit})" if study.limit is not None and study.limit < 1 << 31 else ""
+    if facts.recompile_limit_hit:
+        limit = f" ({study.recompile_limit})" if study.recompile_limit is not None and study.recompile_limit < 1 << 31 else ""
         return [f"not compiled: the recompile limit{limit} was reached"]
     if status is Status.EAGER:
         return [f"fell back to eager mode{after}"]
-    if not facts.traced:
+    if not facts.has_trace:
         return _untraced_outcome(node)
     if status is Status.ERROR:
         if facts.failed:
@@ -276,7 +276,7 @@ def _outcome(run: Run, node: Compile, study: Study) -> list[str]:
         return [f"no operations were captured{took}"]
     text = "compiled" if facts.graph_op_count else "traced; nothing was left to compile"
     if not facts.has_metrics:
-        text = "running" if facts.waiting else "unfinished when the log ends"
+        text = "running" if facts.is_waiting else "unfinished when the log ends"
     breaks = [fmt.plural(facts.breaks, "graph break")] if facts.breaks else []
     backward = []
     if (later := node.backward_s) is not None:
@@ -306,25 +306,25 @@ def _open_phase(study: Study) -> str:
 
 def _ordinal_of(node: Compile, study: Study) -> str:
     number = (node.id.compile or 0) + 1
-    name = fmt.clip_middle(sanitize(study.known_as or study.function), 32) if study.function else f"frame {node.id.frame}"
-    limit = f" (limit {study.limit})" if study.limit is not None and study.limit < 1 << 20 else ""
+    name = fmt.clip_middle(sanitize(study.qualified_name or study.function), 32) if study.function else f"frame {node.id.frame}"
+    limit = f" (limit {study.recompile_limit})" if study.recompile_limit is not None and study.recompile_limit < 1 << 20 else ""
     return f"{fmt.ordinal(number)} compile of {name}{limit}"
 
 
 def _notes(node: Compile, study: Study) -> list[str]:
     """Explain status words that are easily misunderstood."""
     facts, status = study.facts, node.status
-    if facts.recompile_limit:
-        return [limit_text(facts.eager is not None, compiled_nothing_below(node))]
-    if facts.eager in FALLBACK_CAUSES:
-        return [FALLBACK_CAUSES[facts.eager], SKIPS]
+    if facts.recompile_limit_hit:
+        return [limit_text(facts.eager_reason is not None, compiled_nothing_below(node))]
+    if facts.eager_reason in FALLBACK_CAUSES:
+        return [FALLBACK_CAUSES[facts.eager_reason], SKIPS]
     if facts.interrupted:
         return [INTERRUPTED]
-    if facts.no_breaks:
+    if facts.break_not_allowed:
         return [NO_BREAKS]
     if facts.fail_type == "RecompileError":
         return [NO_RECOMPILES]
-    if facts.failed and facts.reached is None and error_name(facts.fail_type) in SOFT:
+    if facts.failed and facts.reached_caller is None and error_name(facts.fail_type) in SOFT:
         return [UNSURE]
     if status is Status.BREAK and not facts.graph_op_count and facts.has_metrics:
         return ["No operation came before the break. The code after it runs in eager mode or is compiled as a separate frame."]
@@ -334,7 +334,7 @@ def _notes(node: Compile, study: Study) -> list[str]:
 
 
 def _empty_notes(node: Compile) -> list[str]:
-    if node.facts.left_code:
+    if node.facts.has_guarded_code:
         return ["Calls that match its guards run as plain Python; others are compiled."]
     notes = ["Torch skips this function from now on, also for calls that have operations."]
     if not node.process.logs_breaks:
@@ -388,7 +388,7 @@ def _function(page: Page, node: Compile, study: Study) -> None:
         add_called_from(page, callers)
         return
     page.heading("Function")
-    pieces: list[Piece] = [(fmt.clip_middle(sanitize(study.known_as or study.function), page.width // 2), tokens.FUNCTION)]
+    pieces: list[Piece] = [(fmt.clip_middle(sanitize(study.qualified_name or study.function), page.width // 2), tokens.FUNCTION)]
     if study.file is not None:
         pieces += ["  ", page.place(study.file, study.line)]
     page.row(pieces)
@@ -424,7 +424,7 @@ def _time(page: Page, node: Compile, study: Study, finished: bool) -> None:
         inner = timing.open[-1]
         state = "still running" if not finished else "started, no end logged"
         names = " › ".join(fmt.clip_middle(sanitize(item.name), 40) for item in timing.open[-4:])
-        least = f", {time}" if (time := at_least(inner.seconds)) else ""
+        least = f", {time}" if (time := at_least(inner.duration_s)) else ""
         page.say(f"{state}{least}: {names}", "  ", tokens.WARN)
     if timing.source == "metrics":
         page.say("(totals of the metrics; this log has no timing events for this compile)", "  ", tokens.DIM)
@@ -443,8 +443,8 @@ def _counts(page: Page, node: Compile, study: Study) -> None:
     words: list[Piece] = []
     if facts.graph_op_count is not None:
         words.append(fmt.plural(facts.graph_op_count, "op"))
-    if study.nodes is not None:
-        words.append(fmt.plural(study.nodes, "graph node"))
+    if study.graph_nodes is not None:
+        words.append(fmt.plural(study.graph_nodes, "graph node"))
     if facts.guard_count is not None:
         words.append(f"guard_count {fmt.count(facts.guard_count)}")
     if study.guard_latency_us is not None:
@@ -466,7 +466,7 @@ def _attempts(page: Page, node: Compile, study: Study) -> None:
     last = max(node.attempts, default=0)
     for number in sorted(node.attempts):
         ref = replace(node.ref, view="attempt", attempt=number or None)
-        outcome = ("kept" if facts.traced else "last") if number == last else "discarded and restarted"
+        outcome = ("kept" if facts.has_trace else "last") if number == last else "discarded and restarted"
         page.add("  ", (f"attempt {number}", tokens.LINK, str(ref)), "  ", (outcome, tokens.DIM))
     if facts.restarts and not study.breaks:
         for reason in facts.restarts:

@@ -43,7 +43,7 @@ class Part:
     phase: str
     unit: str | None
     attempt: int
-    stored: int
+    stored_bytes: int
     """Stored bytes: those of the payload, of metrics those of the envelope."""
     help: str
 
@@ -68,15 +68,15 @@ class Study:
     caches: tuple[CacheAnswer, ...]
     parts: tuple[Part, ...]
     absent: tuple[Absent, ...]
-    torch: str | None
-    limit: int | None
+    torch_version: str | None
+    recompile_limit: int | None
     """`recompile_limit` in the metrics."""
-    nodes: int | None
+    graph_nodes: int | None
     """Nodes of the graph."""
     graph_inputs: int | None
     guard_latency_us: float | None
     cudagraph_skip_reason: str | None
-    known_as: str | None = None
+    qualified_name: str | None = None
     """The qualified name, if the function's name is generic: `Net.forward`."""
 
 
@@ -111,7 +111,7 @@ def study(compile_: Compile) -> Study:
     stated = text_in(forward, "pytorch_version")
     version = stated_version(stated) if stated else version_of(process)
     parts = _parts(compile_, artifacts, units)
-    timing = within_metrics(timing_so_far(compile_, events, metrics, reader), compile_.tally.seconds)
+    timing = within_metrics(timing_so_far(compile_, events, metrics, reader), compile_.tally.compile_s)
     status = compile_.status
     dynamo = json_in(forward, "dynamo_config")
     limit = whole_in(dynamo, "recompile_limit")
@@ -204,7 +204,7 @@ def add_symbols(page: Page, symbols: Sequence[Symbol]) -> None:
             _symbols(page, symbols[SYMBOLS_SHOWN:], "    ")
     for symbol in symbols:
         if symbol.specialized is not None:
-            why = f" ({symbol.specialized_why})" if symbol.specialized_why else ""
+            why = f" ({symbol.specialized_reason})" if symbol.specialized_reason else ""
             text = f"{symbol.name} was specialized to {symbol.specialized}{why}: it is no longer dynamic"
             page.say(text, "  ", tokens.WARN)
 
@@ -214,7 +214,7 @@ def _symbols(page: Page, symbols: Sequence[Symbol], indent: str) -> None:
 
 
 def _created_at(symbol: Symbol) -> Piece:
-    where = symbol.where
+    where = symbol.user_frame
     return "" if where is None else (fmt.place(where.file, where.line), tokens.LINK, fmt.place_target(where.file, where.line))
 
 
@@ -243,8 +243,8 @@ def add_caches(page: Page, caches: Sequence[CacheAnswer]) -> None:
 def _notes(answer: CacheAnswer) -> Iterator[str]:
     if answer.detail and answer.detail != "full_miss":
         yield answer.detail
-    if answer.seconds_saved is not None:
-        yield f"saved {fmt.seconds(answer.seconds_saved)}"
+    if answer.saved_s is not None:
+        yield f"saved {fmt.seconds(answer.saved_s)}"
     if answer.reason:
         yield fmt.one_line(answer.reason)
     if answer.key:
@@ -272,7 +272,7 @@ def add_parts(page: Page, parts: Sequence[Part], indent: str) -> None:
     pad = min(max(len(name) for name in names), 32)
     for part, name in zip(parts, names, strict=True):
         shown = fmt.clip_middle(name, room)
-        size = (f"{fmt.size_of(part.stored):>9}", tokens.NUMBER)
+        size = (f"{fmt.size_of(part.stored_bytes):>9}", tokens.NUMBER)
         pieces: list[Piece] = [indent, size, "  ", (shown, tokens.LINK, part.ref)]
         remaining = room - max(len(shown), pad) - 2
         if remaining >= 20:
@@ -312,13 +312,14 @@ def add_ids(page: Page, node: Compile, study: Study) -> None:
     page.heading("Where and when")
     if (start := node.start_us) is not None:
         page.labelled("started", fmt.when(start))
-    elif study.timing.start is not None:
-        page.labelled("started", fmt.when(study.timing.start))
+    elif study.timing.start_at_us is not None:
+        page.labelled("started", fmt.when(study.timing.start_at_us))
     if process.rank is not None:
         page.labelled("rank", str(process.rank))
     place = "" if process.alone else f", number {process.number} of this rank"
     page.labelled("process", f"{fmt.pid(process.pid)}{place}")
-    page.labelled("torch", study.torch or (version_of(process).description or "unknown (not in the log)").removeprefix("torch "))
+    version = version_of(process).description or "unknown (not in the log)"
+    page.labelled("torch", study.torch_version or version.removeprefix("torch "))
     page.file(process.log.path)
     page.add("  ", ("records".ljust(9), tokens.LABEL), (fmt.plural(len(node.records), "record"), tokens.LINK,
              f"@records:{node.ref}"))  # fmt: skip

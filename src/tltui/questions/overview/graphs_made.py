@@ -15,7 +15,7 @@ def made_graph(compile_: Compile) -> bool | None:
     facts = compile_.facts
     if any(metrics.event == FORWARD and metrics.graph_op_count for metrics in compile_.metrics):
         return True
-    if not facts.traced or not facts.has_metrics:
+    if not facts.has_trace or not facts.has_metrics:
         return None
     if not facts.failed:
         return False

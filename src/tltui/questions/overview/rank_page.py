@@ -59,8 +59,8 @@ def _head(page: Page, summary: Summary, processes: list[Process]) -> None:
     if not words and processes and (message := version_of(processes[0]).description):
         page.say(message)
     words.append(fmt.plural(summary.tally.compiles, "compile"))
-    if summary.tally.seconds:
-        words.append(f"{fmt.seconds(summary.tally.seconds)} of compiling")
+    if summary.tally.compile_s:
+        words.append(f"{fmt.seconds(summary.tally.compile_s)} of compiling")
     page.joined(words)
     page.untold = untold(processes, question_of("summary").needs)
     page.say_untold()
@@ -103,7 +103,7 @@ PROCESSES: Table[Process] = Table((
     Column("", lambda process: (str(process.ref).rstrip(":"), tokens.LINK, str(process.ref))),
     Column("", lambda process: fmt.pid(process.pid)),
     Column("", lambda process: fmt.plural(process.tally.compiles, "compile")),
-    Column("", lambda process: (fmt.took(process.tally.seconds, ""), tokens.NUMBER)),
+    Column("", lambda process: (fmt.took(process.tally.compile_s, ""), tokens.NUMBER)),
     Column("", lambda process: (_bad_outcomes(process.tally), tokens.ERROR)),
     Column("", lambda process: (process.launch, tokens.DIM)),
     Column("", lambda process: (fmt.when(process.started * 1e6) if process.is_dated else "", tokens.DIM)),
@@ -149,14 +149,14 @@ def frame_document(run: Run, node: Frame, options: Options) -> TextDocument:
     page.row(pieces, "")
     tally = node.tally
     recompiles = [c for c in node.compiles if c.is_recompile]
-    spent = sum(c.tally.seconds for c in recompiles)
-    total = f"{fmt.plural(len(node.compiles), 'compile')}{fmt.took(tally.seconds)}"
+    spent = sum(c.tally.compile_s for c in recompiles)
+    total = f"{fmt.plural(len(node.compiles), 'compile')}{fmt.took(tally.compile_s)}"
     words: list[Piece] = [total]
     if recompiles:
         words.append(f"including {fmt.plural(len(recompiles), 'recompile')}{fmt.took(spent, ' (', ')')}")
     limit = limit_of(node)
-    hit = next((c for c in node.compiles if c.facts.recompile_limit), None)
-    fallen_back = next((c for c in node.compiles if c.facts.eager not in (None, Eager.LIMIT)), None)
+    hit = next((c for c in node.compiles if c.facts.recompile_limit_hit), None)
+    fallen_back = next((c for c in node.compiles if c.facts.eager_reason not in (None, Eager.LIMIT)), None)
     if limit is not None and limit < UNLIMITED and recompiles and not hit:
         words.append(f"limit {limit}")
     page.joined(words)
@@ -165,10 +165,10 @@ def frame_document(run: Run, node: Frame, options: Options) -> TextDocument:
         page.say(f"It fell back to eager mode at {fallen_back.label}. {SKIPS}", "", tokens.WARN)
     if hit is not None:
         of = f" of {limit}" if limit is not None else ""
-        consequence = limit_text(hit.facts.eager is not None, compiled_nothing_below(hit))
+        consequence = limit_text(hit.facts.eager_reason is not None, compiled_nothing_below(hit))
         page.say(f"The recompile limit{of} was reached. {consequence}", "", tokens.WARN)
     elif limit is not None and limit < UNLIMITED and recompiles:
-        with_code = sum(1 for c in node.compiles if c.facts.left_code is not False)
+        with_code = sum(1 for c in node.compiles if c.facts.has_guarded_code is not False)
         if 0 < limit - with_code <= 3:
             remaining = fmt.plural(limit - with_code, "more compile")
             page.say(f"{remaining} until the recompile limit of {limit}, if torch dropped none.", "", tokens.WARN)
@@ -203,7 +203,7 @@ def _reasons(compile_: Compile, may_read: bool) -> tuple[list[str], bool]:
         result = cached_recompile(compile_)
         if result is not None and result.reasons:
             return [f"[{r.earlier}] {r.text}" if r.earlier else r.text for r in result.reasons], True
-        if result is not None and result.logged == "never":
+        if result is not None and result.reasons_from == "never":
             return [no_reason(result)], True
     texts = [m.recompile_reason for m in compile_.metrics if m.recompile_reason]
     parsed = [parse_reason(text) for text in texts]
@@ -221,7 +221,7 @@ def _rung(page: Page, compile_: Compile, reasons: list[str]) -> None:
         (f"{took:>8}", tokens.NUMBER),
     ]  # fmt: skip
     words = []
-    if facts.recompile_limit:
+    if facts.recompile_limit_hit:
         words.append("recompile limit reached")
     elif facts.failed:
         words.append("interrupted" if facts.interrupted else error_name(facts.fail_type) or "failed")
@@ -229,7 +229,7 @@ def _rung(page: Page, compile_: Compile, reasons: list[str]) -> None:
         words.append("its backward failed")
     elif facts.backward_running or facts.backward_unfinished:
         words.append("its backward is running" if facts.backward_running else "its backward is unfinished")
-    if facts.eager and not facts.recompile_limit:
+    if facts.eager_reason and not facts.recompile_limit_hit:
         words.append(TABLE[Status.EAGER].words)
     if facts.breaks:
         words.append(fmt.plural(facts.breaks, "graph break"))

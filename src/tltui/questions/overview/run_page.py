@@ -53,14 +53,14 @@ def run_document(run: Run, options: Options) -> TextDocument:
     """Return the overview of all opened inputs."""
     diverging, pace = differences_and_pace(run)
     summary = replace(
-        summarise(run.processes(), pace.offsets), diverging=diverging, missing=missing_ranks(run),
+        summarise(run.processes(), pace.offsets), rank_differences=diverging, missing_ranks=missing_ranks(run),
         without_graph=tuple(rank.number for rank in ranks_without_graph(run)),
     )  # fmt: skip
     page = Page("", run.title, options)
     page.add((fmt.clip_middle(run.title, page.width), tokens.TITLE))
     add_without_graph(page, summary.without_graph, len(run.ranks))
     _head(page, run, summary, pace.clocks)
-    add_missing(page, summary.missing)
+    add_missing(page, summary.missing_ranks)
     page.untold = untold(list(run.processes()), question_of("summary").needs)
     page.say_untold()
     if run.is_sought:
@@ -86,7 +86,7 @@ def run_document(run: Run, options: Options) -> TextDocument:
     if not failures and is_cause_unknown(run, at_end):
         page.say(CAUSE_UNKNOWN, "", tokens.WARN)
     _start(page, run, summary, pace, independent_failures(failures), at_end)
-    add_ranks(page, run, summary.diverging)
+    add_ranks(page, run, summary.rank_differences)
     add_outcomes(page, summary, run.finished, 3)
     add_caches(page, summary)
     _damage(page, run)
@@ -112,10 +112,10 @@ def _head(page: Page, run: Run, summary: Summary, clocks: Sequence[Clock]) -> No
         words.append(fmt.plural(launches, "launch", "launches"))
     if summary.tally.compiles:
         words.append(fmt.plural(summary.tally.compiles, "compile"))
-    if summary.tally.seconds:
+    if summary.tally.compile_s:
         scope_text = " in all ranks together" if numbered > 1 else ""
         scope_text = " in the ranks that were read" if about else scope_text
-        words.append(f"{fmt.seconds(summary.tally.seconds)} of compiling{scope_text}")
+        words.append(f"{fmt.seconds(summary.tally.compile_s)} of compiling{scope_text}")
     page.joined(words)
     if about:
         page.say(about, "", tokens.DIM)
@@ -127,15 +127,15 @@ def _head(page: Page, run: Run, summary: Summary, clocks: Sequence[Clock]) -> No
     if clocks:
         more = f"{fmt.count(len(clocks) - CLOCKS_NAMED)} more clocks are off. " if len(clocks) > CLOCKS_NAMED else ""
         page.row([(f"{more}Times on this page are corrected: ", tokens.DIM), to_page("stragglers", "@stragglers")], "")
-    again = summary.forgotten
+    again = summary.recompiled_after_reset
     if again is not None:
         text = f"{again.epochs} epochs: compile ids restart after torch._dynamo.reset(), which discards all compiles"
         page.say(text, "", tokens.WARN)
         if again.compiles:
             functions = "one function was" if again.functions == 1 else f"{fmt.count(again.functions)} functions were"
-            took = f", {fmt.seconds(again.seconds)}" if again.seconds else ""
+            took = f", {fmt.seconds(again.compile_s)}" if again.compile_s else ""
             text = f"{functions} compiled again because of it: {fmt.plural(again.compiles, 'compile')}{took}"
-            page.row([f"{text},", " last: ", (f"[{again.newest}]", tokens.LINK, again.newest)])
+            page.row([f"{text},", " last: ", (f"[{again.newest_ref}]", tokens.LINK, again.newest_ref)])
 
 
 def _no_records(page: Page, run: Run) -> None:
@@ -329,8 +329,8 @@ def _failed(summary: Summary) -> list[Hint]:
             same = f"with the same {most.type} in {fmt.count(most.functions)} functions"
             ref, text = most.ref, f"{fmt.plural(count, 'compile')} failed, {share} {same}"
         hints.append(Hint(ref, text, "tltui problems", ERROR))
-    fallen_back = [line for line in summary.eager if not line.recompile_limit]
-    limits = [line for line in summary.eager if line.recompile_limit]
+    fallen_back = [line for line in summary.eager if not line.recompile_limit_hit]
+    limits = [line for line in summary.eager if line.recompile_limit_hit]
     if fallen_back:
         name, count = fallen_back[0].function or "a function", len({(line.function, line.file) for line in fallen_back})
         count += sum(line.functions - 1 for line in fallen_back)
@@ -361,13 +361,13 @@ def _stuck(run: Run, summary: Summary, at_end: Where | None) -> list[Hint]:
     name = last.code.shown or "a frame"
     rest = f", {'among them' if len(summary.unfinished) > 1 else 'the last is'} {name}"
     text = f"{fmt.plural(count, 'compile')} did not finish" + (f": {name}" if count == 1 else rest)
-    if last.doing is not None:
-        text += f"; {'its backward' if last.backward else 'it'} was {open_phase(last.doing)}"
+    if last.open_phase is not None:
+        text += f"; {'its backward' if last.is_backward else 'it'} was {open_phase(last.open_phase)}"
     return [Hint(last.ref, text, "tltui where")]
 
 
 def _differing_ranks(run: Run, summary: Summary) -> list[Hint]:
-    result = leading_sentence(run, summary.diverging) if summary.diverging is not None else None
+    result = leading_sentence(run, summary.rank_differences) if summary.rank_differences is not None else None
     return [Hint(*result, "tltui ranks")] if result is not None else []
 
 
@@ -384,18 +384,18 @@ def _measured(run: Run) -> list[Hint]:
 
 def _slowed(summary: Summary) -> list[Hint]:
     hints: list[Hint] = []
-    if summary.breaks and summary.tally.breaks > summary.tally.skips:  # the others are why functions run in eager mode
+    if summary.breaks and summary.tally.breaks > summary.tally.skipped_frames:  # the others are why functions run in eager mode
         place = summary.breaks[0]
         location = (place.user_file, place.user_line) if place.user_file else (place.file, place.line)
         at = f", {fmt.place(*location)}" if location[0] else ""
         breaks = summary.tally.breaks
         how = "" if breaks == 1 else "most often: " if breaks == summary.breaks_read else "for example: "
         text = f"{fmt.plural(breaks, 'graph break')}, {how}{place.headline}{at}"
-        hints.append(Hint(place.first, text, "tltui problems", BREAK))
-    worst = summary.recompiled
+        hints.append(Hint(place.first_ref, text, "tltui problems", BREAK))
+    worst = summary.most_recompiled
     if worst is not None and not worst.limit_hit and (worst.recompiles > 1 or not hints):
-        text = f"{worst.code.shown or 'a frame'} was recompiled {_times(worst.recompiles)}{fmt.took(worst.seconds, ': ')}"
-        hints.append(Hint(worst.last, text, "tltui recompiles", RECOMPILE))
+        text = f"{worst.code.shown or 'a frame'} was recompiled {_times(worst.recompiles)}{fmt.took(worst.recompile_s, ': ')}"
+        hints.append(Hint(worst.newest_ref, text, "tltui recompiles", RECOMPILE))
     return hints
 
 
@@ -407,10 +407,10 @@ def _most_expensive(summary: Summary, is_alone: bool) -> list[Hint]:
     if not summary.costs or not (is_alone or len(summary.costs) > 1):
         return []
     top = summary.costs[0]
-    share = fmt.percent(top.seconds, summary.tally.seconds)
+    share = fmt.percent(top.compile_s, summary.tally.compile_s)
     name = top.code.shown or "one frame"
     text = f"{name} took {share} of the compile time, {fmt.seconds(top.slowest_s)} in this compile"
-    return [Hint(top.slowest, text, "tltui timing")]
+    return [Hint(top.slowest_ref, text, "tltui timing")]
 
 
 def _first(run: Run, summary: Summary) -> list[Hint]:

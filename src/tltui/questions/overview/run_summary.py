@@ -31,10 +31,10 @@ class Forgotten:
     compiles: int
     """Compiles of functions that had been compiled as often in an earlier epoch of their process: the first of an epoch, and its
     recompiles as far as there had been as many before."""
-    seconds: float
+    compile_s: float
     """The time of these compiles."""
     functions: int
-    newest: str
+    newest_ref: str
     """The address of the newest of them, '' for none."""
 
 
@@ -58,7 +58,7 @@ def forgotten(processes: Iterable[Process]) -> Forgotten | None:
     return Forgotten(
         max(process.epochs for process in several),
         len(again),
-        sum(compile_.tally.seconds for compile_ in again),
+        sum(compile_.tally.compile_s for compile_ in again),
         len({compile_.frame.code for compile_ in again}),
         str(again[-1].ref) if again else "",
     )
@@ -83,20 +83,20 @@ class Code:
     name: str | None
     file: str | None
     line: int | None
-    known_as: str | None = None
+    qualified_name: str | None = None
     """The qualified name, if its name is generic: `Net.forward`."""
 
     @property
     def shown(self) -> str | None:
         """The display name."""
-        return self.known_as or self.name
+        return self.qualified_name or self.name
 
 
 class Slowest(NamedTuple):
     """A slow compile."""
 
     ref: str
-    seconds: float
+    duration_s: float
     code: Code
 
 
@@ -114,11 +114,11 @@ class CodeCost:
     """The total cost of all compiles of a code object."""
 
     code: Code
-    seconds: float
+    compile_s: float
     compiles: int
     recompiles: int
     ranks: int
-    slowest: str
+    slowest_ref: str
     """The address of its slowest compile."""
     slowest_s: float
     frame: str
@@ -136,14 +136,14 @@ class ErrorLine:
     file: str | None = None
     line: int | None = None
     function: str | None = None
-    recompile_limit: bool = False
+    recompile_limit_hit: bool = False
     count: int = 1
     ranks: int = 1
-    eager: Eager | None = None
+    eager_reason: Eager | None = None
     """Why all of the function runs in eager mode."""
-    reached: bool | None = None
+    reached_caller: bool | None = None
     """Whether the exception reached the caller; None: this torch does not log it."""
-    no_breaks: bool = False
+    break_not_allowed: bool = False
     """Whether it failed because a graph break was not allowed: `fullgraph=True`, `error_on_graph_break`."""
     functions: int = 1
     """The number of code objects."""
@@ -162,7 +162,7 @@ class BreakPlace:
     user_line: int | None
     count: int
     ranks: int
-    first: str
+    first_ref: str
     """The address of the first compile with it."""
     ref: str | None
     """The address of its record."""
@@ -175,15 +175,15 @@ class MostRecompiled:
     code: Code
     frame: str
     recompiles: int
-    seconds: float
+    recompile_s: float
     """The time of the recompiles."""
-    last: str
+    newest_ref: str
     """The address of its newest compile."""
     reason: str | None
     limit_hit: bool
-    eager: bool = False
+    is_eager: bool = False
     """Whether calls that fit none of its compiles run in eager mode since the limit was hit."""
-    never_logged: bool = False
+    torch_logs_no_reason: bool = False
     """This torch does not write why it recompiles."""
     callees_eager: bool = False
     """Whether no later compile came from a call at the limit, as far as the stacks show."""
@@ -195,9 +195,9 @@ class Unfinished:
 
     ref: str
     code: Code
-    doing: Open | None
+    open_phase: Open | None
     """The innermost open phase."""
-    backward: bool = False
+    is_backward: bool = False
     """Whether its forward is finished, and its backward is not."""
 
 
@@ -206,9 +206,9 @@ class Summary:
     """The summary of a run, a rank or a process."""
 
     tally: Tally
-    start: float | None
+    start_at_us: float | None
     """Microseconds since the epoch: of the first compile. Of a run clocks that are off are put right."""
-    end: float | None
+    end_at_us: float | None
     """When the last compile ended."""
     costs: tuple[CodeCost, ...]
     """The most expensive first."""
@@ -219,25 +219,25 @@ class Summary:
     """Functions that fell back to eager mode."""
     breaks: tuple[BreakPlace, ...]
     breaks_read: int
-    recompiled: MostRecompiled | None
+    most_recompiled: MostRecompiled | None
     caches: tuple[CacheUse, ...]
     """The caches with lookups."""
-    cached: int
+    from_cache: int
     """Compiles that came from a cache."""
-    cached_in_part: int
+    partly_from_cache: int
     """The number of those that came from a cache in part: the forward, not the backward."""
     unfinished: tuple[Unfinished, ...]
     """The newest of each process; those of processes that were started again last. At most `UNFINISHED_READ`."""
     cudagraph_skips: tuple[Count, ...]
     """Why there is no CUDA graph; the most frequent first."""
     versions: tuple[str, ...]
-    forgotten: Forgotten | None
+    recompiled_after_reset: Forgotten | None
     """Recompilation after ids began again; None if they did not."""
     unfinished_count: int = 0
     """Compiles of which the log has no end, or none of their backward."""
-    diverging: Differing | None = None
+    rank_differences: Differing | None = None
     """The differences between the ranks of a run with two or more."""
-    missing: Missing | None = None
+    missing_ranks: Missing | None = None
     """Ranks of the job without any log here; None if none is missing."""
     without_graph: tuple[int | None, ...] = ()
     """Ranks on which no compile handed a graph with operations to a backend."""
@@ -251,7 +251,7 @@ def summarise(processes: Iterable[Process], ahead: Mapping[int, Offset] | None =
     everything = list(processes)
     compiles = [c for process in everything for c in process.ordered()]
     real = [c for c in compiles if c.is_compile]
-    timed = [(c.tally.seconds, c) for c in real]
+    timed = [(c.tally.compile_s, c) for c in real]
     rank = {id(process): process.rank for process in everything}
     starts = [(c.start_us, c) for c in real if c.start_us is not None]
     if ahead:
@@ -263,7 +263,7 @@ def summarise(processes: Iterable[Process], ahead: Mapping[int, Offset] | None =
     return Summary(
         sum((process.tally for process in everything), Tally()),
         min((start for start, _ in starts), default=None),
-        max((start + c.tally.seconds * 1e6 for start, c in starts), default=None),
+        max((start + c.tally.compile_s * 1e6 for start, c in starts), default=None),
         tuple(_cost(code, members, rank) for code, members in _most_expensive(by_code)),
         tuple(Slowest(str(c.ref), seconds, code_of(c)) for seconds, c in slow if seconds > 0),
         _errors(real, rank, Status.ERROR),
@@ -306,20 +306,20 @@ def _by_code(compiles: list[Compile]) -> dict[tuple[Any, ...], list[Compile]]:
 
 
 def _most_expensive(by_code: dict[tuple[Any, ...], list[Compile]]) -> list[tuple[tuple[Any, ...], list[Compile]]]:
-    costs = sorted(by_code.items(), key=lambda item: -sum(c.tally.seconds for c in item[1]))
-    return [(code, members) for code, members in costs[:COMPILES_SHOWN] if any(c.tally.seconds for c in members)]
+    costs = sorted(by_code.items(), key=lambda item: -sum(c.tally.compile_s for c in item[1]))
+    return [(code, members) for code, members in costs[:COMPILES_SHOWN] if any(c.tally.compile_s for c in members)]
 
 
 def _cost(key: tuple[Any, ...], members: list[Compile], rank: Ranks) -> CodeCost:
-    slowest = max(members, key=lambda c: c.tally.seconds)
+    slowest = max(members, key=lambda c: c.tally.compile_s)
     return CodeCost(
         code_of(slowest) if len(key) == 3 else Code(None, None, None),
-        sum(c.tally.seconds for c in members),
+        sum(c.tally.compile_s for c in members),
         len(members),
         sum(c.is_recompile for c in members),
         len({rank[id(c.process)] for c in members}),
         str(slowest.ref),
-        slowest.tally.seconds,
+        slowest.tally.compile_s,
         str(slowest.frame.ref),
     )
 
@@ -328,12 +328,12 @@ def _errors(compiles: list[Compile], rank: Ranks, status: Status) -> tuple[Error
     """Group the compiles of a status by kind, in order of occurrence; recompile limit hits last."""
     groups: dict[tuple[Any, ...], list[Compile]] = defaultdict(list)
     for compile_ in compiles:
-        if compile_.tally.counted(status) and compile_.facts.traced:  # else the reason is in the output
+        if compile_.tally.counted(status) and compile_.facts.has_trace:  # else the reason is in the output
             facts = compile_.facts
             reason = message_of(facts.fail_reason or facts.backward_fail_reason or "")
-            is_break = error_name(facts.fail_type) in SOFT and facts.eager is not Eager.UNTRACED
-            code = compile_.frame.code if facts.recompile_limit or is_break or not reason else None
-            groups[facts.recompile_limit, facts.eager, facts.fail_type, reason, code].append(compile_)
+            is_break = error_name(facts.fail_type) in SOFT and facts.eager_reason is not Eager.UNTRACED
+            code = compile_.frame.code if facts.recompile_limit_hit or is_break or not reason else None
+            groups[facts.recompile_limit_hit, facts.eager_reason, facts.fail_type, reason, code].append(compile_)
     results = []
     for number, members in enumerate(groups.values()):
         first = members[0]
@@ -347,14 +347,14 @@ def _errors(compiles: list[Compile], rank: Ranks, status: Status) -> tuple[Error
         functions = len({compile_.frame.code for compile_ in members})
         if failure is not None:
             kind, reason = failure.type, failure.reason
-            if functions == 1 or failure.raised:
+            if functions == 1 or failure.is_raise_location:
                 file, line = failure.file, failure.line
-        limit = facts.recompile_limit
+        limit = facts.recompile_limit_hit
         results.append(ErrorLine(
-            str(first.ref), kind, reason, file, line, name, limit, len(members), ranks, facts.eager, facts.reached, facts.no_breaks,
-            functions,
+            str(first.ref), kind, reason, file, line, name, limit, len(members), ranks,
+            facts.eager_reason, facts.reached_caller, facts.break_not_allowed, functions,
         ))  # fmt: skip
-    return tuple(sorted(results, key=lambda error: error.recompile_limit))
+    return tuple(sorted(results, key=lambda error: error.recompile_limit_hit))
 
 
 def _break_places(compiles: list[Compile], rank: Ranks) -> tuple[tuple[BreakPlace, ...], int]:
@@ -390,16 +390,16 @@ def _most_recompiled(compiles: list[Compile]) -> MostRecompiled | None:
             frames[id(compile_.frame)].append(compile_)
     if not frames:
         return None
-    members = max(frames.values(), key=lambda item: (len(item), sum(c.tally.seconds for c in item)))
+    members = max(frames.values(), key=lambda item: (len(item), sum(c.tally.compile_s for c in item)))
     last = members[-1]
     texts = [m.recompile_reason for m in last.metrics if m.recompile_reason]
     result = None if texts else cached_recompile(last)
     reason = parse_reason(texts[0]).text if texts else result.reasons[0].text if result is not None and result.reasons else None
-    never = result is not None and result.logged == "never"
+    never = result is not None and result.reasons_from == "never"
     return MostRecompiled(
-        code_of(last), str(last.frame.ref), len(members), sum(c.tally.seconds for c in members), str(last.ref), reason,
-        any(c.facts.recompile_limit for c in members), any(c.facts.eager is Eager.LIMIT for c in members), never,
-        all(compiled_nothing_below(c) for c in members if c.facts.recompile_limit),
+        code_of(last), str(last.frame.ref), len(members), sum(c.tally.compile_s for c in members), str(last.ref), reason,
+        any(c.facts.recompile_limit_hit for c in members), any(c.facts.eager_reason is Eager.LIMIT for c in members), never,
+        all(compiled_nothing_below(c) for c in members if c.facts.recompile_limit_hit),
     )  # fmt: skip
 
 

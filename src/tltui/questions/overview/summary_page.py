@@ -47,7 +47,7 @@ class SummaryRow:
     """Not ended yet."""
     unfinished: int
     """Without an end, though the log has ended."""
-    seen: int
+    without_outcome: int
     """Without an outcome in the log."""
     breaks: int
     """Graph breaks, all of them."""
@@ -55,21 +55,21 @@ class SummaryRow:
     """Recompiles."""
     restarts: int
     """Restarts of the analysis."""
-    seconds: float
+    compile_s: float
     """The total time of the compiles, in seconds; those of ranks ran side by side."""
-    torch: str
+    torch_versions: str
     """The versions of torch that the log states."""
 
 
 def summary_rows(data: Summary | Study, ref: str, compiles: Sequence[Compile]) -> Iterator[SummaryRow]:
     """Yield one row."""
     tally = total(compile_.tally for compile_ in compiles)
-    torch = (data.torch or "") if isinstance(data, Study) else joined(data.versions)
+    torch = (data.torch_version or "") if isinstance(data, Study) else joined(data.versions) if data is not None else ""
     yield SummaryRow(
         ref, len({compile_.process.rank for compile_ in compiles}),
         tally.compiles, tally.ok, tally.errors, tally.eager, tally.with_breaks,
-        tally.empty, tally.running, tally.unfinished, tally.seen, tally.breaks, tally.recompiles, tally.restarts, tally.seconds,
-        torch,
+        tally.empty, tally.running, tally.unfinished, tally.without_outcome, tally.breaks, tally.recompiles, tally.restarts,
+        tally.compile_s, torch,
     )  # fmt: skip
 
 
@@ -81,7 +81,9 @@ QUESTION = Question(
     order=10,
     needs=Needs(
         "has no timestamps and does not record whether a compilation succeeded",
-        ("graph_breaks", "recompiles", "guards", *GRAPH_LOGS, "output_code"), in_debug_dir=True, is_overview=True,
+        ("graph_breaks", "recompiles", "guards", *GRAPH_LOGS, "output_code"),
+        in_debug_dir=True,
+        is_overview=True,
     ),
     document=document,
     answer=Summary | Study,

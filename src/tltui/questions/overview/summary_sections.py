@@ -34,9 +34,9 @@ BREAKS_SHOWN = 10
 
 def add_span(page: Page, summary: Summary) -> None:
     """Add the time from the first compile to the end of the last."""
-    if summary.start is not None and summary.end is not None:
-        span = fmt.seconds(max(summary.end - summary.start, 0.0) / 1e6)
-        text = f"{span} from the first compile to the end of the last, starting {fmt.when(summary.start)}"
+    if summary.start_at_us is not None and summary.end_at_us is not None:
+        span = fmt.seconds(max(summary.end_at_us - summary.start_at_us, 0.0) / 1e6)
+        text = f"{span} from the first compile to the end of the last, starting {fmt.when(summary.start_at_us)}"
         page.say(text, "", tokens.DIM)
 
 
@@ -72,9 +72,9 @@ def add_counts(page: Page, tally: Tally) -> None:
 def breaks_counted(tally: Tally) -> str:
     """Format `7 graph breaks, 4 with a fallback to eager`."""
     breaks = fmt.plural(tally.breaks, "graph break")
-    if not tally.skips:
+    if not tally.skipped_frames:
         return breaks
-    return f"{breaks}, {'' if tally.breaks == 1 else f'{fmt.count(tally.skips)} '}with a fallback to eager"
+    return f"{breaks}, {'' if tally.breaks == 1 else f'{fmt.count(tally.skipped_frames)} '}with a fallback to eager"
 
 
 def add_outcomes(page: Page, summary: Summary, finished: bool, costs_shown: int) -> None:
@@ -108,9 +108,9 @@ KINDS: dict[Eager | None, str] = {
 
 
 def _error(page: Page, error: ErrorLine, indent: str) -> None:
-    kind = "recompile limit" if error.recompile_limit else KINDS.get(error.eager, error.type)
+    kind = "recompile limit" if error.recompile_limit_hit else KINDS.get(error.eager_reason, error.type)
     pieces: list[Piece] = [(f"[{error.ref}]", tokens.LINK, error.ref), " "]
-    pieces.append((fmt.clip(sanitize(kind), 40), tokens.EAGER if error.eager else tokens.ERROR))
+    pieces.append((fmt.clip(sanitize(kind), 40), tokens.EAGER if error.eager_reason else tokens.ERROR))
     if error.function:
         pieces += ["  ", (fmt.clip_middle(sanitize(error.function), 40), tokens.FUNCTION)]
     if error.functions > 1:
@@ -121,10 +121,10 @@ def _error(page: Page, error: ErrorLine, indent: str) -> None:
         on = f" on {fmt.plural(error.ranks, 'rank')}" if error.ranks > 1 else ""
         pieces.append((f"  {fmt.plural(error.count, 'compile')}{on}", tokens.DIM))
     page.row(pieces, indent)
-    if error.no_breaks:
+    if error.break_not_allowed:
         page.say(NO_BREAKS, indent + "  ", tokens.WARN)
     reason = sanitize(fmt.one_line(headline_of(error.reason)))
-    if reason and not error.recompile_limit:
+    if reason and not error.recompile_limit_hit:
         page.add(indent, "  ", (fmt.sentences(reason, page.width - len(indent) - 2), tokens.DIM))
 
 
@@ -136,8 +136,8 @@ def _add_unfinished(page: Page, summary: Summary) -> None:
     for item in summary.unfinished:
         name = fmt.clip_middle(sanitize(item.code.shown or "?"), 40)
         pieces: list[Piece] = [(f"[{item.ref}]", tokens.LINK, item.ref), "  ", (name, tokens.FUNCTION)]
-        if item.doing is not None:
-            pieces.append(f"  {'its backward ' if item.backward else ''}{open_phase(item.doing)}")
+        if item.open_phase is not None:
+            pieces.append(f"  {'its backward ' if item.is_backward else ''}{open_phase(item.open_phase)}")
         page.row(pieces)
 
 
@@ -152,7 +152,7 @@ def open_phase(item: Open | None) -> str:
     # backend_compile is any backend, with AOTAutograd or without: only an open event inside of it shows which
     message = "" if phase in (item.name, OTHER) or item.name == "backend_compile" else f" ({phase})"
     where = "in " + fmt.clip_middle(sanitize(item.name), 40) + message
-    return f"{where}, {least}" if (least := at_least(item.seconds)) else where
+    return f"{where}, {least}" if (least := at_least(item.duration_s)) else where
 
 
 def at_least(seconds: float | None) -> str:
@@ -191,13 +191,13 @@ def _break_place(page: Page, place: BreakPlace) -> None:
         where += ["from ", page.place(place.user_file, place.user_line), "  "]
     if place.file is not None:
         where += [f"{inside(owner_of(place.file))} ", page.place(place.file, place.line)]
-    where += ["  " if where else "", (f"[{place.first}]", tokens.LINK, place.first), (on, tokens.DIM)]
+    where += ["  " if where else "", (f"[{place.first_ref}]", tokens.LINK, place.first_ref), (on, tokens.DIM)]
     page.row(where, " " * 7)
 
 
 def _add_recompiled(page: Page, summary: Summary) -> None:
     """Add the most recompiled frame with its last recompile reason."""
-    worst = summary.recompiled
+    worst = summary.most_recompiled
     if worst is None:
         return
     page.heading(f"Recompiles ({fmt.count(summary.tally.recompiles)})")
@@ -205,14 +205,14 @@ def _add_recompiled(page: Page, summary: Summary) -> None:
     pieces: list[Piece] = ["most often: ", (name, tokens.LINK, worst.frame)]
     if worst.code.file is not None:
         pieces += ["  ", page.place(worst.code.file, worst.code.line)]
-    pieces.append(f"  {fmt.plural(worst.recompiles, 'recompile')}{fmt.took(worst.seconds, ', ')}")
+    pieces.append(f"  {fmt.plural(worst.recompiles, 'recompile')}{fmt.took(worst.recompile_s, ', ')}")
     page.row(pieces)
     if worst.limit_hit:
-        page.say(f"The recompile limit was reached. {limit_text(worst.eager, worst.callees_eager)}", "  ", tokens.WARN)
-    unlogged = NEVER_LOGGED if worst.never_logged else page.so_far("torch logged no reason")
+        page.say(f"The recompile limit was reached. {limit_text(worst.is_eager, worst.callees_eager)}", "  ", tokens.WARN)
+    unlogged = NEVER_LOGGED if worst.torch_logs_no_reason else page.so_far("torch logged no reason")
     reason = sanitize(fmt.one_line(worst.reason)) if worst.reason else unlogged
-    last = f"[{worst.last}]"
-    page.add("  last reason: ", (last, tokens.LINK, worst.last), " ", fmt.clip(reason, max(page.width - len(last) - 16, 10)))
+    last = f"[{worst.newest_ref}]"
+    page.add("  last reason: ", (last, tokens.LINK, worst.newest_ref), " ", fmt.clip(reason, max(page.width - len(last) - 16, 10)))
 
 
 def _add_costs(page: Page, summary: Summary, shown: int) -> None:
@@ -222,8 +222,8 @@ def _add_costs(page: Page, summary: Summary, shown: int) -> None:
         return
     page.heading("Most expensive functions")
     page.table(Table((
-        Column("", lambda cost: (fmt.seconds(cost.seconds), tokens.NUMBER), right=True),
-        Column("", lambda cost: (fmt.percent(cost.seconds, summary.tally.seconds), tokens.DIM), right=True),
+        Column("", lambda cost: (fmt.seconds(cost.compile_s), tokens.NUMBER), right=True),
+        Column("", lambda cost: (fmt.percent(cost.compile_s, summary.tally.compile_s), tokens.DIM), right=True),
         Column("", lambda cost: code_piece(cost.code, cost.frame)),
         Column("", lambda cost: place_piece(cost.code)),
         Column("", lambda cost: (fmt.plural(cost.compiles, "compile") + _on_ranks(cost.ranks), tokens.DIM)),
@@ -247,10 +247,10 @@ def place_piece(code: Code) -> Piece:
 
 def _add_cached(page: Page, summary: Summary) -> None:
     """Add a note: compiles from a cache have fewer graphs, and how to disable caches."""
-    if not summary.cached:
+    if not summary.from_cache:
         return
-    of = f"{fmt.count(summary.cached)} of {fmt.plural(summary.tally.compiles, 'compile')} came from the cache"
-    part = f" ({fmt.count(summary.cached_in_part)} in part)" if summary.cached_in_part else ""
+    of = f"{fmt.count(summary.from_cache)} of {fmt.plural(summary.tally.compiles, 'compile')} came from the cache"
+    part = f" ({fmt.count(summary.partly_from_cache)} in part)" if summary.partly_from_cache else ""
     fix = f"To log all graphs, record with tltui run --fresh, or set {FRESH}."
     page.say(f"{of}{part}. Torch does not log every graph on a cache hit. {fix}", "  ")
 

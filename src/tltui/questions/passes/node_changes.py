@@ -22,23 +22,23 @@ LONGEST = 400
 class NodeChange:
     """A node that a step changed. Lines count from 1, 0 where it is not in that graph."""
 
-    what: str
+    kind: str
     """`added`, `removed`, `retargeted` (calls something else), `retyped` (dtype or shape), `rewired` (reads something else)."""
     name: str
     before: str
     after: str
-    left_line: int
-    right_line: int
+    line_before: int
+    line_after: int
 
 
 @frozen
 class GraphChange:
     """Node changes of a graph."""
 
-    left: int
+    nodes_before: int
     """Nodes before."""
-    right: int
-    same: int
+    nodes_after: int
+    unchanged: int
     renamed: int
     """Of those that are the same, how many have another name."""
     moved: int
@@ -47,7 +47,7 @@ class GraphChange:
 
     def count(self, kind: str) -> int:
         """Return the number of changes of a kind."""
-        return sum(change.what == kind for change in self.changes)
+        return sum(change.kind == kind for change in self.changes)
 
 
 def node_changes(left: GraphText, right: GraphText) -> GraphChange:
@@ -70,7 +70,7 @@ def node_changes(left: GraphText, right: GraphText) -> GraphChange:
     node_list = [_changed(left, right, a[x], b[y]) for x, y in changed if (a[x], b[y]) not in following]
     node_list += [_alone(left, a[x], REMOVED) for block, _ in blocks for x in block]
     node_list += [_alone(right, b[y], ADDED) for _, block in blocks for y in block]
-    node_list.sort(key=lambda change: (change.right_line or change.left_line, KINDS.index(change.what)))
+    node_list.sort(key=lambda change: (change.line_after or change.line_before, KINDS.index(change.kind)))
     renamed = sum(a[x].name != b[y].name for x, y in same)
     return GraphChange(len(a), len(b), len(same), renamed, len(moved), tuple(node_list))
 

@@ -68,12 +68,12 @@ class Step:
     before: str | None
     """The name of the graph that it was made from; None for the first one."""
     before_ref: str | None
-    unchanged: bool
+    is_unchanged: bool
     """Both have the same bytes."""
     change: GraphChange | None
     """None for the first graph, and where `problem` says why not."""
     problem: str = ""
-    made_anew: bool = False
+    is_rebuilt: bool = False
 
 
 @frozen
@@ -97,13 +97,13 @@ class CompilePasses:
 class Alike:
     """Compiles with the same steps: the same graphs in the same order, and as many nodes changed by each."""
 
-    first: str
+    first_ref: str
     """The address of the first of them."""
     function: str | None
     steps: int
-    left: int
+    nodes_before: int
     """Nodes of the first graph that was compared."""
-    right: int
+    nodes_after: int
     """Nodes of the last one."""
     changes: tuple[int, ...]
     """How many nodes were changed in all steps together, as `node_changes.KINDS` orders them."""
@@ -115,10 +115,9 @@ class Alike:
 class Passes:
     """The steps of the compiles of a part of a run."""
 
-    schema: int = 1
     compiles: tuple[CompilePasses, ...] = ()
     """Those whose steps are told in full: the first of each kind, as many as `FULL`."""
-    alike: tuple[Alike, ...] = ()
+    groups: tuple[Alike, ...] = ()
     """All compiles with graphs, those with the same steps together."""
 
 
@@ -155,8 +154,10 @@ def _outline(compile_passes: CompilePasses) -> Outline:
 
 def _step_key(step: Step) -> tuple[object, ...]:
     change = step.change
-    facts = (change.left, change.right, change.renamed, change.moved, counts_of(change)) if change is not None else None
-    return step.name, step.before, step.unchanged, step.problem, step.made_anew, facts
+    facts = (
+        (change.nodes_before, change.nodes_after, change.renamed, change.moved, counts_of(change)) if change is not None else None
+    )
+    return step.name, step.before, step.is_unchanged, step.problem, step.is_rebuilt, facts
 
 
 def counts_of(change: GraphChange) -> tuple[int, ...]:
@@ -273,21 +274,21 @@ class _Earlier:
 def _step(before: Artifact | None, artifact: Artifact) -> Step:
     anew = artifact.name in MADE_ANEW
     if before is None:
-        return Step(artifact.name, str(artifact.ref), None, None, False, None, made_anew=anew)
+        return Step(artifact.name, str(artifact.ref), None, None, False, None, is_rebuilt=anew)
     plain = Step(artifact.name, str(artifact.ref), before.name, str(before.ref), False, None, "", anew)
     sizes = artifact.log.columns.size
     if max(sizes[a.record] for a in (before, artifact)) > LIMIT:
         log = artifact.log
         digest = log.md5(artifact.record)
         if digest is not None and digest == log.md5(before.record):
-            return replace(plain, unchanged=True)
+            return replace(plain, is_unchanged=True)
         return replace(plain, problem="graphs above 32 MB are not compared")
     try:
         left, right = raw_of(before), raw_of(artifact)
     except OSError as error:
         return replace(plain, problem=f"not read: {error.strerror or error}")
     if left == right:
-        return replace(plain, unchanged=True)
+        return replace(plain, is_unchanged=True)
     change = shared(artifact.owner, node_changes, digest_of(left, right), lambda: _change(left, right))
     return replace(plain, problem="cannot be parsed as a graph") if change is None else replace(plain, change=change)
 
@@ -318,10 +319,10 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
             report = yield from passes_of(scope.compiles[0])
             if report.units:
                 _compile(page, report, several=False)
-                return Passes(1, (report,), (alike_of(scope.compiles[0], outline_of(scope.compiles[0])),))
+                return Passes((report,), (alike_of(scope.compiles[0], outline_of(scope.compiles[0])),))
         else:
             passes = yield from _several(page, scope)
-            if passes.alike:
+            if passes.groups:
                 return passes
         page.blank()
         page.say(page.so_far(_no_graphs(scope)))
@@ -358,16 +359,16 @@ def _several(page: Page, scope: Scope) -> Generator[None, None, Passes]:
     sentence = "Same graphs in the same order, same number of changed nodes per step. See the page of a compile."
     counts = [plural(kind.steps, "step") for kind in several]
     yield from add_alike(page, "The same steps", [kind.refs for kind in several], lambda ref: f"@passes:{ref}", sentence, counts)
-    return Passes(1, tuple(passes), alike)
+    return Passes(tuple(passes), alike)
 
 
 def _sums(page: Page, kind: Alike) -> None:
     """`[7/0] block7   10 steps   44 → 46 nodes  +3  −1`"""
-    pieces: list[Piece] = [(f"[{kind.first}]", tokens.LINK, f"@passes:{kind.first}"), " "]
+    pieces: list[Piece] = [(f"[{kind.first_ref}]", tokens.LINK, f"@passes:{kind.first_ref}"), " "]
     name = fmt.clip_middle(sanitize(kind.function or ""), 40)
     pieces += [(name, tokens.FUNCTION), (f"   {plural(kind.steps, 'step')}", tokens.DIM)]
     if any(kind.changes):
-        pieces += [f"   {kind.left} → {plural(kind.right, 'node')}", *_counts(kind.changes)]
+        pieces += [f"   {kind.nodes_before} → {plural(kind.nodes_after, 'node')}", *_counts(kind.changes)]
     page.row(pieces)
 
 
@@ -402,7 +403,7 @@ def _add_step(page: Page, step: Step) -> None:
     assert step.before_ref is not None
     page.add("      ", (f"compare with {step.before}", tokens.LINK, diff_ref(step.before_ref, step.ref)))
     shown = step.change.changes
-    fold_at = 0 if step.made_anew and len(shown) > SHOWN else SHOWN
+    fold_at = 0 if step.is_rebuilt and len(shown) > SHOWN else SHOWN
     for number, change in enumerate(shown[:NODES_LISTED]):
         if number == fold_at and len(shown) > fold_at:
             more = f"{plural(len(shown) - fold_at, 'node')}" + (" more" if fold_at else "")
@@ -416,7 +417,7 @@ def _add_step(page: Page, step: Step) -> None:
 def _step_wording(step: Step) -> list[Piece]:
     if step.before is None:
         return [("   no earlier graph to compare with", tokens.DIM)]
-    if step.unchanged:
+    if step.is_unchanged:
         return [(f"   the same as {step.before}", tokens.DIM)]
     if step.problem:
         return [(f"   {step.problem}", tokens.WARN)]
@@ -426,8 +427,8 @@ def _step_wording(step: Step) -> list[Piece]:
     if not change.changes:
         quiet = _quiet(change)
         return [(f"   no node changed{quiet}", tokens.DIM)]
-    pieces: list[Piece] = [f"   {change.left} → {plural(change.right, 'node')}", *_counts(counts_of(change))]
-    if step.made_anew:
+    pieces: list[Piece] = [f"   {change.nodes_before} → {plural(change.nodes_after, 'node')}", *_counts(counts_of(change))]
+    if step.is_rebuilt:
         pieces.append(("  traced again", tokens.DIM))
     return pieces
 
@@ -454,10 +455,10 @@ def _quiet(change: GraphChange) -> str:
 def _node(page: Page, change: NodeChange, step: Step) -> None:
     room = page.width - 8
     if change.before:
-        target = f"{step.before_ref}@L{change.left_line}"
+        target = f"{step.before_ref}@L{change.line_before}"
         page.add("      ", ("- ", tokens.REMOVED), *_text(page, change.before, change.name, room, tokens.REMOVED, target))
     if change.after:
-        target = f"{step.ref}@L{change.right_line}"
+        target = f"{step.ref}@L{change.line_after}"
         page.add("      ", ("+ ", tokens.ADDED), *_text(page, change.after, change.name, room, tokens.ADDED, target))
 
 
@@ -484,7 +485,7 @@ class PassRow:
     """The graph."""
     before: str | None
     """The graph that it was made from; none for the first one."""
-    unchanged: bool
+    is_unchanged: bool
     """Whether both have the same bytes."""
     nodes_before: int | None
     """Nodes of the graph before; none where the two were not compared."""
@@ -506,12 +507,13 @@ def pass_rows(data: Passes) -> Iterator[PassRow]:
         for unit in compile_.units:
             for step in unit.steps:
                 change = step.change
-                counts = Counter(node.what for node in change.changes) if change is not None else Counter[str]()
+                counts = Counter(node.kind for node in change.changes) if change is not None else Counter[str]()
                 added, removed = counts.pop("added", 0), counts.pop("removed", 0)
-                yield PassRow(step.ref, compile_.ref, compile_.function, unit.unit, step.name, step.before, step.unchanged,
-                              change.left if change is not None else None, change.right if change is not None else None,
-                              added, removed, sum(counts.values()),
-                              step.problem)  # fmt: skip
+                before, after = (None, None) if change is None else (change.nodes_before, change.nodes_after)
+                yield PassRow(
+                    step.ref, compile_.ref, compile_.function, unit.unit, step.name, step.before, step.is_unchanged,
+                    before, after, added, removed, sum(counts.values()), step.problem,
+                )  # fmt: skip
 
 
 QUESTION = Question(

@@ -71,18 +71,18 @@ def outcome_from(
     hits = _old_hits(compile_, has)
     return Outcome(
         has,
-        failed=facts.failed or facts.eager is not None,
+        failed=facts.failed or facts.eager_reason is not None,
         fail_phase=failed_in(facts.fail_type, has),
         cache_hit=counts["aotautograd_cache_hit"] > 0 or AOT in hits,
         fx_cache_hit=(counts["fx_graph_cache_hit"] > 0 or FX in hits)
         and not counts["fx_graph_cache_miss"]
         and not counts["fx_graph_cache_bypass"],
         caches_disabled=disabled,
-        empty=facts.skipped,
+        empty=facts.is_empty,
         complete=facts.has_metrics,
         grad=facts.has_backward,
         version=replace(version, stated=None, by=()),
-        recompile_limit=facts.recompile_limit,
+        recompile_limit=facts.recompile_limit_hit,
         recompile=compile_.is_recompile,
         restarted=bool(facts.restarts),
         dynamo=compile_.id.frame is not None,
@@ -165,11 +165,11 @@ class Expected:
     reason: str | None = None
     flag: str | None = None
     """The setting that would have brought it."""
-    found: str | None = None
+    record_name: str | None = None
     """The name of the present record, which may be an equivalent one."""
 
     @property
-    def routine(self) -> bool:
+    def is_routine(self) -> bool:
         """Return whether the absence is normal: nothing to write, another version of torch, or an extra of tlparse."""
         return self.state in (NOTHING, OTHER_TORCH) or self.flag == LOG_TLPARSE
 
@@ -192,7 +192,7 @@ class AbsentGroup:
     state: str
     reason: str
     flag: str | None
-    routine: bool
+    is_routine: bool
     refs: tuple[str, ...]
     """The compiles."""
 
@@ -205,7 +205,7 @@ class PresentCount:
     title: str
     compiles: int
     """The number of compiles with it."""
-    wanted: int
+    possible_compiles: int
     """The number of compiles that can have it."""
 
 
@@ -213,7 +213,6 @@ class PresentCount:
 class Absence:
     """Present and absent artifacts in a part of a run."""
 
-    schema: int = 1
     groups: tuple[AbsentGroup, ...] = ()
     """By state, the most urgent first; in a state, what the most compiles lack first."""
     present: tuple[PresentCount, ...] = ()
@@ -243,7 +242,7 @@ def read_absence(compiles: Iterable[Compile]) -> Generator[None, None, Absence]:
         if number % SLICE == SLICE - 1:
             yield
     yield
-    return Absence(1, _groups(results), _present(results), tuple(results))
+    return Absence(_groups(results), _present(results), tuple(results))
 
 
 def state_of(reason: str) -> str:
@@ -350,11 +349,11 @@ def _rows(outcome: Outcome, counts: dict[str, int], void: frozenset[str]) -> tup
         records = [other for other in counts if other in names or (name[0] == "*" and other.endswith(name[1:]))]
         count = sum(counts[other] for other in records)
         if records and void.issuperset(records) and outcome.waiting:
-            rows.append(Expected(name, title, PENDING, count, NOT_YET, found=records[0]))
+            rows.append(Expected(name, title, PENDING, count, NOT_YET, record_name=records[0]))
         elif records and void.issuperset(records):
-            rows.append(Expected(name, title, EMPTY, count, "the record is empty", found=records[0]))
+            rows.append(Expected(name, title, EMPTY, count, "the record is empty", record_name=records[0]))
         else:
-            rows.append(Expected(name, title, PRESENT, max(count, 1), found=records[0] if records else None))
+            rows.append(Expected(name, title, PRESENT, max(count, 1), record_name=records[0] if records else None))
     for row in absent(outcome):
         rows.append(Expected(row.name, row.title, state_of(row.reason), 0, row.reason, row.flag))
     return tuple(sorted(rows, key=lambda row: PLACES[row.name]))
@@ -371,10 +370,10 @@ def _groups(results: list[CompileArtifacts]) -> tuple[AbsentGroup, ...]:
         for each in members:
             each.append(compile_.ref)
     groups = [
-        AbsentGroup(row.name, row.title, row.state, row.reason or "", row.flag, row.routine, tuple(members))
+        AbsentGroup(row.name, row.title, row.state, row.reason or "", row.flag, row.is_routine, tuple(members))
         for row, members in refs.items()
     ]
-    return tuple(sorted(groups, key=lambda group: (group.routine, STATES.index(group.state), -len(group.refs))))
+    return tuple(sorted(groups, key=lambda group: (group.is_routine, STATES.index(group.state), -len(group.refs))))
 
 
 def _present(results: list[CompileArtifacts]) -> tuple[PresentCount, ...]:
@@ -465,7 +464,7 @@ def why_none(compile_: Compile) -> str:
     if not compile_.is_compile:
         return "compiled autograd captured a backward; its graph has a different compile id"
     facts, status = compile_.facts, compile_.status
-    if facts.recompile_limit:
+    if facts.recompile_limit_hit:
         return "the recompile limit was reached, so nothing was compiled"
     if status is Status.EAGER:
         return "the function fell back to eager mode"

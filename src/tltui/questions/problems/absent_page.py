@@ -89,7 +89,7 @@ def _can_be(state: str) -> bool:
 
 def _place(row: Expected | AbsentGroup) -> int:
     """Return 0 for a visible group, else the number of its folded section, from 1."""
-    return (2 if row.state == absent_artifacts.OTHER_TORCH else 1) if row.routine else 0
+    return (2 if row.state == absent_artifacts.OTHER_TORCH else 1) if row.is_routine else 0
 
 
 def _versions(page: Page, scope: Scope) -> None:
@@ -127,8 +127,8 @@ def _compile(page: Page, compile_: CompileArtifacts, finished: bool) -> None:
 def _row(page: Page, ref: str, row: Expected) -> None:
     """Add an artifact: `there      Output code ×2  inductor_output_code`, or the state with its reason below."""
     times = f" ×{row.count}" if row.count > 1 else ""
-    name = row.found or row.name
-    if row.found is None:
+    name = row.record_name or row.name
+    if row.record_name is None:
         shown: Piece = (name, tokens.DIM, f"@records:{ref}" if row.state == absent_artifacts.PRESENT else "")
     else:
         shown = (name, tokens.LINK, f"{ref}:{name}" + ("#1" if row.count > 1 else ""))
@@ -150,7 +150,7 @@ def _many(page: Page, absence: Absence) -> None:
         + (f" ({fmt.count(routine)} normally)." if routine else "."), "", tokens.STRONG,
     )  # fmt: skip
     page.more("absent artifacts may still be written.")
-    groups = [group for group in absence.groups if not group.routine]
+    groups = [group for group in absence.groups if not group.is_routine]
     for state, members in groupby(groups, key=lambda group: group.state):
         page.heading(HEADINGS[state])
         _reasons(page, list(members), state, "  ")
@@ -207,8 +207,8 @@ NAMES: Table[AbsentGroup] = Table((
 ))  # fmt: skip
 PRESENT: Table[PresentCount] = Table((
     Column("", lambda row: row.title),
-    Column("", lambda row: (f"in {fmt.count(row.compiles)} of {fmt.count(row.wanted)}",
-                            tokens.DIM if row.compiles == row.wanted else tokens.VALUE)),
+    Column("", lambda row: (f"in {fmt.count(row.compiles)} of {fmt.count(row.possible_compiles)}",
+                            tokens.DIM if row.compiles == row.possible_compiles else tokens.VALUE)),
     Column("", lambda row: ("" if row.name == row.title else row.name, tokens.DIM)),
 ))  # fmt: skip
 
@@ -232,11 +232,11 @@ class AbsentRow:
     """Why it is not there."""
     flag: str | None
     """The setting that has torch write it."""
-    routine: bool
+    is_routine: bool
     """Whether that is as it should be."""
     count: int
     """From how many compiles it is absent."""
-    first: str
+    first_ref: str
     """The address of the first of them."""
 
 
@@ -244,7 +244,7 @@ def absent_rows(data: Absence) -> Iterator[AbsentRow]:
     """Yield one row per group."""
     for group in data.groups:
         first = group.refs[0] if group.refs else ""
-        yield AbsentRow(group.name, group.title, group.state, group.reason, group.flag, group.routine, len(group.refs), first)
+        yield AbsentRow(group.name, group.title, group.state, group.reason, group.flag, group.is_routine, len(group.refs), first)
 
 
 QUESTION = Question(

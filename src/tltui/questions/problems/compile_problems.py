@@ -58,7 +58,7 @@ class Reason:
     """Torch's context for its developers."""
     operator: str = ""
     """The higher order operator in whose function it happened, in torch's words."""
-    rest: str = ""
+    unparsed: str = ""
     """The unparsed rest."""
 
 
@@ -159,9 +159,7 @@ def hints_without_nesting(reason: Reason) -> tuple[str, ...]:
     return tuple(hint for hint in reason.hints if not hint.startswith(_EARLIER))
 
 
-_AT = re.compile(
-    r"Graph [Bb]reak(?: \([^)\n]{1,200}\))? in user code at (?P<file>[^\n]+):(?P<line>\d{1,9})[ \t]*$", re.MULTILINE
-)
+_AT = re.compile(r"Graph [Bb]reak(?: \([^)\n]{1,200}\))? in user code at (?P<file>[^\n]+):(?P<line>\d{1,9})[ \t]*$", re.MULTILINE)
 _SKIPPED = re.compile(
     r"^torch\.compile will skip tracing the frame (?P<name>\S+) \((?P<file>[^\n]+) line (?P<line>\d{1,9})\)"
     r"|^WON'T CONVERT (?P<old>\S+) [^\n]+ line \d+$",
@@ -242,15 +240,15 @@ class GraphBreak:
     ref: str | None = None
     """The address of the record; None if only the metrics have it."""
     attempt: int = 0
-    op: str = ""
+    bytecode: str = ""
     """The bytecode that Dynamo was tracing, in torch's words: `CALL: a function call, e.g. f(x, y)`."""
-    raised: tuple[TracebackPart, ...] = ()
+    exceptions: tuple[TracebackPart, ...] = ()
     """The exceptions in torch, each with its frames."""
     while_handling: tuple[Reason, ...] = ()
     """The breaks that came while this one was handled: why torch could not go on after it."""
-    stops: bool = False
+    is_unresumable: bool = False
     """Whether the code after the break runs in eager mode, as torch can't resume from it."""
-    rest: str = ""
+    unparsed: str = ""
     """The unparsed part of the message."""
     operator: str = ""
     """The higher order operator in whose function it happened."""
@@ -323,7 +321,7 @@ def parse_break(text: str, ref: str | None = None, attempt: int = 0) -> GraphBre
     same = next((f for f in reversed(record.stack) if (f.file, f.line) == (record.file, record.line)), None)
     return replace(
         _graph_break(record.reason), file=record.file, line=record.line, code=same.code if same else None, function=record.function,
-        skips_frame=record.skips, stack=record.stack, raised=record.raised, ref=ref, attempt=attempt,
+        skips_frame=record.skips, stack=record.stack, exceptions=record.raised, ref=ref, attempt=attempt,
     )  # fmt: skip
 
 
@@ -331,8 +329,8 @@ def _graph_break(message: BreakReason) -> GraphBreak:
     first = message.first
     return GraphBreak(
         first.headline or "torch wrote no reason", first.gb, explanation=first.explanation, hints=first.hints,
-        context=first.context, skips_frame=message.skips, op=message.op, while_handling=message.later, stops=message.stops,
-        rest=first.rest, operator=first.operator,
+        context=first.context, skips_frame=message.skips, bytecode=message.op, while_handling=message.later,
+        is_unresumable=message.stops, unparsed=first.unparsed, operator=first.operator,
     )  # fmt: skip
 
 
@@ -349,12 +347,12 @@ class Failure:
 
     type: str
     reason: str
-    backward: bool = False
+    is_backward: bool = False
     file: str | None = None
     """The line of the program that was being compiled, the nearest one; else a library's, else torch's (`owner` says whose it is);
     or where the error was raised: see `raised`."""
     line: int | None = None
-    raised: bool = False
+    is_raise_location: bool = False
     """Whether the place is that of the raise, as torch does not log the line that it was compiling."""
     code: str | None = None
     stack: tuple[StackFrame, ...] = ()
@@ -363,9 +361,9 @@ class Failure:
     """The address of the traceback."""
     traceback: tuple[TracebackPart, ...] = ()
     """The exceptions and the stacks that torch printed, in their order."""
-    inner: StackFrame | None = None
+    innermost_frame: StackFrame | None = None
     """The innermost line that Dynamo was tracing, where that is none of the user's: the place led there."""
-    raised_at: StackFrame | None = None
+    user_raise_frame: StackFrame | None = None
     """The user's own line that raised the error: in a backend, a lowering, a fake of an operator."""
     raised_in: StackFrame | None = None
     """The innermost frame of the exception, whoever owns it."""
@@ -400,7 +398,7 @@ def failures_of(
     if compile_.facts.interrupted:
         failures.append(Failure(INTERRUPTED, INTERRUPTION))
     for name, record in errors.items():  # the log ends before the metrics, or torch went on in eager mode
-        if name == BACKWARD or not (compile_.facts.has_metrics or compile_.facts.waiting):
+        if name == BACKWARD or not (compile_.facts.has_metrics or compile_.facts.is_waiting):
             failures.append(_failure(compile_, "", {}, name == BACKWARD, record, reader))
     return tuple(failures)
 
@@ -411,9 +409,7 @@ def cached_failures(compile_: Compile, reader: Reader) -> tuple[Failure, ...]:
     return failures_of(compile_, metrics_fields(compile_, reader), reader)
 
 
-def _failure(
-    compile_: Compile, kind: str, fields: dict[str, Any], backward: bool, record: int | None, reader: Reader
-) -> Failure:
+def _failure(compile_: Compile, kind: str, fields: dict[str, Any], backward: bool, record: int | None, reader: Reader) -> Failure:
     text, reason = _traceback(reader, record), text_in(fields, "fail_reason") or ""
     parts = read_traceback(text or reason)
     if not reason or not kind:
@@ -456,9 +452,7 @@ def _raised_at(parts: tuple[TracebackPart, ...]) -> StackFrame | None:
     return next((frame for frame in reversed(frames) if frame.owner is Owner.USER), None)
 
 
-def _lead(
-    stack: tuple[StackFrame, ...], inner: StackFrame | None, raised_at: StackFrame | None
-) -> tuple[StackFrame | None, bool]:
+def _lead(stack: tuple[StackFrame, ...], inner: StackFrame | None, raised_at: StackFrame | None) -> tuple[StackFrame | None, bool]:
     """Return the line to lead with, and whether the error was raised there.
 
     A caller of the function is no substitute for an unknown line in it.

@@ -37,10 +37,10 @@ def _cause_key(group: FailedGroup | EagerGroup) -> tuple[Any, ...]:
     if failure is None or failure.raised_in is None:
         return (id(group),)
     place = (failure.raised_in.file, failure.raised_in.line)
-    if failure.type in SOFT and failure.file is not None and not failure.raised:  # a graph break: your line is the cause
+    if failure.type in SOFT and failure.file is not None and not failure.is_raise_location:  # a graph break: your line is the cause
         place = (failure.file, failure.line)
-    outcome = group.eager if isinstance(group, EagerGroup) else (group.no_breaks, group.reached)
-    return (failure.backward, failure.type, message_of(failure.reason), place, outcome)
+    outcome = group.eager_reason if isinstance(group, EagerGroup) else (group.break_not_allowed, group.reached_caller)
+    return (failure.is_backward, failure.type, message_of(failure.reason), place, outcome)
 
 
 def _cause(members: list[Group]) -> Cause[Group]:
@@ -50,7 +50,7 @@ def _cause(members: list[Group]) -> Cause[Group]:
     if failure is not None and functions > 1:
         failure = replace(failure, reason=message_of(failure.reason))
     if failure is not None and len({_place(member.failure) for member in members}) > 1:
-        failure = replace(failure, file=None, line=None, code=None, stack=(), inner=None)
+        failure = replace(failure, file=None, line=None, code=None, stack=(), innermost_frame=None)
     return Cause(replace(first, occurrences=occurrences, failure=failure), functions)
 
 

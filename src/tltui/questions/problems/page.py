@@ -25,7 +25,6 @@ from tltui.questions.overview.summary_sections import breaks_counted, code_piece
 from tltui.questions.problems.compile_problems import GraphBreak, from_restart, headline_of
 from tltui.questions.problems.failure_causes import causes_of
 from tltui.questions.problems.problem_list import (
-    SCHEMA,
     BreakGroup,
     CudagraphGroup,
     EagerGroup,
@@ -138,7 +137,7 @@ def add_failed(page: Page, group: FailedGroup, functions: int = 1) -> None:
     page.row(_function_head(page, Status.ERROR, group, functions))
     _add_reached(page, group)
     add_failure(page, group.failure, INDENT)
-    add_installed(page, group.installed, group.explained)
+    add_installed(page, group.registry_entry, group.graph_break)
     if len(group.occurrences) > 1:
         add_occurrences(page, group.occurrences, with_names=functions > 1)
     shown = (group.failure.file, group.failure.line)
@@ -152,11 +151,11 @@ TRACEBACK = " of the traceback"
 
 def _add_reached(page: Page, group: FailedGroup) -> None:
     """Add the cause that made a graph break an error, or that it is uncertain whether it was one."""
-    if group.no_breaks:
+    if group.break_not_allowed:
         page.say(NO_BREAKS, INDENT, tokens.WARN)
     elif group.failure.type == "RecompileError":
         page.say(NO_RECOMPILES, INDENT, tokens.WARN)
-    elif group.reached is None and error_name(group.failure.type) in SOFT:
+    elif group.reached_caller is None and error_name(group.failure.type) in SOFT:
         page.say(UNSURE, INDENT, tokens.WARN)
 
 
@@ -165,8 +164,8 @@ def add_eager(page: Page, group: EagerGroup, functions: int = 1) -> None:
     page.row(_function_head(page, Status.EAGER, group, functions))
     if len(group.occurrences) > 1:
         add_occurrences(page, group.occurrences, with_names=functions > 1)
-    page.say(FALLBACK_CAUSES[group.eager], INDENT, tokens.WARN)
-    if group.eager is not Eager.SKIPPED and group.failure is not None:
+    page.say(FALLBACK_CAUSES[group.eager_reason], INDENT, tokens.WARN)
+    if group.eager_reason is not Eager.SKIPPED and group.failure is not None:
         add_failure(page, group.failure, INDENT)
         _add_callers(page, group.failure.stack, (group.file, group.line))
         add_traceback(page, group.failure.traceback, TRACEBACK, INDENT)
@@ -194,7 +193,7 @@ def add_installed(page: Page, entry: Registered | None, graph_break: GraphBreak 
     explanation, hints = adds(entry, graph_break.explanation, graph_break.hints)
     if not explanation and not hints:
         return
-    version = f" {entry.torch}" if entry.torch else ""
+    version = f" {entry.torch_version}" if entry.torch_version else ""
     page.say(f"not in the trace, from the list of graph breaks of the torch{version} installed here:", INDENT, tokens.DIM)
     if explanation:
         page.labelled("why", explanation, INDENT, 5, tokens.DIM)
@@ -205,13 +204,13 @@ def add_installed(page: Page, entry: Registered | None, graph_break: GraphBreak 
 def add_limit(page: Page, group: LimitGroup, ran: str = "") -> None:
     """Add one function at the recompile limit. `ran`: its run time from a profile."""
     page.open(group.code.shown or group.frame)
-    head = _compile_head(page, Status.EAGER if group.eager else Status.ERROR, group.occurrences[0])
+    head = _compile_head(page, Status.EAGER if group.is_eager else Status.ERROR, group.occurrences[0])
     head += [code_piece(group.code, group.frame), "  ", place_piece(group.code)]
     if len(group.occurrences) > 1:
         head.append((f"  {times(len(group.occurrences))}", tokens.STRONG))
     page.row(head)
     limit = f"the limit of {group.limit} compiles was" if group.limit is not None else "the recompile limit was"
-    page.say(f"{limit} reached. {limit_text(group.eager, group.callees_eager)}", INDENT, tokens.WARN)
+    page.say(f"{limit} reached. {limit_text(group.is_eager, group.callees_eager)}", INDENT, tokens.WARN)
     if ran:
         page.say(ran, INDENT, tokens.STRONG)
     if group.failure.type:
@@ -232,7 +231,7 @@ def add_break_group(page: Page, group: BreakGroup, costs: str = "") -> None:
 
     `costs`: its run time cost, from a profile.
     """
-    graph_break = group.found
+    graph_break = group.graph_break
     page.open(f"{graph_break.gb or ''} {graph_break.headline}".strip())
     _break_head(page, group)
     if costs:
@@ -243,21 +242,21 @@ def add_break_group(page: Page, group: BreakGroup, costs: str = "") -> None:
     elif graph_break.ref is not None:
         page.add(INDENT, ("unknown place (not in the record)", tokens.DIM))
     add_occurrences(page, group.occurrences, label="while compiling")
-    if graph_break.op:
-        page.labelled("op", graph_break.op, INDENT, 5)
+    if graph_break.bytecode:
+        page.labelled("op", graph_break.bytecode, INDENT, 5)
     add_advice(page, graph_break, INDENT)
     add_gb_page(page, graph_break.gb, INDENT)
-    add_installed(page, group.installed, graph_break)
+    add_installed(page, group.registry_entry, graph_break)
     if graph_break.context:
         page.labelled("context", graph_break.context, INDENT, 9, tokens.DIM)
     _add_variants(page, group.variants)
     _add_callers(page, user_frames(graph_break.stack), (group.user_file, group.user_line))
-    add_traceback(page, (TracebackPart(USER, frames=graph_break.stack), *graph_break.raised), "", INDENT)
+    add_traceback(page, (TracebackPart(USER, frames=graph_break.stack), *graph_break.exceptions), "", INDENT)
     page.close()
 
 
 def _break_head(page: Page, group: BreakGroup) -> None:
-    graph_break = group.found
+    graph_break = group.graph_break
     head: list[Piece] = [page.status(Status.BREAK), " "]
     if graph_break.gb:
         head += [gb_piece(graph_break.gb), "  "]
@@ -303,7 +302,7 @@ def add_skipped(page: Page, group: SkippedGroup) -> None:
     """Add a function without operations."""
     first = group.occurrences[0]
     head = _compile_head(page, Status.EMPTY, first)
-    head += [code_piece(group.code, first.ref), "  ", place_piece(group.code), fmt.took(group.seconds, "  ")]
+    head += [code_piece(group.code, first.ref), "  ", place_piece(group.code), fmt.took(group.compile_s, "  ")]
     if len(group.occurrences) > 1:
         head.append(f"  {fmt.plural(len(group.occurrences), 'compile')}")
     page.row(head)
@@ -388,7 +387,7 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Problems]
     _add_cudagraphs(page, cudagraphs)
     add_ran(page, run, {str(compile_.ref) for compile_ in compiles})
     return Problems(
-        SCHEMA, errors, backward, limits, unfinished, breaks, restarts, skipped, cudagraphs, logged, running, eager, tuple(printed),
+        errors, backward, limits, unfinished, breaks, restarts, skipped, cudagraphs, logged, running, eager, tuple(printed),
         diverging,
     )
 
@@ -405,7 +404,7 @@ def _is_of(item: RunFailure, scope: Scope) -> bool:
 def _head(page: Page, run: Run, scope: Scope, running: int, unfinished: int, skipped: int, has_failures: bool) -> None:
     """Add the problem counts of the index, or that there are none."""
     tally = sum((c.tally for c in scope.compiles), Tally())
-    limits = sum(c.facts.recompile_limit for c in scope.compiles)
+    limits = sum(c.facts.recompile_limit_hit for c in scope.compiles)
     words: list[Piece] = []
     if tally.errors:
         words.append((f"{page.status(Status.ERROR)[0]} {fmt.plural(tally.errors, 'compile')} failed", tokens.ERROR))
@@ -508,7 +507,7 @@ def _add_unfinished(
     items = [item for item in occurrences if phases.get(item.ref)]
     for item in items:
         name = fmt.clip_middle(sanitize(item.function or "?"), 40)
-        noun = "its backward " if item.backward else ""
+        noun = "its backward " if item.is_backward else ""
         page.row([
             (f"[{item.ref}]", tokens.LINK, item.ref), "  ", (name, tokens.FUNCTION), f"  {noun}{open_phase(phases[item.ref])}",
         ])  # fmt: skip
@@ -530,14 +529,14 @@ def _add_differing(page: Page, run: Run, differing: Differing | None) -> str:
 def _add_breaks(page: Page, run: Run, groups: Sequence[BreakGroup], logged: bool) -> Generator[None, None, None]:
     if not groups:
         return
-    places = len({(group.found.gb or group.found.headline, group.user_file, group.user_line) for group in groups})
+    places = len({(group.graph_break.gb or group.graph_break.headline, group.user_file, group.user_line) for group in groups})
     note = "" if logged else (
         "This torch wrote no records of graph breaks (2.6 and later do). Entries with a link to metrics are restart reasons"
         " from the metrics, without a line of your code."
     )
     ran = break_costs(run)
     for group in _section(page, "Graph breaks", "at place", groups, note, places, apart=True):
-        add_break_group(page, group, break_sentence(ran, group.found, {item.ref for item in group.occurrences}))
+        add_break_group(page, group, break_sentence(ran, group.graph_break, {item.ref for item in group.occurrences}))
         yield
 
 
@@ -584,7 +583,7 @@ class ProblemRow:
     """The number of occurrences."""
     ranks: int
     """On how many ranks."""
-    first: str
+    first_ref: str
     """The address of the first compile with it; empty if unknown."""
     refs: str
     """The addresses of all compiles that have it."""
@@ -594,14 +593,14 @@ class ProblemRow:
 
 def problem_rows(data: Problems) -> Iterator[ProblemRow]:
     """Yield one row per problem, worst first."""
-    for item in data.printed:
+    for item in data.output_failures:
         yield ProblemRow(
-            "output", item.sentence, item.means, item.function, item.file, item.line, 1, 1, item.compile, item.compile, ""
+            "output", item.sentence, item.meaning, item.function, item.file, item.line, 1, 1, item.compile, item.compile, ""
         )
     for kind, failed in (("error", data.errors), ("backward", data.backward)):
         for group in failed:
             error = group.failure
-            hints = group.explained.hints if group.explained is not None else ()
+            hints = group.graph_break.hints if group.graph_break is not None else ()
             yield _problem_row(kind, error.type, error.reason, group.code.shown, error.file, error.line, group.occurrences, hints)
     for eager in data.eager:
         reason = eager.failure.reason if eager.failure is not None else ""
@@ -610,7 +609,7 @@ def problem_rows(data: Problems) -> Iterator[ProblemRow]:
         title = "recompile limit" if limit.limit is None else f"recompile limit of {limit.limit}"
         yield _problem_row("limit", title, limit.last_reason, limit.code.shown, limit.code.file, limit.code.line, limit.occurrences)
     for broken in data.breaks:
-        graph_break = broken.found
+        graph_break = broken.graph_break
         place = (broken.user_file or graph_break.file, broken.user_line or graph_break.line)
         function = joined(broken.functions) or graph_break.function
         yield _problem_row(
@@ -624,7 +623,7 @@ def problem_rows(data: Problems) -> Iterator[ProblemRow]:
     for skipped in data.skipped:
         code = skipped.code
         yield _problem_row("empty", "no operation was captured", "", code.shown, code.file, code.line, skipped.occurrences)
-    for graphs in data.cudagraphs:
+    for graphs in data.cudagraph_skips:
         yield _problem_row("cudagraph", "no CUDA graph", graphs.reason, None, None, None, graphs.occurrences)
 
 
@@ -658,7 +657,7 @@ QUESTION = Question(
 
     >>> import tltui
     >>> for problem in tltui.problems(tltui.open("tests/traces/torch-2.13/breaks")):
-    ...     print(problem.kind, problem.count, problem.first, problem.headline)
+    ...     print(problem.kind, problem.count, problem.first_ref, problem.headline)
     break 2 2/0 Call to `torch._dynamo.graph_break()`
     break 1 0/0 Failed to trace builtin operator
     """,

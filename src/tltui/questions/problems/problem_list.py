@@ -40,7 +40,7 @@ class Registered:
     context: str
     explanation: str
     hints: tuple[str, ...]
-    torch: str
+    torch_version: str
     """The version of the installed torch, '' if unknown. It may differ from that of the trace."""
 
 
@@ -111,7 +111,6 @@ def _version(directory: Path) -> str:
     return match[1] if match else ""
 
 
-SCHEMA = 2
 VARIANTS = 8
 Steps = Generator[None, None, "tuple[T, ...]"]
 T = TypeVar("T")
@@ -127,7 +126,7 @@ class Occurrence:
     attempt: int = 0
     record: str | None = None
     """The address of its record."""
-    backward: bool = False
+    is_backward: bool = False
     """Whether only the backward of an unfinished compile has no end."""
 
 
@@ -139,13 +138,13 @@ class FailedGroup:
     """The failure of the first one."""
     code: Code
     """The code object that was being compiled."""
-    explained: GraphBreak | None
+    graph_break: GraphBreak | None
     """Torch's message on the graph break, if the error is one that was not allowed."""
-    installed: Registered | None
+    registry_entry: Registered | None
     occurrences: tuple[Occurrence, ...]
-    no_breaks: bool = False
+    break_not_allowed: bool = False
     """Whether it is an error because a graph break was not allowed: `fullgraph=True`, `error_on_graph_break`."""
-    reached: bool | None = None
+    reached_caller: bool | None = None
     """Whether the exception reached the caller; None: this torch does not log it."""
 
 
@@ -154,7 +153,7 @@ class EagerGroup:
     """A code object that fell back to eager mode for one reason. Hits of the recompile limit: `LimitGroup`."""
 
     code: Code
-    eager: Eager
+    eager_reason: Eager
     headline: str
     """The graph break that torch could not resume from, or the error that `suppress_errors` kept from the caller."""
     file: str | None
@@ -179,7 +178,7 @@ class LimitGroup:
     last_reason: str
     """The first guard that failed the last time, '' if no reason was logged."""
     occurrences: tuple[Occurrence, ...]
-    eager: bool = False
+    is_eager: bool = False
     """Whether calls that fit no compile run in eager mode; else the limit is an error for them."""
     callees_eager: bool = False
     """Whether no later compile came from such a call, as far as the stacks show."""
@@ -189,14 +188,14 @@ class LimitGroup:
 class BreakGroup:
     """Graph breaks of one kind at one line of the user's."""
 
-    found: GraphBreak
+    graph_break: GraphBreak
     """The first of them."""
     user_file: str | None
     """The nearest line of the user's own code: where the break is, or what led there; else a library's, else torch's."""
     user_line: int | None
     functions: tuple[str, ...]
     """The functions that were being compiled."""
-    installed: Registered | None
+    registry_entry: Registered | None
     variants: tuple[GraphBreak, ...]
     """The first of each further wording; at most `VARIANTS`."""
     occurrences: tuple[Occurrence, ...]
@@ -215,7 +214,7 @@ class SkippedGroup:
     """A code object in which no operation was captured."""
 
     code: Code
-    seconds: float
+    compile_s: float
     """The time of the attempts to compile it."""
     occurrences: tuple[Occurrence, ...]
 
@@ -232,7 +231,6 @@ class CudagraphGroup:
 class Problems:
     """All problems of a part of a run."""
 
-    schema: int
     errors: tuple[FailedGroup, ...]
     backward: tuple[FailedGroup, ...]
     """Failures of the backward compile."""
@@ -244,16 +242,16 @@ class Problems:
     restarts: tuple[RestartGroup, ...]
     skipped: tuple[SkippedGroup, ...]
     """The slowest first."""
-    cudagraphs: tuple[CudagraphGroup, ...]
+    cudagraph_skips: tuple[CudagraphGroup, ...]
     breaks_logged: bool
     """False where torch was too old to write records of graph breaks: then they are the restart reasons."""
     running: tuple[Occurrence, ...] = ()
     """The same of logs that may go on."""
     eager: tuple[EagerGroup, ...] = ()
     """Functions that run in eager mode."""
-    printed: tuple[RunFailure, ...] = ()
+    output_failures: tuple[RunFailure, ...] = ()
     """Failures in the outputs of the job, the first one first."""
-    diverging: str = ""
+    rank_difference: str = ""
     """The first difference between ranks in a sentence; '' if they do not differ, or there is only one."""
 
 
@@ -264,7 +262,7 @@ def problems(compiles: Sequence[Compile]) -> Problems:
     limits = run_steps(limit_groups(compiles))
     breaks, restarts = run_steps(break_groups(compiles))
     return Problems(
-        SCHEMA, errors, backward, limits, unfinished_of(compiles), breaks, restarts, skipped_groups(compiles),
+        errors, backward, limits, unfinished_of(compiles), breaks, restarts, skipped_groups(compiles),
         cudagraph_groups(compiles), breaks_logged(compiles), unfinished_of(compiles, waiting=True),
         eager,
     )  # fmt: skip
@@ -300,14 +298,14 @@ def failed_groups(
         if not (facts.failed or facts.backward_failed or compile_.counts["eager_compile_backwards_failure"]):
             continue
         for failure in cached_failures(compile_):
-            if (facts.recompile_limit or facts.eager) and not failure.backward:
+            if (facts.recompile_limit_hit or facts.eager_reason) and not failure.is_backward:
                 continue
             first = failure.reason.partition("\n")[0]
             place = (failure.file, failure.line)
-            groups[failure.backward, failure.type, first, place, compile_.frame.code].append((compile_, failure))
+            groups[failure.is_backward, failure.type, first, place, compile_.frame.code].append((compile_, failure))
         yield
     failed = [_failed(members) for members in groups.values()]
-    return tuple(g for g in failed if not g.failure.backward), tuple(g for g in failed if g.failure.backward)
+    return tuple(g for g in failed if not g.failure.is_backward), tuple(g for g in failed if g.failure.is_backward)
 
 
 def _code_key(compile_: Compile) -> tuple[Any, ...]:
@@ -321,8 +319,8 @@ def _failed(members: list[tuple[Compile, Failure]]) -> FailedGroup:
     explained = from_restart(failure.reason) if "Explanation:" in failure.reason else None
     return FailedGroup(
         failure, code_of(compile_), explained, registered(explained.gb) if explained else None,
-        tuple(_occurrence(c, record=f.ref) for c, f in members), compile_.facts.no_breaks and not failure.backward,
-        True if failure.backward else compile_.facts.reached,
+        tuple(_occurrence(c, record=f.ref) for c, f in members), compile_.facts.break_not_allowed and not failure.is_backward,
+        True if failure.is_backward else compile_.facts.reached_caller,
     )  # fmt: skip
 
 
@@ -330,7 +328,7 @@ def eager_groups(compiles: Sequence[Compile]) -> Steps[EagerGroup]:
     """Return the functions that fell back to eager mode, in the order of the first of each."""
     groups: dict[tuple[Any, ...], list[tuple[Compile, EagerGroup]]] = defaultdict(list)
     for compile_ in compiles:
-        eager = compile_.facts.eager
+        eager = compile_.facts.eager_reason
         if eager is None or eager is Eager.LIMIT:
             continue
         group = _eager(compile_, eager)
@@ -343,7 +341,7 @@ def eager_groups(compiles: Sequence[Compile]) -> Steps[EagerGroup]:
 
 
 def _eager(compile_: Compile, eager: Eager) -> EagerGroup:
-    failure = next((failure for failure in cached_failures(compile_) if not failure.backward), None)
+    failure = next((failure for failure in cached_failures(compile_) if not failure.is_backward), None)
     broke = cached_breaks(compile_) if eager is Eager.SKIPPED else ()
     record = broke[-1].ref if broke else failure.ref if failure else None
     if failure is not None:
@@ -358,7 +356,7 @@ def limit_groups(compiles: Sequence[Compile]) -> Steps[LimitGroup]:
     """Hits of the recompile limit by code object."""
     groups: dict[tuple[Any, ...], list[Compile]] = defaultdict(list)
     for compile_ in compiles:
-        if compile_.facts.recompile_limit:
+        if compile_.facts.recompile_limit_hit:
             groups[_code_key(compile_)].append(compile_)
     results = []
     for members in groups.values():
@@ -374,7 +372,7 @@ def _limit(members: list[Compile]) -> LimitGroup:
     reason = recompile.reasons[0].text if recompile is not None and recompile.reasons else ""
     return LimitGroup(
         code_of(first), str(first.frame.ref), failure, limit_stated(first), reason, tuple(_occurrence(c) for c in members),
-        first.facts.eager is Eager.LIMIT, all(map(compiled_nothing_below, members)),
+        first.facts.eager_reason is Eager.LIMIT, all(map(compiled_nothing_below, members)),
     )  # fmt: skip
 
 
@@ -401,7 +399,7 @@ def break_groups(
             later = tuple(reason.gb or reason.headline for reason in graph_break.while_handling)
             place = _user_place(graph_break)
             title = graph_break.gb or graph_break.headline
-            key = (title, graph_break.file, graph_break.line, place, graph_break.skips_frame, graph_break.stops, later)
+            key = (title, graph_break.file, graph_break.line, place, graph_break.skips_frame, graph_break.is_unresumable, later)
             groups[key].append((compile_, graph_break))
             kinds |= {graph_break.gb, graph_break.headline}
         for reason in compile_.facts.restarts if compile_.process.logs_breaks or not compile_.tally.breaks else ():
@@ -442,8 +440,8 @@ def _restarted(compile_: Compile) -> str:
 def unfinished_of(compiles: Sequence[Compile], waiting: bool = False) -> tuple[Occurrence, ...]:
     """Return compiles without an end in the log, forward or backward; `waiting`: those of live logs."""
     return tuple(
-        replace(_occurrence(c), backward=c.facts.backward_running or c.facts.backward_unfinished) for c in compiles
-        if is_unfinished(c) and (c.facts.waiting or c.facts.backward_running) == waiting
+        replace(_occurrence(c), is_backward=c.facts.backward_running or c.facts.backward_unfinished) for c in compiles
+        if is_unfinished(c) and (c.facts.is_waiting or c.facts.backward_running) == waiting
     )  # fmt: skip
 
 
@@ -452,7 +450,7 @@ def is_unfinished(compile_: Compile) -> bool:
     facts = compile_.facts
     if facts.backward_running or facts.backward_unfinished:
         return compile_.is_compile
-    return compile_.is_compile and facts.traced and not facts.has_metrics and not facts.failed
+    return compile_.is_compile and facts.has_trace and not facts.has_metrics and not facts.failed
 
 
 def skipped_groups(compiles: Sequence[Compile]) -> tuple[SkippedGroup, ...]:
@@ -463,11 +461,11 @@ def skipped_groups(compiles: Sequence[Compile]) -> tuple[SkippedGroup, ...]:
             groups[_code_key(compile_)].append(compile_)
     results = [
         SkippedGroup(
-            code_of(members[0]), sum(c.tally.seconds for c in members), tuple(_occurrence(c) for c in members),
+            code_of(members[0]), sum(c.tally.compile_s for c in members), tuple(_occurrence(c) for c in members),
         )
         for members in groups.values()
     ]  # fmt: skip
-    return tuple(sorted(results, key=lambda group: -group.seconds))
+    return tuple(sorted(results, key=lambda group: -group.compile_s))
 
 
 def cudagraph_groups(compiles: Sequence[Compile]) -> tuple[CudagraphGroup, ...]:

@@ -94,16 +94,16 @@ def _frame(page: Page, frame: StackFrame, room: int, indent: str) -> None:
     shown = fmt.clip_middle(sanitize(fmt.place(frame.file, frame.line)), room)
     pieces: list[Piece] = [
         indent,
-        (shown, tokens.DIM if frame.framework else tokens.LINK, fmt.place_target(frame.file, frame.line)),
+        (shown, tokens.DIM if frame.is_framework else tokens.LINK, fmt.place_target(frame.file, frame.line)),
         " " * (room - len(shown) + 1),
-        (name, tokens.DIM if frame.framework else tokens.FUNCTION),
+        (name, tokens.DIM if frame.is_framework else tokens.FUNCTION),
     ]
     left = page.width - len(indent) - room - len(name) - 4
     if frame.code and left >= 16:
         pieces += ["   ", (fmt.clip(sanitize(frame.code.strip()), left), tokens.DIM)]
     page.add(*pieces)
-    if frame.repeated:
-        page.add(indent, (f"and {fmt.count(frame.repeated)} more of the same, nested", tokens.DIM))
+    if frame.repeat_count:
+        page.add(indent, (f"and {fmt.count(frame.repeat_count)} more of the same, nested", tokens.DIM))
 
 
 def add_called_from(page: Page, frames: Sequence[StackFrame], indent: str = "  ", user_limit: int = 4) -> None:
@@ -191,7 +191,7 @@ def add_consequence(page: Page, graph_break: GraphBreak, indent: str) -> None:
     """Add the extent of eager execution after a break, where it exceeds the broken line."""
     if graph_break.skips_frame:
         page.say("Torch could not resume tracing after this break, so the whole function runs in eager mode.", indent, tokens.WARN)
-    elif graph_break.stops:
+    elif graph_break.is_unresumable:
         text = "Torch could not resume tracing after this break, so the rest of the function runs in eager mode."
         page.say(text, indent, tokens.WARN)
 
@@ -277,21 +277,21 @@ def _fold_quoted(page: Page, text: str, shown: int, noun: str, indent: str) -> N
 def _add_where(page: Page, failure: Failure, indent: str) -> None:
     """Add the line to inspect first, the framework line below it, and the user line that raised the error."""
     if failure.file is not None and failure.owner is not None:
-        label = "raised at " if failure.raised else f"{whose_line(failure.owner)} "
+        label = "raised at " if failure.is_raise_location else f"{whose_line(failure.owner)} "
         place = StackFrame("", failure.file, failure.line, failure.code)
         add_line(page, place, label, indent)
-    if failure.inner is not None:
-        add_line(page, failure.inner, f"it failed {inside(failure.inner.owner)} ", indent)
-    if failure.raised_at is not None:
-        add_line(page, failure.raised_at, "raised at ", indent)
+    if failure.innermost_frame is not None:
+        add_line(page, failure.innermost_frame, f"it failed {inside(failure.innermost_frame.owner)} ", indent)
+    if failure.user_raise_frame is not None:
+        add_line(page, failure.user_raise_frame, "raised at ", indent)
 
 
 def add_advice(page: Page, graph_break: GraphBreak, indent: str) -> None:
     """Add explanation and hints; then the breaks that came while torch handled this one."""
     add_explanation(page, graph_break.explanation, graph_break.hints, indent)
-    if graph_break.rest:
-        shown = _add_quoted(page, graph_break.rest, indent)
-        _fold_quoted(page, graph_break.rest, shown, "of the message", indent)
+    if graph_break.unparsed:
+        shown = _add_quoted(page, graph_break.unparsed, indent)
+        _fold_quoted(page, graph_break.unparsed, shown, "of the message", indent)
     for reason in graph_break.while_handling:
         add_later(page, reason, graph_break.skips_frame, indent)
 
@@ -337,10 +337,10 @@ def add_recompile(page: Page, recompile: Recompile, logged: Collection[str], ind
         with page.fold(f"{len(recompile.reasons) - shown} more earlier compiles that did not match", indent):
             for reason in recompile.reasons[shown:]:
                 add_reason(page, reason, logged, indent + "  ")
-    for change in recompile.became:
-        if change.why in ("size change", "scalar change") and change.before.isdigit() and change.now.isdigit():
+    for change in recompile.became_dynamic:
+        if change.reason in ("size change", "scalar change") and change.before.isdigit() and change.now.isdigit():
             page.say(became(change), indent, tokens.VALUE, indent + "  ")
-    if recompile.logged == "metrics":
+    if recompile.reasons_from == "metrics":
         title = "(from the metrics, which record only one reason; this log has no recompile_reasons record)"
         page.say(title, indent, tokens.DIM)
 
@@ -356,9 +356,9 @@ NEVER_LOGGED = "torch before 2.5 does not log the reason; TORCH_LOGS=recompiles 
 
 def no_reason(recompile: Recompile) -> str:
     """Return the text for a recompile without a known reason."""
-    if recompile.logged == "artifact":
+    if recompile.reasons_from == "artifact":
         return "torch logged an empty list of reasons: it found no guard failure in earlier compiles."
-    return f"{NEVER_LOGGED}." if recompile.logged == "never" else "torch logged no reason."
+    return f"{NEVER_LOGGED}." if recompile.reasons_from == "never" else "torch logged no reason."
 
 
 def _same_place(recompile_reason: RecompileReason, other: RecompileReason) -> bool:
@@ -399,17 +399,17 @@ PHASE_STYLES = dict(zip(ORDER, tokens.PHASES, strict=True))
 
 def add_time(page: Page, phases: Sequence[Phase], indent: str = "  ") -> None:
     """Add seconds by phase, and one bar with the share of each phase."""
-    total = sum(phase.seconds for phase in phases)
+    total = sum(phase.self_s for phase in phases)
     if not phases or total <= 0:
         return
-    shown = [phase for phase in phases if phase.seconds >= 0.0005] or list(phases)
+    shown = [phase for phase in phases if phase.self_s >= 0.0005] or list(phases)
     pieces: list[Piece] = []
     for n, phase in enumerate(shown):
         gap = "   " if n + 1 < len(shown) else ""
-        pieces += [(phase.name, PHASE_STYLES[phase.name]), f" {fmt.seconds(phase.seconds)}{gap}"]
+        pieces += [(phase.name, PHASE_STYLES[phase.name]), f" {fmt.seconds(phase.self_s)}{gap}"]
     _add_pairs(page, pieces, indent)
     bar: list[Piece] = [indent]
-    for phase, cells in zip(shown, shares([p.seconds for p in shown], min(page.width, 102) - len(indent)), strict=True):
+    for phase, cells in zip(shown, shares([p.self_s for p in shown], min(page.width, 102) - len(indent)), strict=True):
         bar += [(BAR_END, tokens.DIM), (BAR * cells, PHASE_STYLES[phase.name])]
     page.add(*bar, (BAR_END, tokens.DIM))
 

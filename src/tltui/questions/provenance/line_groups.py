@@ -50,7 +50,7 @@ class Places:
         """Return the key of a stack frame's place."""
         if frame.line is None:
             return None
-        return self.add(Place(frame.file, frame.line, frame.name, (frame.code or "").strip(), frame.framework))
+        return self.add(Place(frame.file, frame.line, frame.name, (frame.code or "").strip(), frame.is_framework))
 
     def add(self, place: Place) -> Key:
         """Add a place and return its key."""

@@ -56,7 +56,7 @@ def of_kernel(provenance: Provenance, kernel: str) -> Provenance:
     those of the unit.
     """
     units = (_of_unit(unit, kernel) for unit in provenance.units)
-    return Provenance(provenance.schema, provenance.ref, tuple(unit for unit in units if unit.kernels))
+    return Provenance(provenance.ref, tuple(unit for unit in units if unit.kernels))
 
 
 def _of_unit(unit: UnitProvenance, kernel_key: str) -> UnitProvenance:
@@ -67,13 +67,14 @@ def _of_unit(unit: UnitProvenance, kernel_key: str) -> UnitProvenance:
     born = tuple(
         replace(
             born, kernels=tuple(key for key in born.kernels if key in keys),
-            pre=tuple(node for node in born.pre if node.name in pre), post=tuple(node for node in born.post if node.name in post),
+            pre_nodes=tuple(node for node in born.pre_nodes if node.name in pre),
+            post_nodes=tuple(node for node in born.post_nodes if node.name in post),
         )
         for born in unit.lines if keys & set(born.kernels)
     )  # fmt: skip
     code = {line for kernel in kernels for line in (*kernel.call_lines, *(kernel.definition or ())[:1])}
-    post_lines = {node.line for item in born for node in item.post}
-    pre_lines = {node.line for item in born for node in item.pre}
+    post_lines = {node.line for item in born for node in item.post_nodes}
+    pre_lines = {node.line for item in born for node in item.pre_nodes}
     places = {(item.file, item.line) for item in born}
     maps = {
         name: _cut(item, *((pre_lines, post_lines) if name.startswith("pre") else (post_lines, pre_lines) if name.endswith("Pre")
@@ -121,7 +122,7 @@ class UnitCoverage:
     ref: str
     unit: str
     source: str
-    recorded: bool
+    is_recorded: bool
     coverage: Coverage
 
 
@@ -129,18 +130,15 @@ class UnitCoverage:
 class Coverages:
     """The units of several compiles."""
 
-    schema: int
     ref: str
     units: tuple[UnitCoverage, ...]
-    elsewhere: tuple[str, ...] = ()
+    not_available: tuple[str, ...] = ()
     """Compiles of which the texts are not in the index, and their logs not here."""
 
 
 Files = Mapping[str, Sequence[SpyreFile]]
 """Kernel → its files of torch-spyre."""
 NOTHING = "Nothing was lowered: no Inductor graph, no code and no mapping."
-
-
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -173,7 +171,7 @@ def _select(provenance: Provenance, unit: str, kernel: str) -> Provenance:
         if selected is None:
             names = ", ".join(known_unit.unit for known_unit in provenance.units) or "none"
             raise BadAddress(f"unknown unit of {provenance.ref}: {unit!r}", f"units: {names}")
-        provenance = Provenance(provenance.schema, provenance.ref, (selected,))
+        provenance = Provenance(provenance.ref, (selected,))
     if not kernel:
         return provenance
     kernel_provenance = of_kernel(provenance, kernel)
@@ -259,14 +257,14 @@ def _lines(page: Page, unit: UnitProvenance) -> None:
         page.open(f"{fmt.place(born.file, born.line)}" if born.file else "no line of source")
         if born.file:
             where = fmt.place(born.file, born.line)
-            whose = f" · {owner_of(born.file).value}" if born.framework else ""
+            whose = f" · {owner_of(born.file).value}" if born.is_framework else ""
             page.add("  ", (fmt.clip_middle(where, page.width - 2), tokens.LINK, fmt.place_target(born.file, born.line)),
                      (f" in {born.function}" if born.function else "", tokens.DIM), (whose, tokens.DIM))  # fmt: skip
             page.code(born.code, "    ")
         else:
             page.add("  ", (page.so_far("Source line unknown"), tokens.LABEL))
-        _nodes(page, "pre-grad", unit.panes[PRE].ref, born.pre)
-        _nodes(page, "post-grad", unit.panes[POST].ref, born.post)
+        _nodes(page, "pre-grad", unit.panes[PRE].ref, born.pre_nodes)
+        _nodes(page, "post-grad", unit.panes[POST].ref, born.post_nodes)
         _born_kernels(page, unit, [keys[key] for key in born.kernels if key in keys])
         page.close()
 
@@ -397,7 +395,7 @@ def _many(page: Page, scope: Scope) -> Generator[None, None, Coverages]:
                 _unit_line(page, unit)
     if not units and not away:
         page.say(page.so_far(NOTHING), "", tokens.DIM)
-    elif not all(unit.recorded for unit in units):
+    elif not all(unit.is_recorded for unit in units):
         page.blank()
         descriptions = dict.fromkeys(_how(provenance_way(version_of(process))) for process in scope.processes)
         page.say(f"Where provenance was not recorded: {'; '.join(descriptions)}.", "", tokens.DIM)
@@ -405,12 +403,12 @@ def _many(page: Page, scope: Scope) -> Generator[None, None, Coverages]:
         several = [refs for refs in kinds.values() if len(refs) > 1]
         yield from add_alike(page, "The same coverage", several, lambda ref: f"@provenance:{ref}")
     add_not_indexed(page, away, "provenance")
-    return Coverages(1, str(scope.ref), tuple(units), tuple(ref for ref, _ in away))
+    return Coverages(str(scope.ref), tuple(units), tuple(ref for ref, _ in away))
 
 
 def _unit_line(page: Page, unit: UnitCoverage) -> None:
     message = coverage_text(unit.coverage).replace(" · ", " ·  ").split("  ")
-    if not unit.recorded:
+    if not unit.is_recorded:
         message[-1] += ", not recorded"
     elif unit.source in SOURCES[1:]:
         message[-1] += f", by {SAID[unit.source]}"
@@ -466,16 +464,20 @@ QUESTION = Question(
     order=140,
     needs=Needs(
         "has no mapping from kernels to nodes",
-        ("aot_graphs", "post_grad_graphs", "output_code"), "graphs and code", in_debug_dir=True,
+        ("aot_graphs", "post_grad_graphs", "output_code"),
+        "graphs and code",
+        in_debug_dir=True,
     ),
     document=document,
     add_arguments=add_arguments,
-    answer=Coverages,
-    alone=ProvenanceJson,
+    answer=Coverages | ProvenanceJson,
     is_long=True,
     rows=ProvenanceRow,
     records=provenance_rows,
-    keywords=(Keyword("unit", "filter"), Keyword("kernel", "part"),),
+    keywords=(
+        Keyword("unit", "filter"),
+        Keyword("kernel", "part"),
+    ),
     doc="""
     Source lines, graph nodes and kernels that belong together. For one compile a row per kernel; for several a row per lowering,
     with how much is known.

@@ -162,7 +162,7 @@ class Panes:
         for kernel in unit.kernels:
             for line in kernel.call_lines:
                 self._kernels.setdefault((kernel.call_pane, line - 1), []).append(kernel)
-        self._nodes = {node.name: node.line - 1 for born in unit.lines for node in born.post}
+        self._nodes = {node.name: node.line - 1 for born in unit.lines for node in born.post_nodes}
         self._tree = tree
         self._in_layers = lines_of_layers(unit, tree, self._places) if tree is not None else {}
         self._derived = self._derived_lines()

@@ -408,7 +408,7 @@ def provenance_of(compile_: Compile) -> Provenance:
         forwards[parts.unit.number] = texts
         lines = _own_callers(loader, compile_, artifacts, parts, texts) if inside is Owner.USER else {}
         units.append(_unit(parts, texts, panes, inside, lines))
-    return Provenance(1, str(compile_.ref), tuple(units))
+    return Provenance(str(compile_.ref), tuple(units))
 
 
 def _own_callers(

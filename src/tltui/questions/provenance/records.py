@@ -125,9 +125,9 @@ class Known:
 class Unknown:
     """Kernels or nodes of which something is not known, and why it is not."""
 
-    what: str
+    kind: str
     """`kernel nodes`, `kernel lines`, `node kernels`."""
-    why: str
+    reason: str
     names: tuple[str, ...]
     """Keys of kernels, names of nodes."""
 
@@ -176,11 +176,11 @@ class Born:
     line: int
     function: str
     code: str
-    framework: bool
+    is_framework: bool
     owner: str
     """Whose line it is: `own`, `library`, `python`, `torch`; '' without a file."""
-    pre: tuple[Node, ...]
-    post: tuple[Node, ...]
+    pre_nodes: tuple[Node, ...]
+    post_nodes: tuple[Node, ...]
     kernels: tuple[str, ...]
     """Keys of kernels, in the order of the code."""
 
@@ -218,7 +218,6 @@ class UnitProvenance:
 class Provenance:
     """The provenance of a compile."""
 
-    schema: int
     ref: str
     units: tuple[UnitProvenance, ...]
 
@@ -253,7 +252,7 @@ class PaneJson(TypedDict):
     ref: str
     """Its address, '' where there is none."""
     lines: int
-    why: str
+    reason: str
     """Why there is none, or what stands in for it."""
 
 
@@ -285,11 +284,11 @@ class KernelJson(KernelAlways, total=False):
 
     function: str
     """The function of the code that the call stands in, where that runs a graph inside of the graph, whose nodes are meant then."""
-    times: int
+    call_count: int
     """How often that function is called."""
     operations: list[str]
     """What runs in it, in order, in Inductor's words, where the job left a list of that."""
-    again: list[str]
+    recomputed: list[str]
     """Those of its operations that are computed again instead of loaded."""
 
 
@@ -301,7 +300,7 @@ class UnitJson(TypedDict):
     """The best source of the mapping that there was, `none`."""
     sources: list[str]
     """All that were used, the best first."""
-    recorded: bool
+    is_recorded: bool
     """Whether torch recorded provenance (INDUCTOR_PROVENANCE=1)."""
     coverage: Coverage
     panes: list[PaneJson]
@@ -318,14 +317,13 @@ class UnitJson(TypedDict):
 class ProvenanceJson(TypedDict):
     """Which line became which nodes and kernels of a compile."""
 
-    schema: int
     ref: str
     units: list[UnitJson]
 
 
 def provenance_json(provenance: Provenance) -> ProvenanceJson:
     """Return the documented JSON shape (docs/json.md)."""
-    return {"schema": provenance.schema, "ref": provenance.ref, "units": [unit_json(unit) for unit in provenance.units]}
+    return {"ref": provenance.ref, "units": [unit_json(unit) for unit in provenance.units]}
 
 
 def unit_json(unit: UnitProvenance) -> UnitJson:
@@ -334,9 +332,9 @@ def unit_json(unit: UnitProvenance) -> UnitJson:
         "unit": unit.unit,
         "source": unit.source,
         "sources": list(unit.sources),
-        "recorded": unit.recorded,
+        "is_recorded": unit.recorded,
         "coverage": unit.coverage,
-        "panes": [{"pane": pane.kind, "ref": pane.ref, "lines": pane.lines, "why": pane.why} for pane in unit.panes],
+        "panes": [{"pane": pane.kind, "ref": pane.ref, "lines": pane.lines, "reason": pane.why} for pane in unit.panes],
         **{name: {str(line): list(lines) for line, lines in line_map.items()} for name, line_map in unit.maps.items()},  # type: ignore[typeddict-item]
         "kernels": [_kernel_json(kernel) for kernel in unit.kernels],
         "lines": [_line_json(unit, line) for line in unit.lines],
@@ -372,7 +370,7 @@ def _kernel_json(kernel: Kernel) -> KernelJson:
         "lines_from": kernel.lines_from,
     }
     if kernel.function:
-        kernel_json |= {"function": kernel.function, "times": kernel.times}
+        kernel_json |= {"function": kernel.function, "call_count": kernel.times}
     if kernel.operations:
-        kernel_json |= {"operations": list(kernel.operations), "again": list(kernel.again)}
+        kernel_json |= {"operations": list(kernel.operations), "recomputed": list(kernel.again)}
     return kernel_json

@@ -94,13 +94,13 @@ def _sources(sources: tuple[Known, ...], count: int) -> str:
 def unknown_text(unknown: Unknown) -> str:
     """Format `nodes of 19 kernels: torch writes no mapping of …`."""
     count = len(unknown.names)
-    if unknown.what == KERNEL_NODES:
+    if unknown.kind == KERNEL_NODES:
         of = f"nodes of {fmt.plural(count, 'kernel')}"
-    elif unknown.what == KERNEL_LINES:
+    elif unknown.kind == KERNEL_LINES:
         of = f"lines of {fmt.plural(count, 'kernel')}"
     else:
         of = f"kernels of {fmt.plural(count, 'node')}"
-    return f"{of}: {unknown.why}"
+    return f"{of}: {unknown.reason}"
 
 
 PANE_TITLES = {
@@ -255,8 +255,8 @@ def _add(builder: Builder, node: _Node, depth: int, below: dict[int, Below], pla
 
 def lines_of_layers(unit: UnitProvenance, tree: LayerTree, places: Mapping[int, int]) -> dict[int, dict[int, frozenset[int]]]:
     """Map tree lines to panes and their matching lines."""
-    pre = {node.name: node.line - 1 for born in unit.lines for node in born.pre}
-    post = {node.name: node.line - 1 for born in unit.lines for node in born.post}
+    pre = {node.name: node.line - 1 for born in unit.lines for node in born.pre_nodes}
+    post = {node.name: node.line - 1 for born in unit.lines for node in born.post_nodes}
     source = {str(unit.places[n]): line for line, n in places.items()}
     results: dict[int, dict[int, frozenset[int]]] = {}
     for line, below in tree.below.items():

@@ -485,7 +485,7 @@ def _breaks(compile_: Compile) -> Fact:
 
 def _failure(compile_: Compile) -> Fact:
     facts = compile_.facts
-    kind = LIMITED if facts.recompile_limit else (facts.fail_type or FAILED) if facts.failed else ""
+    kind = LIMITED if facts.recompile_limit_hit else (facts.fail_type or FAILED) if facts.failed else ""
     return plain(kind) if kind else plain("backward failed") if facts.backward_failed else NONE
 
 
@@ -655,7 +655,7 @@ def times_of(process: Process, reader: Reader) -> Times:
         start, seconds = compile_.start_us, compile_.duration_s
         if not compile_.is_closed:
             open_, _ = begun(compile_)
-            start, seconds = open_[0].since if open_ else start, None
+            start, seconds = open_[0].since_at_us if open_ else start, None
         if compile_.facts.backward_unfinished:
             seconds = None
         begin.append(math.nan if start is None else start)

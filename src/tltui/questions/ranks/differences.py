@@ -74,7 +74,7 @@ class Side:
     ranks: str
     """As ranges: `0–6, 8–511`."""
     count: int
-    said: str
+    description: str
     """What they do; '' where that takes a comparison to see."""
     ref: str
     """The compile of one of them that is like most; '' where they have none."""
@@ -87,21 +87,21 @@ class Divergence:
     id: str
     """What the first side calls the compile, `2/0`; '' where it has none, or all of its compiles are meant."""
     function: Function
-    others: tuple[Function, ...]
+    other_functions: tuple[Function, ...]
     """Further functions that differ in the same on the same ranks."""
-    number: int
+    compile_number: int
     """Which compile of the function, from 1; 0: all of them."""
-    facets: tuple[str, ...]
+    properties: tuple[str, ...]
     """In what: the first is told, the others follow from it. See `matching.NAMES`."""
-    sides: tuple[Side, ...]
+    groups: tuple[Side, ...]
     """The most ranks first."""
-    majority: bool
+    has_majority: bool
     """Whether the first side is more than half of three or more ranks; else nobody can tell which is right."""
-    more: int = 0
+    ranks_in_no_group: int = 0
     """Ranks that are on no side here: there are too many different ones."""
-    whole: int = 0
+    compile_count: int = 0
     """Of what a rank has in all of its compiles, how many compiles show it; else 0."""
-    at: float | None = None
+    start_at_us: float | None = None
     """When a rank of the first side that has the compile began it, microseconds since the epoch by its clock; null where that is
     not known."""
 
@@ -112,9 +112,9 @@ class Restarted:
 
     ranks: str
     count: int
-    inside: str
+    ended_in: str
     """The compile in which its log ends, `block1 [1/0]`; '' where it finished what it began."""
-    at_once: bool
+    is_concurrent: bool
     """Whether it ran beside the newer one: two processes have one rank, or two jobs wrote into one directory."""
     ref: str
     """The address of the older process of the first of them."""
@@ -126,9 +126,9 @@ class Parity:
     """Ranks on which the code of a compile calls other collectives than its schedule has, whether or not all ranks do."""
 
     function: Function
-    number: int
+    compile_number: int
     """Which compile of the function, from 1."""
-    said: tuple[str, ...]
+    mismatches: tuple[str, ...]
     """`wait_tensor: 1 in the schedule, 0 in the code`"""
     ranks: str
     """As ranges."""
@@ -142,33 +142,33 @@ class Differing:
 
     ranks: int
     """Ranks that were compared."""
-    classes: int
+    rank_kinds: int
     """Kinds of ranks: those of one did all the same."""
-    agree: str
+    agreeing_ranks: str
     """Ranks that are on the first side of every difference, as ranges; '' where some difference has no majority."""
-    agreeing: int
+    agreeing_count: int
     """How many these are."""
-    unlike: str
+    differing_ranks: str
     """The others, as ranges: '' where there are none, or a difference has no majority."""
     compiles_per_rank: int
     """Compiles of the rank that most ranks equal."""
     functions: int
-    alike: int
+    equal_functions: int
     """Functions that do not differ."""
     count: int
     """All differences; of several functions each counts."""
     divergences: tuple[Divergence, ...]
     """The first in time first, at most `KEPT`."""
-    behind: str
+    ranks_behind: str
     """Ranks that have compiled less than others and may still do so, as ranges."""
     restarted: tuple[Restarted, ...] = ()
     parity: tuple[Parity, ...] = ()
     """The first in time first, at most `KEPT`."""
-    cut: bool = False
+    is_cut: bool = False
     """Whether some rank ended in the middle: what others compiled after that it may not have come to."""
     stages: tuple[Stage, ...] = ()
     """Where ranks do different work by design, the groups within which they are compared; the one with the lowest rank first."""
-    received: str = ""
+    ranks_with_received_code: str = ""
     """Ranks, as ranges, that did not compile what another rank compiled under `compile_on_one_rank`: its code runs on all ranks."""
 
     @property
@@ -178,7 +178,7 @@ class Differing:
         Cache answers are consequences, and other pages list failed and unfinished compiles.
         """
         return next(
-            (divergence for divergence in self.divergences if divergence.facets[0] not in (CACHE, FAILED, UNFINISHED)), None
+            (divergence for divergence in self.divergences if divergence.properties[0] not in (CACHE, FAILED, UNFINISHED)), None
         )
 
 
@@ -195,19 +195,26 @@ def _within(lanes: Sequence[Lane], stages: tuple[Stage, ...]) -> Differing:
     results = [_of_one_kind(group) for group in groups_of(lanes)]
     divergences = sorted(
         (one for result in results for one in result.divergences),
-        key=lambda one: (one.facets[0] in (CACHE, EXECUTED), one.facets[0] not in WIDE, math.inf if one.at is None else one.at),
+        key=lambda one: (
+            one.properties[0] in (CACHE, EXECUTED),
+            one.properties[0] not in WIDE,
+            math.inf if one.start_at_us is None else one.start_at_us,
+        ),
     )
-    is_parted = any(result.count and not result.agree for result in results)
-    agree, unlike = ([result.agree for result in results if result.agree], [result.unlike for result in results if result.unlike])
+    is_parted = any(result.count and not result.agreeing_ranks for result in results)
+    agree, unlike = (
+        [result.agreeing_ranks for result in results if result.agreeing_ranks],
+        [result.differing_ranks for result in results if result.differing_ranks],
+    )
     return Differing(
-        len(lanes), sum(result.classes for result in results), "" if is_parted else ", ".join(agree),
-        0 if is_parted else sum(result.agreeing for result in results), "" if is_parted else ", ".join(unlike),
+        len(lanes), sum(result.rank_kinds for result in results), "" if is_parted else ", ".join(agree),
+        0 if is_parted else sum(result.agreeing_count for result in results), "" if is_parted else ", ".join(unlike),
         max(result.compiles_per_rank for result in results), sum(result.functions for result in results),
-        sum(result.alike for result in results), sum(result.count for result in results), tuple(divergences[:KEPT]),
-        ", ".join(result.behind for result in results if result.behind),
+        sum(result.equal_functions for result in results), sum(result.count for result in results), tuple(divergences[:KEPT]),
+        ", ".join(result.ranks_behind for result in results if result.ranks_behind),
         _restarted(lanes),
-        tuple(one for result in results for one in result.parity)[:KEPT], any(result.cut for result in results), stages,
-        ", ".join(result.received for result in results if result.received),
+        tuple(one for result in results for one in result.parity)[:KEPT], any(result.is_cut for result in results), stages,
+        ", ".join(result.ranks_with_received_code for result in results if result.ranks_with_received_code),
     )  # fmt: skip
 
 
@@ -224,9 +231,9 @@ def _of_one_kind(lanes: Sequence[Lane]) -> Differing:
     return Differing(
         len(lanes), len({class_.first.course.digest for class_ in classes}), ranges(agree), len(agree),
         ranges(lane.rank for lane in lanes if agree and lane.rank not in agree), len(usual.first.course.steps),
-        len(codes), len(codes - unlike), sum(1 if d.whole else 1 + len(d.others) for d in divergences), tuple(divergences[:KEPT]),
-        ranges(behind), _restarted(lanes), _parities(classes, order), any(class_.stopped for class_ in classes),
-        (), ranges(ranks_in(class_ for class_ in classes if class_.receives)),
+        len(codes), len(codes - unlike), sum(1 if d.compile_count else 1 + len(d.other_functions) for d in divergences),
+        tuple(divergences[:KEPT]), ranges(behind), _restarted(lanes), _parities(classes, order),
+        any(class_.stopped for class_ in classes), (), ranges(ranks_in(class_ for class_ in classes if class_.receives)),
     )  # fmt: skip
 
 
@@ -303,7 +310,7 @@ def _grouped(facts: Sequence[tuple[Fact, tuple[str, ...]]], order: Mapping[Key, 
         first = -1.0 if is_wide else occurrences[0][0]
         divergence = _divergence([fact for _, fact in occurrences], facets)
         results.append((first, NAMES.index(facets[0]), occurrences[0][1].code[0], divergence))
-    return [one for *_, one in sorted(results, key=lambda item: (*item[:3], item[3].sides[-1].ranks))]
+    return [one for *_, one in sorted(results, key=lambda item: (*item[:3], item[3].groups[-1].ranks))]
 
 
 def _parts(fact: Fact) -> Hashable:
@@ -320,9 +327,7 @@ def _parts(fact: Fact) -> Hashable:
 def _is_within(fact: Fact, other: Fact) -> bool:
     """Return whether a fact about whole ranks is another one, without ranks that had ended before its compile."""
     ranks = {words: ranks_in(classes) for words, classes in other.parts}
-    return fact.facet == other.facet and all(
-        words in ranks and ranks[words] >= ranks_in(classes) for words, classes in fact.parts
-    )
+    return fact.facet == other.facet and all(words in ranks and ranks[words] >= ranks_in(classes) for words, classes in fact.parts)
 
 
 def _ranks_in(fact: Fact) -> int:
@@ -400,16 +405,16 @@ class Expected:
     file: str | None
     """Its name, without a directory."""
     line: int | None
-    number: int
+    compile_number: int
     """Which compile of the function, from 1."""
     count: int
     """Ranks of which the log has estimates."""
-    slowest: str
+    slowest_ranks: str
     """Ranks that are expected to take longest, as ranges."""
     slowest_ns: float
     slowest_ref: str
     """The compile of the first of them."""
-    fastest: str
+    fastest_ranks: str
     fastest_ns: float
     fastest_ref: str
 
@@ -534,7 +539,7 @@ def read_between(run: Run, lanes: Sequence[Lane]) -> Generator[None, None, Diffe
 
 def compiles_of(run: Run, divergence: Divergence) -> list[Compile | None]:
     """Return a compile of each side; None if a side has none or no node represents it."""
-    return [compile_of(run, side.ref) for side in divergence.sides]
+    return [compile_of(run, side.ref) for side in divergence.groups]
 
 
 def pair_of(run: Run, divergence: Divergence) -> tuple[str, str]:
@@ -543,10 +548,10 @@ def pair_of(run: Run, divergence: Divergence) -> tuple[str, str]:
     ('', '') if either side has none.
     """
     compiles = compiles_of(run, divergence)[:2]
-    refs = [side.ref for side in divergence.sides[:2]]
+    refs = [side.ref for side in divergence.groups[:2]]
     if not all(refs):
         return "", ""
-    name = ARTIFACTS.get(divergence.facets[0])
+    name = ARTIFACTS.get(divergence.properties[0])
     if name is None or None in compiles:
         return refs[0], refs[1]
     addresses_by_side = [[*addresses(cast(Compile, compile_), (name,)).values()] for compile_ in compiles]
@@ -563,29 +568,29 @@ def _completed(run: Run, one: Divergence, with_nodes: bool) -> Divergence:
     first = next((compile_ for compile_ in compiles if compile_ is not None), None)
     if first is not None:
         file = first.frame.code[1]
-        others = tuple(_in_file(_with_name(first.process, function), file) for function in one.others)
+        others = tuple(_in_file(_with_name(first.process, function), file) for function in one.other_functions)
         name = display_name(first.frame) or one.function.name
-        one = replace(one, function=replace(one.function, name=name, file=file), others=others)
+        one = replace(one, function=replace(one.function, name=name, file=file), other_functions=others)
     if with_nodes and len(compiles) > 1 and compiles[0] is not None:
-        if one.facets[0] == GRAPH:
+        if one.properties[0] == GRAPH:
             one = _with_nodes(one, compiles)
-        if one.facets[0] in (GRAPH, CODE) and len({side.said for side in one.sides if one.facets[0] == GRAPH}) < 2:
+        if one.properties[0] in (GRAPH, CODE) and len({side.description for side in one.groups if one.properties[0] == GRAPH}) < 2:
             one = _with_lines(one, compiles)
     return one
 
 
 def _with_nodes(divergence: Divergence, compiles: Sequence[Compile | None]) -> Divergence:
     """Add the first node in which each graph differs from the first side."""
-    sides = [divergence.sides[0]]
-    for side, other in zip(divergence.sides[1:], compiles[1:], strict=True):
+    sides = [divergence.groups[0]]
+    for side, other in zip(divergence.groups[1:], compiles[1:], strict=True):
         words = node_words(compiles[0], other) if compiles[0] is not None and other is not None else ""
-        sides.append(replace(side, said=": ".join(filter(None, (side.said, words)))))
-    return replace(divergence, sides=tuple(sides))
+        sides.append(replace(side, description=": ".join(filter(None, (side.description, words)))))
+    return replace(divergence, groups=tuple(sides))
 
 
 def _with_lines(divergence: Divergence, compiles: Sequence[Compile | None]) -> Divergence:
     """Add the first differing line of two texts if nothing else separates them; unchanged if unreadable."""
-    name = ARTIFACTS[divergence.facets[0]]
+    name = ARTIFACTS[divergence.properties[0]]
     try:
         texts = [_compared(compile_, name) if compile_ is not None else [] for compile_ in compiles]
     except (Gone, Elsewhere):
@@ -596,8 +601,8 @@ def _with_lines(divergence: Divergence, compiles: Sequence[Compile | None]) -> D
                 excerpts = [f"line {number}: {line.strip() or '(empty)'}"[:EXCERPT] for line in lines]
                 if len(set(excerpts)) < 2:
                     return divergence
-                sides = zip(divergence.sides, excerpts, strict=True)
-                return replace(divergence, sides=tuple(replace(side, said=excerpt) for side, excerpt in sides))
+                sides = zip(divergence.groups, excerpts, strict=True)
+                return replace(divergence, groups=tuple(replace(side, description=excerpt) for side, excerpt in sides))
     return divergence
 
 
@@ -637,7 +642,7 @@ def node_words(left: Compile, right: Compile) -> str:
     if a is None or b is None or not (a.understood and b.understood):
         return ""
     changes = node_changes(a, b).changes
-    ordered = sorted(changes, key=lambda change: change.what not in (ADDED, REMOVED, RETARGETED, RETYPED))
+    ordered = sorted(changes, key=lambda change: change.kind not in (ADDED, REMOVED, RETARGETED, RETYPED))
     if not ordered:
         return ""
     more = len(ordered) - 1
@@ -653,14 +658,14 @@ def _graph(compile_: Compile, identity: RankIdentity) -> GraphText | None:
 
 
 def _words(change: NodeChange, left: GraphText, right: GraphText) -> str:
-    before, after = _target(left, change.left_line), _target(right, change.right_line)
-    at = _origin(right, change.right_line) or _origin(left, change.left_line)
+    before, after = _target(left, change.line_before), _target(right, change.line_after)
+    at = _origin(right, change.line_after) or _origin(left, change.line_before)
     where = f" at {at}" if at else ""
-    if change.what == ADDED:
+    if change.kind == ADDED:
         return f"{after or change.name} added{where}"
-    if change.what == REMOVED:
+    if change.kind == REMOVED:
         return f"no {before or change.name}{where}"
-    if change.what == RETARGETED:
+    if change.kind == RETARGETED:
         return f"{after} instead of {before}{where}"
     return f"{change.name} differs{where}"
 

@@ -41,11 +41,11 @@ class Column:
     function: str
     file: str | None
     line: int | None
-    number: int
+    compile_number: int
     """Which compile of its code object, from 1."""
-    ranks: int
+    rank_count: int
     """How many ranks have it."""
-    seconds: float | None
+    median_s: float | None
     """The median of the ranks that finished it."""
 
 
@@ -59,11 +59,11 @@ class Row:
     """The same one by one."""
     ref: str
     """The address of the process of the first of them."""
-    first: int
+    first_difference: int
     """The first column in which they are not as the most ranks, from 0; -1 where there is none."""
-    facet: str
+    property: str
     """In what they differ there: a name of `matching.NAMES`; '' for nothing."""
-    whole: tuple[str, ...]
+    properties_of_all: tuple[str, ...]
     """In what all of their compiles differ from those of the most ranks: another torch, another setting."""
     differs: str
     """`=` as the most ranks, a blank for a compile that they do not have, `~` (in the other strings as well) for one that comes
@@ -79,7 +79,7 @@ class Row:
     """`h` hit, `m` miss, `b` bypass, `0` no answer in the log."""
     ids: tuple[str, ...]
     """What they call each compile; '' for none."""
-    usual: int = -1
+    reference_rank: int = -1
     """One of the most ranks, of their stage where there are several, with which they are compared."""
 
 
@@ -87,14 +87,13 @@ class Row:
 class Matrix:
     """Kinds of ranks by compiles."""
 
-    schema: int
-    ranks: int
+    rank_count: int
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     """The most ranks first; of as many those that are unlike these first, those that are unlike them in no one compile before."""
-    usual: int
+    reference_rank: int
     """One of the most ranks, with which the others are compared."""
-    behind: str
+    ranks_behind: str
     """Ranks that have compiled less than others and may still do so, as ranges."""
     stages: tuple[Stage, ...] = ()
     """Where ranks do different work by design, the groups within which they are compared."""
@@ -103,7 +102,7 @@ class Matrix:
 def matrix_of(lanes: Sequence[Lane]) -> Matrix:
     """Return the matrix of ranks by compiles."""
     if not lanes:
-        return Matrix(1, 0, (), (), -1, "")
+        return Matrix(0, (), (), -1, "")
     groups = [classes_of(members) for members in groups_of(lanes)]
     classes = [class_ for group in groups for class_ in group]
     facts: list[Fact] = []
@@ -120,9 +119,9 @@ def matrix_of(lanes: Sequence[Lane]) -> Matrix:
     cells = _Cells(classes, typical, keys)
     marks, wide_facets = _marks(facts, cells)
     rows = merged([row for class_ in classes for row in cells.rows(class_, marks, wide_facets, behind)], _everything)
-    rows.sort(key=lambda row: (usual.first.rank not in row.numbers, -len(row.numbers), row.first, row.numbers))
+    rows.sort(key=lambda row: (usual.first.rank not in row.numbers, -len(row.numbers), row.first_difference, row.numbers))
     columns = tuple(cells.column(number) for number in range(len(keys)))
-    return Matrix(1, len(lanes), columns, tuple(rows), usual.first.rank, ranges(behind), stages_of(lanes))
+    return Matrix(len(lanes), columns, tuple(rows), usual.first.rank, ranges(behind), stages_of(lanes))
 
 
 def _usual(classes: Sequence[Class]) -> Class:

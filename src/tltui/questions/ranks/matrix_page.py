@@ -102,7 +102,7 @@ class Aspect:
     def detail(self, column: Column) -> str:
         """Return the text after the name of a compile."""
         if self.name == TIME:
-            return fmt.seconds(column.seconds) if column.seconds is not None else ""
+            return fmt.seconds(column.median_s) if column.median_s is not None else ""
         return sanitize(fmt.place(column.file, column.line)) if column.file else ""
 
     def target(self, column: Column, row: Row, number: int) -> str:
@@ -120,7 +120,7 @@ class Aspect:
         The described compiles separate the row from the `others`.
         """
         if self.name == DIFFERENCE:
-            yield from ((WORDS[facet].label, "@metrics") for facet in row.whole)
+            yield from ((WORDS[facet].label, "@metrics") for facet in row.properties_of_all)
         numbers = self._unlike(row, usual)
         if not numbers:
             return
@@ -157,7 +157,7 @@ class Aspect:
     def first(self, row: Row, usual: Row) -> int:
         """Return the first column in which a row differs from the usual row; -1 for none."""
         if self.name == DIFFERENCE:
-            return row.first
+            return row.first_difference
         pairs = zip(self.cells(row), self.cells(usual), strict=True)
         return next((number for number, (mine, theirs) in enumerate(pairs) if mine != theirs), -1)
 
@@ -174,7 +174,7 @@ ASPECTS: Mapping[str, Aspect] = {
     for aspect in (
         Aspect(
             DIFFERENCE, "differences from most ranks", lambda row: row.differs,
-            lambda row: (row.differs, row.graphs, row.whole),
+            lambda row: (row.differs, row.graphs, row.properties_of_all),
             {SAME: "same as most ranks", **{mark: WORDS[facet].label for facet, mark in MARKS.items()}, MORE: "only here", **_DONE},
             {MORE: tokens.ADDED},
         ),
@@ -245,14 +245,16 @@ def _head(page: Page, matrix: Matrix, lanes: Sequence[Lane], aspect: Aspect, opt
     if len(lanes) < 2:
         page.say(page.so_far("No two ranks with compiles to compare."))
         return
-    page.row([(f"{fmt.count(matrix.ranks)} ranks × {fmt.plural(len(matrix.columns), 'column')}", tokens.STRONG),
-              f", {fmt.plural(sum(column.ranks for column in matrix.columns), 'compile')}",
+    page.row([(f"{fmt.count(matrix.rank_count)} ranks × {fmt.plural(len(matrix.columns), 'column')}", tokens.STRONG),
+              f", {fmt.plural(sum(column.rank_count for column in matrix.columns), 'compile')}",
               (f"  {aspect.title}", tokens.DIM)], "")  # fmt: skip
     others = ", ".join(name for name in ASPECTS if name != aspect.name)
     hint = key_hint(options, "app.sort", "{}", instead="--show")
     page.row([hint, (f" changes the cells: {others}", tokens.DIM)], "")
-    if matrix.behind:
-        page.say(f"{with_noun(matrix.behind).capitalize()} compiled less than others and may still catch up.", "", tokens.WARN)
+    if matrix.ranks_behind:
+        page.say(
+            f"{with_noun(matrix.ranks_behind).capitalize()} compiled less than others and may still catch up.", "", tokens.WARN
+        )
 
 
 class Grid:
@@ -263,7 +265,7 @@ class Grid:
         self._columns = matrix.columns
         self._aspect = aspect
         self._rows = merged(matrix.rows, aspect.key)
-        usual = next(row for row in self._rows if matrix.usual in row.numbers)
+        usual = next(row for row in self._rows if matrix.reference_rank in row.numbers)
         self._rows.sort(key=lambda row: (row is not usual, -len(row.numbers), aspect.first(row, usual), row.numbers))
         self._cells = [aspect.cells(row) for row in self._rows]
         room = page.width - LABEL
@@ -271,7 +273,7 @@ class Grid:
         self._shown = min(len(self._rows), room // self._wide, len(NAMES))
         self._label = min(page.width - self._wide * self._shown - 2, max(map(self._needs, self._columns), default=LABEL))
         by_rank = {number: place for place, row in enumerate(self._rows) for number in row.numbers}
-        self._compared = [by_rank[row.usual] for row in self._rows]
+        self._compared = [by_rank[row.reference_rank] for row in self._rows]
         """For each kind of ranks, the kind that it is compared with."""
         self._stages = matrix.stages
 
@@ -357,8 +359,8 @@ class Grid:
         if self._stages:
             firsts: dict[int, int] = {}
             for other in self._rows:
-                firsts[other.usual] = min(firsts.get(other.usual, other.numbers[0]), other.numbers[0])
-            number = sorted(firsts.values()).index(firsts[row.usual])
+                firsts[other.reference_rank] = min(firsts.get(other.reference_rank, other.numbers[0]), other.numbers[0])
+            number = sorted(firsts.values()).index(firsts[row.reference_rank])
             return f"{'stage' if self._stages[0].is_pipeline else 'group'} {number}"
         is_majority = 2 * len(row.numbers) > sum(len(other.numbers) for other in self._rows)
         return "most ranks" if is_majority else "most similar to the others"
@@ -432,7 +434,7 @@ class CellRow:
     """The address of the compile on the ranks that are the most."""
     function: str
     """The function."""
-    number: int
+    compile_number: int
     """Which compile of the function, from 1."""
     differs: str
     """`=` as on the most ranks, a blank for none, else what differs (docs/json.md)."""
@@ -450,8 +452,8 @@ def cell_rows(data: Matrix) -> Iterator[CellRow]:
     """Yield one row per cell."""
     for row in data.rows:
         for n, column in enumerate(data.columns):
-            yield CellRow(row.ranks, len(row.numbers), row.ids[n], column.ref, column.function, column.number, row.differs[n],
-                          row.statuses[n], row.graphs[n], row.times[n], row.caches[n])  # fmt: skip
+            yield CellRow(row.ranks, len(row.numbers), row.ids[n], column.ref, column.function, column.compile_number,
+                          row.differs[n], row.statuses[n], row.graphs[n], row.times[n], row.caches[n])  # fmt: skip
 
 
 QUESTION = Question(

@@ -84,13 +84,13 @@ class Clock:
 
     ranks: str
     count: int
-    seconds: float
+    ahead_s: float
     """How far it is ahead of the others'; below 0: behind."""
     compiles: int
     """How many compiles say so, at least."""
-    sure_s: float = 0.0
+    uncertainty_s: float = 0.0
     """How far a single one of them is from that at most: ±."""
-    gained_s: float = 0.0
+    drift_s: float = 0.0
     """By how much more it is ahead at its last compile than at its first; 0 where it stays the same."""
     hosts: tuple[str, ...] = ()
     """The nodes that these ranks ran on, as far as known; of logs in a directory for each node the names of these."""
@@ -210,7 +210,7 @@ class Called(NamedTuple):
     function: str
     file: str | None
     line: int | None
-    number: int
+    compile_number: int
     """Which compile of the function on its rank, from 1."""
 
 
@@ -267,11 +267,11 @@ class Late:
     """As ranges: `0–6, 8–511`."""
     ref: str
     """The address of the compile on the latest of them."""
-    typical_ref: str
+    median_ref: str
     """The same of a rank that began in the middle of the others."""
-    seconds: float
+    late_s: float
     """After the median of all ranks, the latest of them."""
-    stays: int
+    late_compiles_after: int
     """Compiles after it that they began as late: they did not catch up. 0: the next one they began with the others."""
 
 
@@ -284,17 +284,17 @@ class Slow:
     """As ranges: `0–6, 8–511`."""
     ref: str
     """The address of the compile on the slowest of them."""
-    typical_ref: str
+    median_ref: str
     """The same of a rank that took the median."""
-    seconds: float
+    duration_s: float
     """What the compile took, on the slowest of them."""
-    typical_s: float
+    median_s: float
     """The median of all ranks that finished it."""
     phase: str
     """The innermost timing event that explains it; '' where none does or that is not known."""
     phase_s: float
     """Seconds in it on the slowest of them; of '' 0."""
-    phase_typical_s: float
+    phase_median_s: float
     """The median of the ranks that were compared; of '' 0."""
 
 
@@ -306,12 +306,12 @@ class Spread:
     phase: str
     """'': all of the compile."""
     ranks: int
-    slowest: int
+    slowest_rank: int
     """The rank that took longest; on the page of a rank that rank."""
     slowest_s: float
-    median: int
+    median_rank: int
     median_s: float
-    fastest: int
+    fastest_rank: int
     fastest_s: float
     slowest_ref: str
     """The address of the compile on that rank."""
@@ -327,17 +327,17 @@ class Wait:
     """What the last were at when the others waited for them."""
     ref: str
     """Its address on the first of the last."""
-    last: Ranks
+    last_ranks: Ranks
     """Ranks that were waited for, as ranges."""
-    late: bool
+    is_late: bool
     """Whether the last began it after the others; else it took them longer."""
-    inside: bool
+    is_in_collective: bool
     """Whether they waited in it, in a collective of the compiler; else after it."""
-    waited: int
+    waiting_rank_count: int
     """Ranks that waited for more than a second."""
-    seconds: float
+    median_wait_s: float
     """The median of their waits."""
-    rank_seconds: float
+    total_wait_s: float
     """All of their waits added up."""
 
 
@@ -348,8 +348,8 @@ class ExtraCompile:
     compile: Key
     ref: str
     """Its address."""
-    seconds: float
-    again: bool
+    duration_s: float
+    is_recompile: bool
     """Whether it is a recompile: most ranks compiled the function, not as often."""
     reason: str = ""
     """Why: `x dim 0: 8 → 5`; '' where the log does not tell, or nobody has looked."""
@@ -360,9 +360,9 @@ class Extra:
     """Ranks with compiles that the others do not have."""
 
     ranks: Ranks
-    seconds: float
+    compile_s: float
     """What these took together, on the slowest of the ranks."""
-    typical_s: float
+    median_s: float
     """The median of all ranks."""
     compiles: tuple[ExtraCompile, ...]
     """Those of the slowest of them, the one that took longest first."""
@@ -395,4 +395,4 @@ class Pace:
 
     def wait_for(self, key: Key, ranks: Sequence[int]) -> Wait | None:
         """Return the wait of other ranks while these ranks were at a compile."""
-        return next((wait for wait in self.waits if wait.compile == key and not set(wait.last).isdisjoint(ranks)), None)
+        return next((wait for wait in self.waits if wait.compile == key and not set(wait.last_ranks).isdisjoint(ranks)), None)

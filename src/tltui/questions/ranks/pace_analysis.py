@@ -218,12 +218,12 @@ class Extras:
             if is_longer or stands_out(sum_.again_s, typical):
                 groups[tuple(one.compile for one in sum_.compiles)].append(rank)
         extras = [_extra(ranks, sums, typical) for ranks in groups.values()]
-        return tuple(sorted(extras, key=lambda one: (-one.seconds, one.ranks)))
+        return tuple(sorted(extras, key=lambda one: (-one.compile_s, one.ranks)))
 
 
 def _extra(ranks: Sequence[int], sums: Mapping[int, _Sum], typical: float) -> Extra:
     slowest = max(ranks, key=lambda rank: sums[rank].seconds)
-    compiles = sorted(sums[slowest].compiles, key=lambda one: -one.seconds)
+    compiles = sorted(sums[slowest].compiles, key=lambda one: -one.duration_s)
     return Extra(Ranks(sorted(ranks)), sums[slowest].seconds, typical, tuple(compiles))
 
 
@@ -360,11 +360,11 @@ def wait_inside(column: Column, late: Late, phases: Phases) -> Wait | None:
     if not others or not last:
         return None
     middle = sorted(others, key=column.took.__getitem__)[(len(others) - 1) // 2]
-    if column.took[middle] - min(last) < late.seconds / 2:
+    if column.took[middle] - min(last) < late.late_s / 2:
         return None
-    if phases(column.lanes[middle], column.places[middle]).get(WAITING, 0.0) < late.seconds / 2:
+    if phases(column.lanes[middle], column.places[middle]).get(WAITING, 0.0) < late.late_s / 2:
         return None
-    waited = [min(column.took[number] - min(last), late.seconds) for number in others]
+    waited = [min(column.took[number] - min(last), late.late_s) for number in others]
     waited = [seconds for seconds in waited if seconds > MORE_S]
     return Wait(late.compile, late.ref, late.ranks, True, True, len(waited), median_low(waited), sum(waited))
 
@@ -410,7 +410,7 @@ def spread_with(column: Column, spread: Spread, rank: int) -> Spread | None:
     """Return the spread with a given rank in place of the slowest; None if it did not finish the compile."""
     for number, lane in enumerate(column.lanes):
         if lane.rank == rank and column.took[number] == column.took[number]:
-            return replace(spread, slowest=rank, slowest_s=column.took[number], slowest_ref=column.ref(number))
+            return replace(spread, slowest_rank=rank, slowest_s=column.took[number], slowest_ref=column.ref(number))
     return None
 
 
@@ -526,11 +526,11 @@ def read_pace(lanes: Sequence[Lane], phases: Phases = indexed_phases) -> Generat
         paces.append(replace(pace, late=(), waits=()) if group[0].is_pipelined else pace)
     return Pace(
         len(lanes), tuple(clock for pace in paces for clock in pace.clocks), tuple(one for pace in paces for one in pace.late),
-        tuple(sorted((one for pace in paces for one in pace.slow), key=lambda one: one.typical_s - one.seconds)),
-        tuple(sorted((one for pace in paces for one in pace.waits), key=lambda wait: -wait.rank_seconds)),
+        tuple(sorted((one for pace in paces for one in pace.slow), key=lambda one: one.median_s - one.duration_s)),
+        tuple(sorted((one for pace in paces for one in pace.waits), key=lambda wait: -wait.total_wait_s)),
         tuple(sorted((one for pace in paces for one in pace.spreads), key=lambda one: one.median_s - one.slowest_s)),
         {rank: offset for pace in paces for rank, offset in pace.offsets.items()},
-        tuple(sorted((one for pace in paces for one in pace.extra), key=lambda one: -one.seconds)),
+        tuple(sorted((one for pace in paces for one in pace.extra), key=lambda one: -one.compile_s)),
     )  # fmt: skip
 
 
@@ -554,16 +554,16 @@ def _read_alike(lanes: Sequence[Lane], phases: Phases) -> Generator[None, None, 
             slow += slow_in(column, spread, phases)
         yield
     late = lateness.late_ranks()
-    waits = [replace(wait, late=_is_late(wait, late)) for wait in waits]
+    waits = [replace(wait, is_late=_is_late(wait, late)) for wait in waits]
     waits += [wait for one in late if (wait := wait_inside(columns.column(one.compile), one, phases)) is not None]
     hosts = {lane.rank: lane.host for lane in lanes}
     return Pace(
         len(lanes), clocks(columns.offsets, hosts if len(set(hosts.values())) > 1 else {}), late,
-        tuple(sorted(slow, key=lambda one: one.typical_s - one.seconds)),
-        tuple(sorted(waits, key=lambda wait: -wait.rank_seconds)),
+        tuple(sorted(slow, key=lambda one: one.median_s - one.duration_s)),
+        tuple(sorted(waits, key=lambda wait: -wait.total_wait_s)),
         tuple(sorted(spreads, key=lambda one: one.median_s - one.slowest_s)), columns.offsets, extras.extras(),
     )  # fmt: skip
 
 
 def _is_late(wait: Wait, late: Sequence[Late]) -> bool:
-    return any(one.compile == wait.compile and not set(one.ranks).isdisjoint(wait.last) for one in late)
+    return any(one.compile == wait.compile and not set(one.ranks).isdisjoint(wait.last_ranks) for one in late)

@@ -71,10 +71,10 @@ def add_ranks(page: Page, run: Run, differing: Differing | None) -> None:
     left = differing.count - sum(weight(divergence) for divergence in differing.divergences[:SHOWN])
     if left:
         page.row([(f"and {fmt.plural(left, 'more difference')}: ", tokens.DIM), ("[ranks]", tokens.LINK, "@ranks")])
-    if differing.alike:
-        verb = "is" if differing.alike == 1 else "are"
+    if differing.equal_functions:
+        verb = "is" if differing.equal_functions == 1 else "are"
         page.say(
-            f"{fmt.count(differing.alike)} of {fmt.plural(differing.functions, 'function')} {verb} the same on all "
+            f"{fmt.count(differing.equal_functions)} of {fmt.plural(differing.functions, 'function')} {verb} the same on all "
             f"{fmt.count(differing.ranks)} ranks.", "  ", tokens.DIM,
         )  # fmt: skip
     add_behind(page, differing)
@@ -113,16 +113,16 @@ def stages_words(differing: Differing) -> str:
 
 def add_received(page: Page, differing: Differing) -> None:
     """Add the ranks that run code compiled by another rank."""
-    if differing.received:
+    if differing.ranks_with_received_code:
         page.say(
-            f"{with_noun(differing.received).capitalize()} compiled less because with compile_on_one_rank the code that one rank "
-            "compiled runs on all ranks. Nothing is missing.", "  ", tokens.DIM,
+            f"{with_noun(differing.ranks_with_received_code).capitalize()} compiled less because with compile_on_one_rank "
+            "the code that one rank compiled runs on all ranks. Nothing is missing.", "  ", tokens.DIM,
         )  # fmt: skip
 
 
 def weight(divergence: Divergence) -> int:
     """Return the number of distinct differences in a group."""
-    return 1 if divergence.whole else 1 + len(divergence.others)
+    return 1 if divergence.compile_count else 1 + len(divergence.other_functions)
 
 
 def alike(differing: Differing, is_partly_logged: bool) -> str:
@@ -132,12 +132,12 @@ def alike(differing: Differing, is_partly_logged: bool) -> str:
         return (
             f"{words[:1].upper()}{words[1:]}. Ranks of one {'stage' if differing.stages[0].is_pipeline else 'group'} do not differ."
         )
-    if any(one.at_once for one in differing.restarted):
+    if any(one.is_concurrent for one in differing.restarted):
         newest = f"the newest processes of the {fmt.count(differing.ranks)} ranks"
         return f"No differences between {newest}. Other processes ran at the same time: see ranks."
-    if differing.received:
+    if differing.ranks_with_received_code:
         return f"No differences in functions compiled by several of the {fmt.count(differing.ranks)} ranks."
-    if differing.behind or differing.cut or is_partly_logged:
+    if differing.ranks_behind or differing.is_cut or is_partly_logged:
         return f"No differences in functions compiled by all of the {fmt.count(differing.ranks)} ranks."
     functions = "the same function" if differing.functions == 1 else f"the same {fmt.count(differing.functions)} functions"
     who = "Both ranks" if differing.ranks == 2 else f"All {fmt.count(differing.ranks)} ranks"
@@ -146,8 +146,10 @@ def alike(differing: Differing, is_partly_logged: bool) -> str:
 
 def add_behind(page: Page, differing: Differing) -> None:
     """Add ranks whose log has not reached this compile."""
-    if differing.behind:
-        page.say(f"{with_noun(differing.behind).capitalize()} compiled less than others and may still catch up.", "  ", tokens.DIM)
+    if differing.ranks_behind:
+        page.say(
+            f"{with_noun(differing.ranks_behind).capitalize()} compiled less than others and may still catch up.", "  ", tokens.DIM
+        )
 
 
 def add_divergence(page: Page, run: Run, divergence: Divergence, timed: bool = False) -> None:
@@ -156,14 +158,17 @@ def add_divergence(page: Page, run: Run, divergence: Divergence, timed: bool = F
     `timed`: with the time of day.
     """
     pieces: list[Piece] = []
-    if divergence.whole:
-        pieces += [(WORDS[divergence.facets[0]].difference, tokens.WARN), f" in {fmt.plural(divergence.whole, 'compile')}"]
+    if divergence.compile_count:
+        pieces += [
+            (WORDS[divergence.properties[0]].difference, tokens.WARN),
+            f" in {fmt.plural(divergence.compile_count, 'compile')}",
+        ]
     else:
         pieces += [
-            *([(f"{fmt.clock(divergence.at)} ", tokens.DIM)] if timed and divergence.at is not None else []),
+            *([(f"{fmt.clock(divergence.start_at_us)} ", tokens.DIM)] if timed and divergence.start_at_us is not None else []),
             *_title_pieces(page, divergence),
         ]
-    also = [WORDS[facet].noun for facet in divergence.facets[1:] if WORDS[facet].noun]
+    also = [WORDS[facet].noun for facet in divergence.properties[1:] if WORDS[facet].noun]
     if also:
         pieces.append((f"  also: {', '.join(also)}", tokens.DIM))
     page.row(pieces)
@@ -175,22 +180,24 @@ def _title_pieces(page: Page, divergence: Divergence) -> list[Piece]:
     pieces += [(_name(divergence.function), tokens.FUNCTION), "  "]
     if divergence.function.file is not None:
         pieces += [page.place(divergence.function.file, divergence.function.line), "  "]
-    if divergence.number > 1:
-        pieces.append(f"compile {divergence.number}  ")
-    if divergence.others:
-        names = ", ".join(_name(function) for function in divergence.others[: FUNCTIONS_LISTED - 1])
-        rest = len(divergence.others) - (FUNCTIONS_LISTED - 1)
+    if divergence.compile_number > 1:
+        pieces.append(f"compile {divergence.compile_number}  ")
+    if divergence.other_functions:
+        names = ", ".join(_name(function) for function in divergence.other_functions[: FUNCTIONS_LISTED - 1])
+        rest = len(divergence.other_functions) - (FUNCTIONS_LISTED - 1)
         pieces.append(f"and {names}" + (f" and {rest} more" if rest > 0 else "") + "  ")
     broken = only_break(divergence)
-    difference = WORDS[divergence.facets[0]].difference if broken is None else f"graph break on {subject(broken, divergence)} only"
+    difference = (
+        WORDS[divergence.properties[0]].difference if broken is None else f"graph break on {subject(broken, divergence)} only"
+    )
     return [*pieces, (difference, tokens.WARN)]
 
 
 def _add_sides(page: Page, run: Run, divergence: Divergence) -> None:
     """Add the sides of a difference in one line if there is room, else in a line each."""
-    rows = [_side(page, side, divergence) for side in divergence.sides]
-    if divergence.more:
-        rows.append([(f"{fmt.plural(divergence.more, 'more rank')} with yet other values", tokens.DIM)])
+    rows = [_side(page, side, divergence) for side in divergence.groups]
+    if divergence.ranks_in_no_group:
+        rows.append([(f"{fmt.plural(divergence.ranks_in_no_group, 'more rank')} with yet other values", tokens.DIM)])
     if target := compared(run, divergence):
         rows[-1] += ["  ", to_page("compare", target)]
     if sum(len(piece_text(piece)) for row in rows for piece in row) + 5 * (len(rows) - 1) + 4 <= page.width:
@@ -218,18 +225,18 @@ def _add_side(page: Page, row: list[Piece]) -> None:
 
 def _side(page: Page, side: Side, divergence: Divergence) -> list[Piece]:
     pieces: list[Piece] = [
-        (subject(side, divergence), tokens.STRONG if divergence.majority and side is not divergence.sides[0] else "")
+        (subject(side, divergence), tokens.STRONG if divergence.has_majority and side is not divergence.groups[0] else "")
     ]
     if side.ref:
         pieces += [" ", (f"[{side.ref}]", tokens.LINK, side.ref)]
-    if side.said:
-        pieces.append(f": {fmt.clip(sanitize(fmt.one_line(side.said)), max(2 * page.width - 40, 20))}")
+    if side.description:
+        pieces.append(f": {fmt.clip(sanitize(fmt.one_line(side.description)), max(2 * page.width - 40, 20))}")
     return pieces
 
 
 def subject(side: Side, divergence: Divergence) -> str:
     """`rank 7`, `ranks 0–6, 8–511`; of a majority with many gaps `the other 500 ranks`."""
-    if divergence.majority and side is divergence.sides[0] and len(side.ranks) > LIST_WIDTH:
+    if divergence.has_majority and side is divergence.groups[0] and len(side.ranks) > LIST_WIDTH:
         return f"the other {fmt.count(side.count)} ranks"
     return with_noun(side.ranks)
 
@@ -242,11 +249,11 @@ def compared(run: Run, divergence: Divergence) -> str:
 
 def add_restarted(page: Page, restart: Restarted) -> None:
     """Add `rank 3: started again: an older process (pid 77) ended in block1 [1/0]`, over several lines where it is long."""
-    if restart.at_once:
+    if restart.is_concurrent:
         these = "this rank" if restart.count == 1 else "each of these ranks"
         text = f"two processes ran at once as {these}: two jobs wrote into one directory, or a log has a wrong rank"
     else:
-        where = f" ended in {sanitize(restart.inside)}" if restart.inside else " ended"
+        where = f" ended in {sanitize(restart.ended_in)}" if restart.ended_in else " ended"
         text = f"started again: an older process (pid {restart.pid}){where}"
     who = f"{with_noun(restart.ranks)}:"
     page.row([(who, tokens.STRONG), *(f" {word}" for word in text.split()), "  ", (f"[{restart.ref}]", tokens.LINK, restart.ref)])
@@ -262,10 +269,10 @@ def add_expected(page: Page, expected: Sequence[Expected]) -> None:
         pieces: list[Piece] = [(fmt.clip_middle(sanitize(one.function), 40), tokens.FUNCTION), "  "]
         if one.file is not None:
             pieces += [page.place(one.file, one.line), "  "]
-        if one.number > 1:
-            pieces.append(f"compile {one.number}  ")
+        if one.compile_number > 1:
+            pieces.append(f"compile {one.compile_number}  ")
         page.row(pieces)
-        sides = ((one.slowest, one.slowest_ns, one.slowest_ref), (one.fastest, one.fastest_ns, one.fastest_ref))
+        sides = ((one.slowest_ranks, one.slowest_ns, one.slowest_ref), (one.fastest_ranks, one.fastest_ns, one.fastest_ref))
         cells = [[*_expected(*side), "  |  "] for side in sides]
         compare: Piece = to_page("compare", diff_ref(one.fastest_ref, one.slowest_ref))
         page.row([*cells[0], *cells[1][:-1], "  ", compare], "    ")
@@ -287,24 +294,27 @@ def leading_sentence(run: Run, differing: Differing) -> tuple[str, str] | None:
     first = differing.leading
     if first is None:
         return None
-    usual, other = first.sides[0], first.sides[1]
+    usual, other = first.groups[0], first.groups[1]
     more = f", and {fmt.plural(differing.count - 1, 'more difference')}" if differing.count > 1 else ""
     ref = compared(run, first) or other.ref or usual.ref
     if (broken := only_break(first)) is not None:
-        return ref, f"a graph break on {subject(broken, first)} only, in {first.function.name}: {fmt.one_line(broken.said)}{more}"
-    whose = "" if first.whole else f"{first.function.name}: "
+        return (
+            ref,
+            f"a graph break on {subject(broken, first)} only, in {first.function.name}: {fmt.one_line(broken.description)}{more}",
+        )
+    whose = "" if first.compile_count else f"{first.function.name}: "
     who = "ranks of one stage diverge" if differing.stages else "ranks diverge"
-    text = f"{who}: {whose}{WORDS[first.facets[0]].difference} ({subject(other, first)} unlike "
-    text += f"the other {fmt.count(usual.count)})" if first.majority and len(first.sides) == 2 else f"{subject(usual, first)})"
+    text = f"{who}: {whose}{WORDS[first.properties[0]].difference} ({subject(other, first)} unlike "
+    text += f"the other {fmt.count(usual.count)})" if first.has_majority and len(first.groups) == 2 else f"{subject(usual, first)})"
     return ref, text + more
 
 
 def only_break(divergence: Divergence) -> Side | None:
     """Find the side whose ranks have a graph break that the others do not have: a `print` on rank 0, for instance."""
-    if divergence.facets[0] != BREAKS or len(divergence.sides) != 2 or divergence.more:
+    if divergence.properties[0] != BREAKS or len(divergence.groups) != 2 or divergence.ranks_in_no_group:
         return None
-    without = [side for side in divergence.sides if side.said == WORDS[BREAKS].absent]
-    return next(side for side in divergence.sides if side is not without[0]) if len(without) == 1 else None
+    without = [side for side in divergence.groups if side.description == WORDS[BREAKS].absent]
+    return next(side for side in divergence.groups if side is not without[0]) if len(without) == 1 else None
 
 
 def answer(differing: Differing) -> str:
@@ -317,17 +327,17 @@ def answer(differing: Differing) -> str:
     compiles = fmt.plural(differing.compiles_per_rank, "compile")
     everybody = "both ranks" if differing.ranks == 2 else f"all {fmt.count(differing.ranks)} ranks"
     if not differing.count:
-        if differing.behind:
+        if differing.ranks_behind:
             return f"No differences yet in functions compiled by {everybody}."
-        if differing.cut:
+        if differing.is_cut:
             return f"No differences in functions compiled by {everybody}."
-        if differing.received:
+        if differing.ranks_with_received_code:
             return f"No differences in functions compiled by several of {fmt.count(differing.ranks)} ranks."
         return f"{everybody[:1].upper()}{everybody[1:]} agree ({compiles} each)."
     differ = fmt.plural(differing.count, "difference")
-    if differing.agreeing:
-        agree = f"{fmt.count(differing.agreeing)} of {fmt.count(differing.ranks)} ranks agree ({compiles} each)"
-        return f"{differ}. {agree}, unlike {with_noun(differing.unlike)}."
+    if differing.agreeing_count:
+        agree = f"{fmt.count(differing.agreeing_count)} of {fmt.count(differing.ranks)} ranks agree ({compiles} each)"
+        return f"{differ}. {agree}, unlike {with_noun(differing.differing_ranks)}."
     return f"{differ} between {fmt.count(differing.ranks)} ranks."
 
 
@@ -341,7 +351,7 @@ class RanksReport:
 
     answer: str
     """In a sentence."""
-    differing: Differing | None
+    differences: Differing | None
     """None where there are no two ranks that can be compared."""
     pace: str = ""
     """Who was late or slow, in a sentence; '' where nobody was. The page `stragglers` has all of it."""
@@ -349,7 +359,7 @@ class RanksReport:
     """Those that are off."""
     expected: tuple[Expected, ...] = ()
     """Where torch expects kernels to take longer on some ranks; counted nowhere."""
-    missing: Missing | None = None
+    missing_ranks: Missing | None = None
     """Ranks of which nothing is here; None where none is known to be missing."""
     not_read: tuple[NotRead, ...] = ()
     """Files that could not be read."""
@@ -365,7 +375,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
         if differing is None:
             page.say(page.so_far(why_not(run)))
             _incomplete(page, missing, unread)
-            return RanksReport("", None, missing=missing, not_read=unread)
+            return RanksReport("", None, missing_ranks=missing, not_read=unread)
         pace = named_pace(run, (yield from read_pace(with_hosts(run, lanes), PhasesOf(run))))
         sentence = answer(differing)
         page.say(sentence, "", tokens.STRONG)
@@ -375,8 +385,8 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
         add_behind(page, differing)
         add_stages(page, differing)
         differing = replace(differing, divergences=_in_time([_timed(one, pace.offsets) for one in differing.divergences]))
-        _divergences(page, run, "Whole ranks", [d for d in differing.divergences if d.facets[0] in WIDE])
-        _divergences(page, run, "Compiles, earliest first", [d for d in differing.divergences if d.facets[0] not in WIDE])
+        _divergences(page, run, "Whole ranks", [d for d in differing.divergences if d.properties[0] in WIDE])
+        _divergences(page, run, "Compiles, earliest first", [d for d in differing.divergences if d.properties[0] not in WIDE])
         if differing.restarted:
             page.heading("Processes")
             for one in differing.restarted:
@@ -403,10 +413,10 @@ def _incomplete(page: Page, missing: Missing | None, unread: Sequence[NotRead]) 
 
 def _timed(divergence: Divergence, offsets: Mapping[int, Offset]) -> Divergence:
     """Return a difference with its time of day by the clock of most ranks."""
-    rank = next((side.ref for side in divergence.sides if side.ref), "").partition(":")[0].partition(".")[0]
-    if divergence.at is None or not rank.isdecimal() or (offset := offsets.get(int(rank))) is None:
+    rank = next((side.ref for side in divergence.groups if side.ref), "").partition(":")[0].partition(".")[0]
+    if divergence.start_at_us is None or not rank.isdecimal() or (offset := offsets.get(int(rank))) is None:
         return divergence
-    return replace(divergence, at=divergence.at - offset.at(divergence.at))
+    return replace(divergence, start_at_us=divergence.start_at_us - offset.at(divergence.start_at_us))
 
 
 def _in_time(divergences: list[Divergence]) -> tuple[Divergence, ...]:
@@ -415,7 +425,8 @@ def _in_time(divergences: list[Divergence]) -> tuple[Divergence, ...]:
     Cache answers and execution order come last, facets of whole ranks first.
     """
     return tuple(sorted(divergences, key=lambda one: (
-        one.facets[0] in (CACHE, EXECUTED), one.facets[0] not in WIDE, math.inf if one.at is None else one.at
+        one.properties[0] in (CACHE, EXECUTED), one.properties[0] not in WIDE,
+        math.inf if one.start_at_us is None else one.start_at_us,
     )))  # fmt: skip
 
 
@@ -446,15 +457,15 @@ class DifferenceRow:
     """The file of the function."""
     line: int | None
     """The first line of the function, from 1."""
-    number: int
+    compile_number: int
     """Which compile of the function, from 1."""
-    facets: str
+    properties: str
     """The facets in which they differ."""
     ranks: str
     """The ranks on this side, as ranges."""
     count: int
     """How many they are."""
-    said: str
+    description: str
     """The state of these ranks."""
     ref: str
     """The address on the first of them."""
@@ -462,12 +473,12 @@ class DifferenceRow:
 
 def difference_rows(data: RanksReport) -> Iterator[DifferenceRow]:
     """Yield one row per side, the first difference first."""
-    for divergence in data.differing.divergences if data.differing is not None else ():
-        for side in divergence.sides:
+    for divergence in data.differences.divergences if data.differences is not None else ():
+        for side in divergence.groups:
             function = divergence.function
-            yield DifferenceRow(divergence.id, function.name, function.file, function.line, divergence.number,
-                                joined(divergence.facets), side.ranks,
-                                side.count, side.said, side.ref)  # fmt: skip
+            yield DifferenceRow(divergence.id, function.name, function.file, function.line, divergence.compile_number,
+                                joined(divergence.properties), side.ranks,
+                                side.count, side.description, side.ref)  # fmt: skip
 
 
 QUESTION = Question(

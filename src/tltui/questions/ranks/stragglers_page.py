@@ -67,16 +67,16 @@ def answer(run: Run, pace: Pace, rank: int | None = None) -> str:
     if not sentences:
         who = "No rank was late or slow" if rank is None else f"Rank {rank} was neither late nor slow"
         return f"{who}{', after clock correction' if pace.clocks else ''}."
-    waited = sum(wait.rank_seconds for wait in pace.waits)
+    waited = sum(wait.total_wait_s for wait in pace.waits)
     more = f" Others waited {fmt.seconds(waited)} in total." if waited else ""
     return "; ".join(sentences).replace("rank", "Rank", 1) + "." + more
 
 
 def worst(run: Run, pace: Pace) -> tuple[str, str] | None:
     """Return the address and a sentence about the latest or slowest ranks; None if no rank was late or slow."""
-    late = [(one.seconds, 0, replace(pace, late=(one,), slow=(), extra=())) for one in pace.late]
-    slow = [(one.seconds - one.typical_s, 1, replace(pace, late=(), slow=(one,), extra=())) for one in pace.slow]
-    extra = [(one.seconds - one.typical_s, 2, replace(pace, late=(), slow=(), extra=(one,))) for one in pace.extra]
+    late = [(one.late_s, 0, replace(pace, late=(one,), slow=(), extra=())) for one in pace.late]
+    slow = [(one.duration_s - one.median_s, 1, replace(pace, late=(), slow=(one,), extra=())) for one in pace.slow]
+    extra = [(one.compile_s - one.median_s, 2, replace(pace, late=(), slow=(), extra=(one,))) for one in pace.extra]
     all_ = sorted([*late, *slow, *extra], key=lambda item: (-item[0], item[1]))
     if not all_:
         return None
@@ -87,16 +87,16 @@ def worst(run: Run, pace: Pace) -> tuple[str, str] | None:
     one: Late | Slow = alone.late[0] if alone.late else alone.slow[0]
     wait = pace.wait_for(one.compile, one.ranks)
     if wait is not None:
-        sentence += f"; {fmt.plural(wait.waited, 'rank')} waited, {fmt.seconds(wait.rank_seconds)} in total"
+        sentence += f"; {fmt.plural(wait.waiting_rank_count, 'rank')} waited, {fmt.seconds(wait.total_wait_s)} in total"
     return one.ref, sentence + (f"; {fmt.count(rest)} more late or slow" if rest else "")
 
 
 def extra_words(run: Run, one: Extra) -> str:
     """`23.1 s in 2 recompiles that the others do not have, x dim 0: 8 → 5`"""
-    again = sum(compile_.again for compile_ in one.compiles)
+    again = sum(compile_.is_recompile for compile_ in one.compiles)
     compiles = fmt.plural(len(one.compiles), "recompile" if again == len(one.compiles) else "compile")
     reason = next(filter(None, (reason_of(run, compile_.ref) for compile_ in one.compiles)), "")
-    return f"{fmt.seconds(one.seconds)} in {compiles} that the others do not have" + (f", {reason}" if reason else "")
+    return f"{fmt.seconds(one.compile_s)} in {compiles} that the others do not have" + (f", {reason}" if reason else "")
 
 
 def reason_of(run: Run, ref: str) -> str:
@@ -110,11 +110,11 @@ def reason_of(run: Run, ref: str) -> str:
 
 
 def _sentences(run: Run, pace: Pace) -> list[str]:
-    worst = sorted(pace.late, key=lambda one: -one.seconds)[:1]
-    sentences = [f"{subject(one.ranks)} began {name(one.compile)} {fmt.seconds(one.seconds)} after the others" for one in worst]
+    worst = sorted(pace.late, key=lambda one: -one.late_s)[:1]
+    sentences = [f"{subject(one.ranks)} began {name(one.compile)} {fmt.seconds(one.late_s)} after the others" for one in worst]
     for one in pace.slow[:1]:
         where = f" (in {sanitize(one.phase)})" if one.phase else ""
-        times = f"took {fmt.seconds(one.seconds)} for {name(one.compile)}{where}; the median is {fmt.seconds(one.typical_s)}"
+        times = f"took {fmt.seconds(one.duration_s)} for {name(one.compile)}{where}; the median is {fmt.seconds(one.median_s)}"
         sentences.append(f"{subject(one.ranks)} {times}")
     sentences += [f"{subject(one.ranks)} took {extra_words(run, one)}" for one in pace.extra[:1]]
     rest = len(pace.late) + len(pace.slow) + len(pace.extra) - len(sentences)
@@ -129,26 +129,26 @@ def add_late(page: Page, pace: Pace) -> None:
     for one in _folded(page, pace.late, "late ranks"):
         page.row([
             (subject(one.ranks), tokens.STRONG), " began ", (f"[{one.ref}]", tokens.LINK, one.ref), " ",
-            *_function(page, one.compile), (f"  {fmt.seconds(one.seconds)}", tokens.WARN), " after ",
-            to_page("the others", one.typical_ref),
+            *_function(page, one.compile), (f"  {fmt.seconds(one.late_s)}", tokens.WARN), " after ",
+            to_page("the others", one.median_ref),
         ])  # fmt: skip
         page.row(_behind(page, one) + _waited(pace.wait_for(one.compile, one.ranks)), "    ")
 
 
 def _behind(page: Page, one: Late) -> list[Piece]:
-    if not one.stays:
+    if not one.late_compiles_after:
         return []
-    text = f"{fmt.plural(one.stays, 'later compile')} began equally late"
+    text = f"{fmt.plural(one.late_compiles_after, 'later compile')} began equally late"
     return [(text if page.goes_on else f"{text}; the delay was not made up", tokens.DIM), "  "]
 
 
 def _waited(wait: Wait | None) -> list[Piece]:
     if wait is None:
         return [("no rank is known to have waited", tokens.DIM)]
-    where = " in the compile" if wait.inside else ""
-    many = "rank" if wait.waited == 1 else "ranks"
-    text = f"{fmt.count(wait.waited)} {many} waited{where}, {fmt.seconds(wait.seconds)} each"
-    return [f"{text}, {fmt.seconds(wait.rank_seconds)} in total" if wait.waited > 1 else text]
+    where = " in the compile" if wait.is_in_collective else ""
+    many = "rank" if wait.waiting_rank_count == 1 else "ranks"
+    text = f"{fmt.count(wait.waiting_rank_count)} {many} waited{where}, {fmt.seconds(wait.median_wait_s)} each"
+    return [f"{text}, {fmt.seconds(wait.total_wait_s)} in total" if wait.waiting_rank_count > 1 else text]
 
 
 def add_extra(page: Page, run: Run, pace: Pace) -> None:
@@ -158,14 +158,14 @@ def add_extra(page: Page, run: Run, pace: Pace) -> None:
     page.heading(f"Extra compiles, absent on other ranks ({fmt.count(sum(len(one.compiles) for one in pace.extra))})")
     for one in _folded(page, pace.extra, "ranks with extra compiles"):
         page.row([
-            (subject(one.ranks), tokens.STRONG), " took ", (fmt.seconds(one.seconds), tokens.WARN), " for ",
-            fmt.plural(len(one.compiles), "compile"), f"; the median of the ranks is {fmt.seconds(one.typical_s)}",
+            (subject(one.ranks), tokens.STRONG), " took ", (fmt.seconds(one.compile_s), tokens.WARN), " for ",
+            fmt.plural(len(one.compiles), "compile"), f"; the median of the ranks is {fmt.seconds(one.median_s)}",
         ])  # fmt: skip
         for compile_ in one.compiles[:SHOWN]:
-            reason = reason_of(run, compile_.ref) if compile_.again else ""
+            reason = reason_of(run, compile_.ref) if compile_.is_recompile else ""
             page.row([
                 (f"[{compile_.ref}]", tokens.LINK, compile_.ref), " ", *_function(page, compile_.compile), "  ",
-                (fmt.seconds(compile_.seconds), tokens.NUMBER, timing(compile_.ref)), f"  {reason}" if reason else "",
+                (fmt.seconds(compile_.duration_s), tokens.NUMBER, timing(compile_.ref)), f"  {reason}" if reason else "",
             ], "    ")  # fmt: skip
         if one.compiles[SHOWN:]:
             page.add("    ", (f"and {fmt.plural(len(one.compiles) - SHOWN, 'more compile')}", tokens.DIM))
@@ -185,23 +185,23 @@ def add_slow(page: Page, pace: Pace) -> None:
             page.add("    ", (f"and in {fmt.plural(len(group) - 1, 'other compile')}: ", tokens.DIM))
             links: list[Piece] = []
             for one in group[1:FOLDED]:
-                links += [(f"[{one.ref}]", tokens.LINK, one.ref), f" {fmt.seconds(one.seconds)}  "]
+                links += [(f"[{one.ref}]", tokens.LINK, one.ref), f" {fmt.seconds(one.duration_s)}  "]
             page.row(links, "      ")
 
 
 def _slow(page: Page, pace: Pace, one: Slow) -> None:
     page.row([
-        (subject(one.ranks), tokens.STRONG), " took ", (fmt.seconds(one.seconds), tokens.WARN), " for ",
+        (subject(one.ranks), tokens.STRONG), " took ", (fmt.seconds(one.duration_s), tokens.WARN), " for ",
         (f"[{one.ref}]", tokens.LINK, one.ref), " ", *_function(page, one.compile), "  the median is ",
-        (fmt.seconds(one.typical_s), tokens.NUMBER), " ", (f"[{one.typical_ref}]", tokens.LINK, one.typical_ref), "  ",
-        to_page("compare", diff_ref(one.typical_ref, one.ref)),
+        (fmt.seconds(one.median_s), tokens.NUMBER), " ", (f"[{one.median_ref}]", tokens.LINK, one.median_ref), "  ",
+        to_page("compare", diff_ref(one.median_ref, one.ref)),
     ])  # fmt: skip
     pieces: list[Piece] = []
     if one.phase:
         pieces += [
             (sanitize(one.phase), PHASE_STYLES[group_of(one.phase)]), " ",
             (fmt.seconds(one.phase_s), tokens.NUMBER, timing(one.ref)), ", elsewhere ",
-            (fmt.seconds(one.phase_typical_s), tokens.NUMBER, timing(one.typical_ref)), "  ",
+            (fmt.seconds(one.phase_median_s), tokens.NUMBER, timing(one.median_ref)), "  ",
         ]  # fmt: skip
     else:
         pieces.append(("no single phase explains it  ", tokens.DIM))
@@ -240,12 +240,12 @@ def add_waits(page: Page, waits: Sequence[Wait]) -> None:
 
 
 WAITS: Table[Wait] = Table((
-    Column("total", lambda row: (fmt.seconds(row.rank_seconds), tokens.NUMBER), right=True),
-    Column("ranks", lambda row: (fmt.count(row.waited), tokens.NUMBER), right=True, drop=2),
-    Column("each", lambda row: (fmt.seconds(row.seconds), tokens.NUMBER), right=True, drop=3),
-    Column("waited for", lambda row: fmt.clip(subject(row.last), 24)),
+    Column("total", lambda row: (fmt.seconds(row.total_wait_s), tokens.NUMBER), right=True),
+    Column("ranks", lambda row: (fmt.count(row.waiting_rank_count), tokens.NUMBER), right=True, drop=2),
+    Column("each", lambda row: (fmt.seconds(row.median_wait_s), tokens.NUMBER), right=True, drop=3),
+    Column("waited for", lambda row: fmt.clip(subject(row.last_ranks), 24)),
     Column("at", lambda row: (name(row.compile), tokens.LINK, row.ref)),
-    Column("why", lambda row: ("began late" if row.late else "finished last", tokens.DIM), drop=1),
+    Column("why", lambda row: ("began late" if row.is_late else "finished last", tokens.DIM), drop=1),
 ), "waits", SHOWN, FOLDED)  # fmt: skip
 
 
@@ -265,14 +265,14 @@ def clock_sentence(clock: Clock) -> str:
     whose = f"The clocks of ranks {_short(clock.ranks)}" if many else f"Rank {clock.ranks}'s clock"
     if clock.hosts:
         whose += f" ({fmt.clip(sanitize(', '.join(clock.hosts)), LIST_WIDTH)})"
-    apart = abs(clock.seconds)
+    apart = abs(clock.ahead_s)
     long = f"{apart:.0f} s" if 9.5 <= apart < 99.5 else fmt.seconds(apart)
-    sentence = f"{whose} {'are' if many else 'is'} {long} {'ahead of' if clock.seconds > 0 else 'behind'} the others'"
-    if clock.gained_s:
-        sentence += f", {fmt.seconds(abs(clock.gained_s))} {'more' if clock.gained_s * clock.seconds > 0 else 'less'} at the end"
+    sentence = f"{whose} {'are' if many else 'is'} {long} {'ahead of' if clock.ahead_s > 0 else 'behind'} the others'"
+    if clock.drift_s:
+        sentence += f", {fmt.seconds(abs(clock.drift_s))} {'more' if clock.drift_s * clock.ahead_s > 0 else 'less'} at the end"
     else:  # ranks that compile everything before their first collective keep the distance with which they started
-        sentence += f", or {'they' if many else 'it'} started that much {'later' if clock.seconds > 0 else 'earlier'}"
-    return f"{sentence}: {clock.compiles} compiles agree (± {fmt.seconds(clock.sure_s)})."
+        sentence += f", or {'they' if many else 'it'} started that much {'later' if clock.ahead_s > 0 else 'earlier'}"
+    return f"{sentence}: {clock.compiles} compiles agree (± {fmt.seconds(clock.uncertainty_s)})."
 
 
 def add_spreads(page: Page, spreads: Sequence[Spread], title: str, is_one_rank: bool = False) -> None:
@@ -298,11 +298,11 @@ def spreads_table(noun: str, first: str) -> Table[Spread]:
 
     return Table((
         Column(first, lambda row: time(row.slowest_s, row.slowest_ref), right=True),
-        Column("rank", lambda row: (str(row.slowest), tokens.LINK, row.slowest_ref), right=True),
+        Column("rank", lambda row: (str(row.slowest_rank), tokens.LINK, row.slowest_ref), right=True),
         Column("median", lambda row: time(row.median_s, row.median_ref), right=True, drop=4),
-        Column("rank", lambda row: (str(row.median), tokens.LINK, row.median_ref), right=True, drop=3),
+        Column("rank", lambda row: (str(row.median_rank), tokens.LINK, row.median_ref), right=True, drop=3),
         Column("fastest", lambda row: time(row.fastest_s, row.fastest_ref), right=True, drop=2),
-        Column("rank", lambda row: (str(row.fastest), tokens.LINK, row.fastest_ref), right=True, drop=1),
+        Column("rank", lambda row: (str(row.fastest_rank), tokens.LINK, row.fastest_ref), right=True, drop=1),
         Column("×", ratio, right=True, drop=6),
         Column("ranks", lambda row: (fmt.count(row.ranks), tokens.NUMBER), right=True, drop=5),
         Column(noun, label),
@@ -322,7 +322,7 @@ class Stragglers:
     """In a sentence."""
     rule: str
     """Who is slow, who is late."""
-    ranks: int
+    rank_count: int
     """That are compared."""
     clocks: tuple[Clock, ...]
     """Those that are off; put right in all that follows."""
@@ -336,7 +336,7 @@ class Stragglers:
     """The widest first."""
     phases: tuple[Spread, ...]
     """Of a compile that was asked about."""
-    extra: tuple[Extra, ...] = ()
+    extra_compiles: tuple[Extra, ...] = ()
     """Who had compiles that the others do not have: the most seconds first."""
 
 
@@ -416,7 +416,7 @@ def _only(pace: Pace, keys: set[Key] | None, rank: int | None) -> Pace:
     return replace(
         pace, late=tuple(one for one in pace.late if fits(one.compile, one.ranks)),
         slow=tuple(one for one in pace.slow if fits(one.compile, one.ranks)),
-        waits=tuple(one for one in pace.waits if fits(one.compile, one.last)),
+        waits=tuple(one for one in pace.waits if fits(one.compile, one.last_ranks)),
         spreads=tuple(one for one in pace.spreads if keys is None or one.compile in keys),
         extra=tuple(one for one in pace.extra if any(fits(compile_.compile, one.ranks) for compile_ in one.compiles)),
     )  # fmt: skip
@@ -425,7 +425,7 @@ def _only(pace: Pace, keys: set[Key] | None, rank: int | None) -> Pace:
 def _with_reasons(run: Run, extra: Extra) -> Extra:
     """Add why its recompiles were made."""
     return replace(extra, compiles=tuple(
-        replace(compile_, reason=reason_of(run, compile_.ref)) if compile_.again else compile_ for compile_ in extra.compiles
+        replace(compile_, reason=reason_of(run, compile_.ref)) if compile_.is_recompile else compile_ for compile_ in extra.compiles
     ))  # fmt: skip
 
 
@@ -441,13 +441,13 @@ class StragglerRow:
     """The file of the function."""
     line: int | None
     """The first line of the function, from 1."""
-    number: int
+    compile_number: int
     """Which compile of the function, from 1."""
     ranks: str
     """The ranks, as ranges; of `waited` those that the others waited for."""
-    seconds: float
+    duration_s: float
     """The delay of the start, the time of the compile, or the time of the wait, in seconds."""
-    typical_s: float | None
+    median_s: float | None
     """What it took on the others, of `slow`, in seconds."""
     phase: str
     """The phase in which they were slow; empty for none."""
@@ -458,11 +458,11 @@ class StragglerRow:
 def straggler_rows(data: Stragglers) -> Iterator[StragglerRow]:
     """Yield a row for each late, slow or waiting group of ranks."""
     for late in data.late:
-        yield StragglerRow("late", *late.compile.called, str(late.ranks), late.seconds, None, "", late.ref)
+        yield StragglerRow("late", *late.compile.called, str(late.ranks), late.late_s, None, "", late.ref)
     for slow in data.slow:
-        yield StragglerRow("slow", *slow.compile.called, str(slow.ranks), slow.seconds, slow.typical_s, slow.phase, slow.ref)
+        yield StragglerRow("slow", *slow.compile.called, str(slow.ranks), slow.duration_s, slow.median_s, slow.phase, slow.ref)
     for wait in data.waits:
-        yield StragglerRow("waited", *wait.compile.called, str(wait.last), wait.seconds, None, "", wait.ref)
+        yield StragglerRow("waited", *wait.compile.called, str(wait.last_ranks), wait.median_wait_s, None, "", wait.ref)
 
 
 QUESTION = Question(

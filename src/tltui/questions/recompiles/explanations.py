@@ -47,7 +47,7 @@ class Reason:
 
     earlier: str | None
     """The address of the earlier compile."""
-    there: bool
+    earlier_is_logged: bool
     """Whether the log has that compile."""
     text: str
     """Torch's words."""
@@ -64,15 +64,15 @@ class Reason:
     type of the container of a length."""
     settings: tuple[str, ...]
     """The settings that differed, of the global state."""
-    failed: str
+    failed_part: str
     """The part of a condition that did not hold, if the values show it."""
     condition: str
     """The kind of that part (range, equality, divisibility …)."""
     bound: int | float | None
     """The number in a range or a divisibility."""
-    asked: str
+    origin: str
     """The origin of a condition (`your line`, `torch`, `sizes 0 and 1` …); '' if torch does not log it."""
-    met: tuple[Met, ...]
+    terms: tuple[Met, ...]
     """The terms of a condition."""
     guard: str | None
     """The address of the guard's line: `0/0:dynamo_cpp_guards_str@L12`."""
@@ -82,16 +82,16 @@ class Reason:
     line: int | None
     code: str | None
     """The line that was being traced when the guard was made."""
-    whose: str
+    owner: str
     """The owner of that line, if not the user: `torch`, `a library`."""
-    by: str
+    torch_line: str
     """The line of torch that asked for the guard, as torch names it."""
-    why: str
+    purpose: str
     """The purpose of that line of torch, if known."""
     fixed_by: str
     """The line that fixed a dynamic size in the earlier compile."""
     stack: tuple[StackFrame, ...]
-    hint: str
+    note: str
     """Torch's note on the guard."""
 
     @property
@@ -121,14 +121,14 @@ class Explained:
 
     ref: str
     status: str | None
-    seconds: float | None
+    duration_s: float | None
     reasons: tuple[Reason, ...]
     """One for each earlier compile that torch tried, in torch's order: the one that was used last comes first."""
-    logged: str
+    reasons_from: str
     """The source of the reasons: `artifact`, `metrics`, '' for none."""
     record: str | None
     """The address of the record with the reasons."""
-    became: tuple[Dynamic, ...]
+    became_dynamic: tuple[Dynamic, ...]
     limit_hit: bool
     failure: str
     """The exception with which this compile failed; '' where it did not, or where the limit stopped it."""
@@ -161,8 +161,8 @@ def explained_of(compile_: Compile, reader: Reader, with_guards: bool = True) ->
     texts = _Texts(compile_, with_guards)
     recompile = recompile_of(compile_, instants_of(compile_, reader), reader) or Recompile((), "")
     symbols = symbols_of(compile_)
-    reasons = tuple(_reason(reason, compile_, texts, symbols, recompile.became) for reason in recompile.reasons)
-    changes = recompile.became if compile_.is_traced else _varied(recompile.became, reasons, symbols)
+    reasons = tuple(_reason(reason, compile_, texts, symbols, recompile.became_dynamic) for reason in recompile.reasons)
+    changes = recompile.became_dynamic if compile_.is_traced else _varied(recompile.became_dynamic, reasons, symbols)
     guards = texts.of(compile_) if changes else None
     free = texts.free(reasons[0].earlier) if reasons and changes else frozenset()
     sizes = {(reason.source, reason.dim) for reason in reasons}
@@ -172,10 +172,10 @@ def explained_of(compile_: Compile, reader: Reader, with_guards: bool = True) ->
         and (not change.lacks_values or (dynamic.source, dynamic.dim) in sizes)  # another dim may have varied, or their number
     )  # fmt: skip
     facts, status = compile_.facts, compile_.status
-    failure = class_name(facts.fail_type or "?").rpartition(".")[2] if facts.failed and not facts.recompile_limit else ""
+    failure = class_name(facts.fail_type or "?").rpartition(".")[2] if facts.failed and not facts.recompile_limit_hit else ""
     return Explained(
-        str(compile_.ref), str(status) if status else None, compile_.duration_s, reasons, recompile.logged, recompile.ref, became,
-        facts.recompile_limit, failure, _settings(reasons), recompile.contexts,
+        str(compile_.ref), str(status) if status else None, compile_.duration_s, reasons, recompile.reasons_from, recompile.ref,
+        became, facts.recompile_limit_hit, failure, _settings(reasons), recompile.contexts,
     )  # fmt: skip
 
 
@@ -309,7 +309,7 @@ def _dynamic(change: Became, symbols: dict[str, tuple[str, str]], guards: GuardT
     """Return a change with its symbol; None where torch gave it none (an attribute of a module, a global)."""
     source = strip_local(change.source)
     symbol = symbols.get(_sized(source, change.dim))
-    if symbol is None or change.why not in ("size change", "scalar change"):
+    if symbol is None or change.reason not in ("size change", "scalar change"):
         return None
     fixed = "" if guards is None else guards.fixes(source) if change.dim is None else guards.size(source, change.dim)
     return Dynamic(source, change.dim, change.before, change.now, symbol[0], fixed)
@@ -319,7 +319,7 @@ def _reason(
     reason: RecompileReason, compile_: Compile, texts: _Texts, symbols: dict[str, tuple[str, str]],
     became: tuple[Became, ...],
 ) -> Reason:  # fmt: skip
-    cause = cause_of(reason.text, reason.hint)
+    cause = cause_of(reason.text, reason.note)
     earlier = texts.at(reason.earlier)
     guard = earlier.failed(cause, reason.text) if earlier else None
     cause = _refined(cause, earlier, texts.of(compile_) if cause.kind == guard_grammar.OBJECT else None)
@@ -327,14 +327,14 @@ def _reason(
     comment = reason.comment
     if guard is not None and not comment.origins:
         comment = comment_of(guard.comment)
-    hint = reason.hint or cause.note or comment.note
+    hint = reason.note or cause.note or comment.note
     condition = condition_of(strip_local(reason.text)) if cause.kind == guard_grammar.CONDITION else None
     met = tuple(_met(condition, compile_, texts, symbols)) if condition is not None else ()
     asker = asked(condition, {item.term: item.value for item in met}, comment) if condition is not None else Asked()
     if condition is not None:
         actual = _values_text(met)
     file, line, code = _where(reason, guard, comment, compile_.frame)
-    by = reason.by or str(asker.origin.by or next((o.by for o in comment.origins if o.by is not None), ""))
+    by = reason.torch_line or str(asker.origin.by or next((o.by for o in comment.origins if o.by is not None), ""))
     return Reason(
         reason.earlier, texts.earlier(reason.earlier) is not None, reason.text,
         cause.kind, cause.source, cause.dim, cause.expected, actual, cause.value, cause.settings,
@@ -392,9 +392,7 @@ def _where(
     return file, line, code
 
 
-def _met(
-    condition: Condition, compile_: Compile, texts: _Texts, symbols: dict[str, tuple[str, str]]
-) -> Iterable[Met]:
+def _met(condition: Condition, compile_: Compile, texts: _Texts, symbols: dict[str, tuple[str, str]]) -> Iterable[Met]:
     """Yield the terms of a condition with their values in the new compile."""
     guards = texts.of(compile_)
     for term in condition.terms:
@@ -418,16 +416,14 @@ def name_of(source: str, dim: int | None, term: str = "") -> str:
     return f"{source} dim {dim}" if dim is not None else term or source
 
 
-def _actual(
-    cause: Cause, compile_: Compile, texts: _Texts, symbols: dict[str, tuple[str, str]], became: tuple[Became, ...]
-) -> str:
+def _actual(cause: Cause, compile_: Compile, texts: _Texts, symbols: dict[str, tuple[str, str]], became: tuple[Became, ...]) -> str:
     """Return the actual value: from torch's message, else from the new compile."""
     if cause.actual or cause.kind == guard_grammar.CONDITION:
         return cause.actual
     if cause.kind in guard_grammar.VALUES | guard_grammar.NAMED and cause.source in symbols:
         return symbols[cause.source][1]
     for change in became:
-        if strip_local(change.source) == cause.source and change.dim is None and change.why == "scalar change":
+        if strip_local(change.source) == cause.source and change.dim is None and change.reason == "scalar change":
             return change.now
     guards = texts.of(compile_)
     return guards.actual(cause) if guards else ""

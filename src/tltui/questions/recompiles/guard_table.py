@@ -202,7 +202,7 @@ def _tried(item: Explained, numbers: Mapping[str, int], different: Sequence[int]
     torch logs one reason or none, all older versions count.
     """
     reported = (numbers[ref] for reason in item.reasons if (ref := reason.earlier or "") in numbers)
-    older = reversed(different) if item.logged in ("metrics", "never") else ()
+    older = reversed(different) if item.reasons_from in ("metrics", "never") else ()
     return list(dict.fromkeys((*reported, *older)))
 
 

@@ -52,15 +52,15 @@ class FrameRecompiles:
     function: str | None
     file: str | None
     line: int | None
-    first: str
+    first_ref: str
     """The address of its first compile."""
     compiles: int
-    seconds: float
+    compile_s: float
     recompile_count: int
-    recompile_seconds: float
+    recompile_s: float
     limit: int | None
     """`recompile_limit`; None if not in the log, or practically unlimited."""
-    left: int | None
+    compiles_left: int | None
     """The number of further compiles that it allows."""
     limit_ref: str | None
     """The address of the metrics with the limit."""
@@ -84,7 +84,7 @@ def frames_of(compiles: Iterable[Compile]) -> list[tuple[Frame, list[Compile]]]:
         if compile_.is_compile and compile_.is_recompile:
             frames.setdefault(id(compile_.frame), (compile_.frame, []))[1].append(compile_)
     def weight(item: tuple[Frame, list[Compile]]) -> tuple[bool, float, int]:
-        return any(c.facts.recompile_limit for c in item[1]), sum(c.tally.seconds for c in item[1]), len(item[1])
+        return any(c.facts.recompile_limit_hit for c in item[1]), sum(c.tally.compile_s for c in item[1]), len(item[1])
 
     return sorted(frames.values(), key=weight, reverse=True)
 
@@ -96,7 +96,7 @@ def recompiles_of(frame: Frame) -> list[Compile]:
 
 def seconds_of(frame: Frame) -> float:
     """Return the total compile time of a frame in seconds."""
-    return sum(compile_.tally.seconds for compile_ in frame.compiles)
+    return sum(compile_.tally.compile_s for compile_ in frame.compiles)
 
 
 @part
@@ -112,8 +112,8 @@ def frame_recompiles(
     """Summarize all recompiles of a frame and include the requested ones."""
     name, file, line = frame.code
     config = _settings(frame)
-    hit = any(c.facts.recompile_limit for c in frame.compiles)
-    spent = sum(explained.seconds or 0.0 for explained in every)
+    hit = any(c.facts.recompile_limit_hit for c in frame.compiles)
+    spent = sum(explained.duration_s or 0.0 for explained in every)
     by_ref = {str(compile_.ref): compile_ for compile_ in frame.compiles} if guards is not None else {}
 
     def reason_of(ref: str, earlier: str, difference: Difference) -> Reason | None:
@@ -170,7 +170,7 @@ def config_of(compile_: Compile, reader: Reader) -> DynamoConfig | None:
     entries = number_in(fields, "cache_size")
     left = None
     if limit is not None and entries is not None:
-        left = max(limit - int(entries) - int(compile_.facts.left_code is not False), 0)
+        left = max(limit - int(entries) - int(compile_.facts.has_guarded_code is not False), 0)
     record = next(m.record for m in compile_.metrics if m.event == "compilation_metrics" and not m.is_runtime)
     return DynamoConfig(Settings.of(config), limit, left, address(compile_, record, "compilation_metrics"))
 
@@ -199,19 +199,18 @@ class AlikeFrames:
 class Recompiles:
     """The recompiles of a run, or of a part of it."""
 
-    schema: int
     ref: str
     """The part; '' for the run."""
     compiles: int
-    seconds: float
+    compile_s: float
     """All compiles of the part."""
     recompiles: int
-    recompile_seconds: float
+    recompile_s: float
     causes: tuple[Count, ...]
     """(class, recompiles in which it was a reason), the most frequent first."""
     frames: tuple[FrameRecompiles, ...]
     """Frames at the limit first, then by the time of their recompiles."""
-    alike: tuple[AlikeFrames, ...] = ()
+    equal_frames: tuple[AlikeFrames, ...] = ()
     """Frames of one code object that were compiled again for the same causes on several ranks; the page has them once."""
 
 
@@ -238,7 +237,7 @@ class _View:
         compiles = [c for c in self._scope.compiles if c.is_compile]
         frames = frames_of(compiles)
         recompiles = [c for _, members in frames for c in members]
-        seconds, spent = sum(c.tally.seconds for c in compiles), sum(c.tally.seconds for c in recompiles)
+        seconds, spent = sum(c.tally.compile_s for c in compiles), sum(c.tally.compile_s for c in recompiles)
         self._head(page, compiles, frames, seconds, spent)
         yield
         summaries: dict[int, FrameRecompiles] = {}
@@ -260,7 +259,7 @@ class _View:
         several = [group for group in groups if len(group) > 1]
         alike = tuple(AlikeFrames(_ranks(group, page.newest), tuple(str(f.ref) for f, _ in group)) for group in several)
         return Recompiles(
-            2, str(self._scope.ref), len(compiles), seconds, len(recompiles), spent, counts(self._ordered()),
+            str(self._scope.ref), len(compiles), seconds, len(recompiles), spent, counts(self._ordered()),
             tuple(summaries[id(frame)] for frame, _ in frames), alike,
         )  # fmt: skip
 
@@ -275,9 +274,9 @@ class _View:
         if seconds:
             words.append(f"{fmt.seconds(spent)} of {fmt.seconds(seconds)} compile time")
         page.joined(words)
-        hit = [members for _, members in frames if any(c.facts.recompile_limit for c in members)]
+        hit = [members for _, members in frames if any(c.facts.recompile_limit_hit for c in members)]
         if hit:
-            raised = sum(any(c.facts.recompile_limit and not c.facts.eager for c in members) for members in hit)
+            raised = sum(any(c.facts.recompile_limit_hit and not c.facts.eager_reason for c in members) for members in hit)
             for number, consequence in ((raised, "are errors"), (len(hit) - raised, "run in eager mode")):
                 if number:
                     sentence = f"{fmt.plural(number, 'frame')} hit the recompile limit"
@@ -356,7 +355,7 @@ class _View:
             page.row([("the same on ", tokens.DIM), (_ranks(group, page.newest), tokens.STRONG)])
             each = " each"
         every = recompiles_of(frame)
-        spent = [sum(c.tally.seconds for c in recompiles_of(member)) for member, _ in group]
+        spent = [sum(c.tally.compile_s for c in recompiles_of(member)) for member, _ in group]
         took = fmt.took_from_to([seconds_of(member) for member, _ in group])
         words: list[Piece] = [fmt.plural(len(frame.compiles), "compile") + each + took]
         words.append((fmt.plural(len(every), "recompile") + each + fmt.took_from_to(spent, " (", ")"), tokens.RECOMPILE))
@@ -370,9 +369,9 @@ class _View:
         link: list[Piece] = ["  ", to_page("metrics", frame.limit_ref)] if frame.limit_ref else []
         if frame.limit_hit:
             page.row([(f"the recompile limit{limit} was reached", tokens.WARN), *link])
-        elif frame.left is not None:
-            left = fmt.plural(frame.left, "more compile") if frame.left else "no further compile"
-            style = tokens.WARN if frame.left <= FEW_LEFT else tokens.DIM
+        elif frame.compiles_left is not None:
+            left = fmt.plural(frame.compiles_left, "more compile") if frame.compiles_left else "no further compile"
+            style = tokens.WARN if frame.compiles_left <= FEW_LEFT else tokens.DIM
             page.row([(f"{left} before the recompile limit{limit}", style), *link])
 
     def _ordered(self) -> list[tuple[str, int]]:
@@ -490,7 +489,7 @@ class RecompileRow:
     """The first line of the function, from 1."""
     status: str | None
     """The status of the recompile."""
-    seconds: float | None
+    duration_s: float | None
     """The time of the recompile in seconds: the same in each row of one recompile, never to be added over its reasons."""
     cause: str
     """The cause, as in docs/recompiles.md: `tensor size`, `int value`, `type` …; empty where no reason is known."""
@@ -520,9 +519,9 @@ def recompile_rows(data: Recompiles) -> Iterator[RecompileRow]:
     """Yield one row per reason, in the order of compiles."""
     for frame in data.frames:
         for recompile in frame.recompiles:
-            head = (recompile.ref, frame.ref, frame.function, frame.file, frame.line, recompile.status, recompile.seconds)
+            head = (recompile.ref, frame.ref, frame.function, frame.file, frame.line, recompile.status, recompile.duration_s)
             if not recompile.reasons:
-                yield RecompileRow(*head, "", "", None, "", "", recompile.logged, None, None, None, None, recompile.limit_hit)
+                yield RecompileRow(*head, "", "", None, "", "", recompile.reasons_from, None, None, None, None, recompile.limit_hit)
             for reason in recompile.reasons:
                 yield RecompileRow(*head, reason.cause, reason.source, reason.dim, reason.expected, reason.actual, reason.text,
                                    reason.earlier, reason.file, reason.line, reason.code, recompile.limit_hit)  # fmt: skip

@@ -46,9 +46,9 @@ class RecompileReason:
     line: int | None = None
     stack: tuple[StackFrame, ...] = ()
     """The user stack at which the guard was created, innermost first."""
-    hint: str = ""
+    note: str = ""
     """Torch's note on the guard."""
-    by: str = ""
+    torch_line: str = ""
     """The line of torch that asked for the guard, as torch names it: `_prims_common/__init__.py:1118 in infer_size`."""
     comment: Comment = NO_COMMENT
     """The parsed comment behind the guard."""
@@ -60,7 +60,7 @@ class Became:
 
     source: str
     dim: int | None
-    why: str
+    reason: str
     before: str
     now: str
 
@@ -75,12 +75,12 @@ class Recompile:
     """Why a compile is a recompile."""
 
     reasons: tuple[RecompileReason, ...]
-    logged: str
+    reasons_from: str
     """`artifact`, `metrics`, `exception` (`error_on_recompile`), `never` (this torch writes none), '' where none was logged."""
     ref: str | None = None
     """The address of the record."""
-    became: tuple[Became, ...] = ()
-    cut: bool = False
+    became_dynamic: tuple[Became, ...] = ()
+    is_cut: bool = False
     """Whether the record was too large to be read in full."""
     contexts: tuple[str, ...] = ()
     """The texts that the program's hooks gave at this recompilation."""

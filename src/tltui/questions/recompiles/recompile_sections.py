@@ -63,9 +63,9 @@ _WHO = {
 
 def _condition(reason: Reason) -> str:
     """Format a failed condition: `x.size()[0] <= 64 did not hold (a bound of the mark): x dim 0 was 100`."""
-    condition = reason.failed or reason.expected
-    who = f" ({_WHO[reason.asked]})" if reason.asked in _WHO else ""
-    text = f"{name_of(reason.met[0].source, reason.met[0].dim, reason.met[0].term)} was " if len(reason.met) == 1 else ""
+    condition = reason.failed_part or reason.expected
+    who = f" ({_WHO[reason.origin]})" if reason.origin in _WHO else ""
+    text = f"{name_of(reason.terms[0].source, reason.terms[0].dim, reason.terms[0].term)} was " if len(reason.terms) == 1 else ""
     return f"{condition} did not hold{who}" + (f": {text}{reason.actual}" if reason.actual else "")
 
 
@@ -77,7 +77,7 @@ def id_of(ref: str) -> str:
 def _earlier(reason: Reason) -> Piece:
     """Return the earlier compile, linked only if the log has it."""
     ref = reason.earlier or ""
-    return (id_of(ref), tokens.LINK, ref) if reason.there else (id_of(ref), tokens.DIM)
+    return (id_of(ref), tokens.LINK, ref) if reason.earlier_is_logged else (id_of(ref), tokens.DIM)
 
 
 def _guard_link(reason: Reason) -> list[Piece]:
@@ -95,7 +95,7 @@ class RecompileLines:
         self.page = page
         self._variations = variations
         self._alone = alone
-        self._fixed = {(variation.source, variation.dim): variation.fixed_again for variation in variations}
+        self._fixed = {(variation.source, variation.dim): variation.fixed_again_in for variation in variations}
         self.folded = 0
         """The number of reasons that repeat the cause of another one."""
         self.indent = indent
@@ -122,16 +122,16 @@ class RecompileLines:
         shown, same = differing(recompile)
         page.add(*self._head(recompile))
         if not shown:
-            page.say(page.so_far(no_reason(Recompile((), recompile.logged))), deep, tokens.DIM)
+            page.say(page.so_far(no_reason(Recompile((), recompile.reasons_from))), deep, tokens.DIM)
         for reason in shown:
             self._reason(reason, recompile)
         self._same(same, recompile)
         add_contexts(page, recompile.contexts, deep)
-        for change in recompile.became:
+        for change in recompile.became_dynamic:
             page.say(self._became(change), deep, tokens.VALUE)
         if recompile.failure:
             page.say(f"this compile failed: {recompile.failure}", deep, tokens.ERROR)
-        if recompile.logged == "metrics":
+        if recompile.reasons_from == "metrics":
             page.say("(from the metrics, which keep one reason only)", deep, tokens.DIM)
 
     def _became(self, change: Dynamic) -> str:
@@ -147,8 +147,8 @@ class RecompileLines:
         if recompile.limit_hit:
             return [*pieces, " ", ("not compiled: the recompile limit was reached", tokens.ERROR)]
         pieces += [" ", ("recompiled", tokens.RECOMPILE)]
-        if recompile.seconds is not None:
-            pieces += [" ", (fmt.seconds(recompile.seconds), tokens.NUMBER)]
+        if recompile.duration_s is not None:
+            pieces += [" ", (fmt.seconds(recompile.duration_s), tokens.NUMBER)]
         return pieces
 
     def _reason(self, reason: Reason, recompile: Explained) -> None:
@@ -225,7 +225,7 @@ class RecompileLines:
         page, indent = self.page, self.indent
         first, last = recompiles[0], recompiles[-1]
         reason, deep = first.reasons[0], indent + "    "
-        seconds = sum(recompile.seconds or 0.0 for recompile in recompiles)
+        seconds = sum(recompile.duration_s or 0.0 for recompile in recompiles)
         page.add(
             indent, (id_of(first.ref), tokens.LINK, first.ref), " … ", (id_of(last.ref), tokens.LINK, last.ref), "  ",
             (fmt.took(seconds, "", "  "), tokens.NUMBER), (f"{len(recompiles)} recompiles, same guard", tokens.RECOMPILE),
@@ -291,7 +291,7 @@ def add_where(page: Page, reason: Reason, indent: str) -> None:
     if reason.file is None:
         return
     place = page.place(reason.file, reason.line)
-    lead = f"from {reason.whose}: " if reason.whose else "from "
+    lead = f"from {reason.owner}: " if reason.owner else "from "
     pieces: list[Piece] = [indent, (lead, tokens.DIM), place]
     room = page.width - len(indent) - len(lead) - len(place[0]) - 2
     if reason.code and room >= min(len(reason.code.strip()), 30):
@@ -338,7 +338,7 @@ def add_variations(
 def _add_variation(page: Page, variation: Variation, recompiles: int, indent: str) -> None:
     label = name_of(variation.source, variation.dim)
     name = fmt.clip_middle(sanitize(label), page.width // 2)
-    values = fmt.one_line(", ".join(_shown(variation.values, 6, max(page.width // 3, 12), variation.distinct)))
+    values = fmt.one_line(", ".join(_shown(variation.values, 6, max(page.width // 3, 12), variation.value_count)))
     fits = len(indent) + CLASS + len(name) + 2 + len(values) <= page.width
     page.add(indent, (f"{variation.cause:<{CLASS}}", tokens.KEYWORD), (name, tokens.NAME), f"  {values}" if fits else "")
     if not fits:
@@ -382,20 +382,21 @@ def _share(variation: Variation, recompiles: int) -> str:
     many = "both recompiles" if recompiles == 2 else f"all {recompiles} recompiles"
     everything = many if recompiles > 1 else "the recompile"
     of = everything if variation.count == recompiles else f"{variation.count} of {recompiles} recompiles"
-    if not variation.only_cause:
+    if not variation.only_cause_refs:
         if variation.reported == variation.count:
             return f"a cause of {of}"
         share = f"named first in {fmt.count(variation.reported)}" if variation.reported else "named by torch in none"
         return f"a cause of {of}, {share}"
-    if len(variation.only_cause) == variation.count:
+    if len(variation.only_cause_refs) == variation.count:
         cause = f"the only cause {'of' if variation.is_proven else 'that torch named for'}"
-        return f"{cause} {of}{fmt.took(variation.only_cause_seconds, ' (', ')')}"
-    refs = f"[{variation.only_cause[0]}]" if len(variation.only_cause) == 1 else f"{fmt.count(len(variation.only_cause))} of them"
+        return f"{cause} {of}{fmt.took(variation.only_cause_s, ' (', ')')}"
+    only = variation.only_cause_refs
+    refs = f"[{only[0]}]" if len(only) == 1 else f"{fmt.count(len(only))} of them"
     cause = f"the only one{'' if variation.is_proven else ' named'} of"
-    return f"a cause of {of}, {cause} {refs}{fmt.took(variation.only_cause_seconds, ' (', ')')}"
+    return f"a cause of {of}, {cause} {refs}{fmt.took(variation.only_cause_s, ' (', ')')}"
 
 
 def _advice(page: Page, variation: Variation) -> str:
     """Return the advice; in a live run, absence so far is qualified."""
     text = variation.advice + _PROOFS.get(variation.proof, "")
-    return page.so_far(text) if variation.became is None and "did not become" in text else text
+    return page.so_far(text) if variation.dynamic_in is None and "did not become" in text else text

@@ -137,7 +137,7 @@ class CauseFacts:
     @property
     def hints(self) -> str:
         """Torch's comments on the guards."""
-        return " ".join(dict.fromkeys(reason.hint for reason in self.reasons if reason.hint))
+        return " ".join(dict.fromkeys(reason.note for reason in self.reasons if reason.note))
 
 
 @frozen
@@ -272,11 +272,11 @@ def _parameter(facts: CauseFacts, settings: Settings) -> Advice:
 
 def condition(facts: CauseFacts, settings: Settings) -> Advice | None:
     """Return the advice for a condition by the origin of its failed part: decisions of the program have no remedy."""
-    by_asker = {reason.asked: reason for reason in reversed(facts.reasons) if reason.asked}
+    by_asker = {reason.origin: reason for reason in reversed(facts.reasons) if reason.origin}
     for who, advise in _ASKED.items():
         if who in by_asker:
             return advise(facts, by_asker[who])
-    items = [item for reason in facts.reasons for item in reason.met]
+    items = [item for reason in facts.reasons for item in reason.terms]
     if not items:
         return None
     more = f" Sizes {ONES}." if any(item.dim is not None and item.value in SPECIAL for item in items) else ""
@@ -284,7 +284,7 @@ def condition(facts: CauseFacts, settings: Settings) -> Advice | None:
 
 
 def _zero_one(facts: CauseFacts, reason: Reason) -> Advice:
-    met = next((item for item in reason.met if item.term in reason.failed), reason.met[0])
+    met = next((item for item in reason.terms if item.term in reason.failed_part), reason.terms[0])
     if met.dim is None:
         return Advice("The bound 2 ≤ comes from torch: 0 and 1 are compiled separately.")
     call = f"torch._dynamo.decorators.mark_unbacked({python_of(met.source)}, {met.dim})"
@@ -297,7 +297,7 @@ def _zero_one(facts: CauseFacts, reason: Reason) -> Advice:
 
 def _marked(facts: CauseFacts, reason: Reason) -> Advice:
     name = name_of(facts.source, facts.dim)
-    value = reason.met[0].value if len(reason.met) == 1 and reason.met[0].value.isdigit() else ""
+    value = reason.terms[0].value if len(reason.terms) == 1 and reason.terms[0].value.isdigit() else ""
     low = bool(value) and reason.bound is not None and int(value) < reason.bound
     change = f"{'lower min' if low else 'raise max'}{f' to {value}' if value else ''}"
     text = f"The bound {reason.bound} comes from the mark on {name} (min, max). If such sizes are intended, {change}."
@@ -312,7 +312,7 @@ def _marked(facts: CauseFacts, reason: Reason) -> Advice:
 
 def _duck(facts: CauseFacts, reason: Reason) -> Advice:
     start = "Two sizes were equal in the first compilation, so torch used one symbol for both (duck sizing). "
-    if any(item.value in SPECIAL for item in reason.met):
+    if any(item.value in SPECIAL for item in reason.terms):
         return Advice(f"{start}Now one of them was {_small(reason)}: sizes {ONES}.")
     switch = "torch.fx.experimental._config.use_duck_shape = False"
     text = f"{start}If the program does not depend on their equality, set {switch}."
@@ -320,26 +320,26 @@ def _duck(facts: CauseFacts, reason: Reason) -> Advice:
 
 
 def _small(reason: Reason) -> str:
-    return next(item.value for item in reason.met if item.value in SPECIAL)
+    return next(item.value for item in reason.terms if item.value in SPECIAL)
 
 
 def _decides(facts: CauseFacts, reason: Reason) -> Advice:
-    why = reason.why
-    if reason.condition == DIVISIBLE and reason.asked == TORCH:
+    why = reason.purpose
+    if reason.condition == DIVISIBLE and reason.origin == TORCH:
         return _divides(reason)
-    if reason.asked == TORCH:
-        start = f"Torch asked ({why or reason.by})" if why or reason.by else "Torch asked"
+    if reason.origin == TORCH:
+        start = f"Torch asked ({why or reason.torch_line})" if why or reason.torch_line else "Torch asked"
         text = f"{start}, and a graph covers one answer: each other answer triggers a recompilation."
     else:
-        who = "Your line branches" if reason.asked == PROGRAM else "Library code branches"
+        who = "Your line branches" if reason.origin == PROGRAM else "Library code branches"
         text = f"{who} on it, and a graph covers one outcome: each other outcome triggers a recompilation."
-    more = f" Sizes {ONES}." if any(other.asked == ZERO_ONE for other in facts.reasons) else ""
+    more = f" Sizes {ONES}." if any(other.origin == ZERO_ONE for other in facts.reasons) else ""
     return Advice(text + more)
 
 
 def _divides(reason: Reason) -> Advice:
-    name = name_of(reason.met[0].source, reason.met[0].dim, reason.met[0].term)
-    why = f" ({reason.why or reason.by})" if reason.why or reason.by else ""
+    name = name_of(reason.terms[0].source, reason.terms[0].dim, reason.terms[0].term)
+    why = f" ({reason.purpose or reason.torch_line})" if reason.purpose or reason.torch_line else ""
     if not isinstance(reason.bound, int):
         return Advice(f"It must be divisible at this line{why}: other values trigger a recompilation, or fail.")
     multiple = f"make it a multiple of {reason.bound} before the call (pad it)"
@@ -406,10 +406,10 @@ def _again(facts: CauseFacts) -> str:
     """Return the text for a value that became dynamic and was specialized again."""
     last = facts.reasons[-1]
     start = f"Torch made it dynamic at [{facts.became}] and then specialized it to each value"
-    if last.by and "evaluate_expr" not in last.by:
-        return f"{start}: torch needs the number itself ({last.by}). Each value is compiled separately."
+    if last.torch_line and "evaluate_expr" not in last.torch_line:
+        return f"{start}: torch needs the number itself ({last.torch_line}). Each value is compiled separately."
     return (
-        f"{start}: {'code of ' + last.whose if last.whose else 'your line'} "
+        f"{start}: {'code of ' + last.owner if last.owner else 'your line'} "
         "needs the number itself. Each value is compiled separately."
     )
 
@@ -419,7 +419,7 @@ def _float(facts: CauseFacts, settings: Settings) -> Advice:
         return Advice("NaN is compiled separately, once: it equals no number.")
     if facts.held:
         return stays_dynamic(facts)
-    if any("remove_tensorify_specialized_graphargs" in reason.by for reason in facts.reasons):
+    if any("remove_tensorify_specialized_graphargs" in reason.torch_line for reason in facts.reasons):
         key = re.search(r"\['(\w+)'\]$", facts.source)
         example = f" ({key[1]}=torch.tensor(…))" if key else ""
         return Advice(

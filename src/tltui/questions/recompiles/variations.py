@@ -41,16 +41,16 @@ class Variation:
     """Their addresses; the first ones of very many."""
     values: tuple[str, ...]
     """The actual values, in this order; the first ones of very many."""
-    distinct: int
+    value_count: int
     """The number of actual values."""
-    became: str | None
+    dynamic_in: str | None
     """The compile in which torch made it dynamic by itself."""
-    fixed_again: str | None
+    fixed_again_in: str | None
     """The compile that shows that it did not stay dynamic: its value was fixed again."""
-    only_cause: tuple[str, ...]
+    only_cause_refs: tuple[str, ...]
     """Recompiles for which it is the only cause: their guards and those of all older versions show no other; without guards in
     the log, those for which torch named no other."""
-    only_cause_seconds: float
+    only_cause_s: float
     """Their total time: the possible saving."""
     advice: str
     """Advice against it, or the reason why there is none; '' for none."""
@@ -231,14 +231,14 @@ class _Gathering:
             facts.reported += facts.key in reported_heads
             if is_only:
                 facts.only.append(recompile.ref)
-                facts.seconds += recompile.seconds or 0.0
+                facts.seconds += recompile.duration_s or 0.0
         if not failed:
             self._became(recompile)
         self._order[recompile.ref] = number
 
     def _became(self, recompile: Explained) -> None:
-        sizes = [(change.source, change.dim) for change in recompile.became if change.dim is not None and not change.fixed]
-        for change in recompile.became:
+        sizes = [(change.source, change.dim) for change in recompile.became_dynamic if change.dim is not None and not change.fixed]
+        for change in recompile.became_dynamic:
             for facts in self._about.get((change.source, change.dim), ()):
                 if facts.became is None:
                     facts.became = recompile.ref

@@ -84,7 +84,7 @@ class DamagedRecord:
     """One damaged place."""
 
     file: str
-    offset: int
+    offset_bytes: int
     """Bytes from the beginning of the file."""
     record: int | None
     """Number in its log, from 1."""
@@ -103,12 +103,11 @@ class SkippedFile:
 
 @frozen
 class DamageReport:
-    """Damage of a run. `schema` changes when a field changes its meaning."""
+    """Damage of a run."""
 
-    schema: int
     damaged: tuple[DamagedRecord, ...]
     skipped: tuple[SkippedFile, ...]
-    others: int
+    other_files: int
     """Further files that are no logs."""
     md5_checked: bool
     conflicts: tuple[Conflict, ...] = ()
@@ -140,7 +139,7 @@ def read_damage(run: Run, check: bool) -> Generator[None, None, DamageReport]:
             yield
         else:
             differing.append(conflict)
-    return DamageReport(1, tuple(damaged), tuple(skipped), run.discovered.others, check, tuple(differing))
+    return DamageReport(tuple(damaged), tuple(skipped), run.discovered.others, check, tuple(differing))
 
 
 def _check(model: LogModel, places: list[Damage]) -> Generator[None, None, None]:
@@ -230,13 +229,13 @@ def _fill(page: Page, run: Run, report: DamageReport) -> Generator[None, None, N
             yield from _by_reason(page, items)
     _incomplete(page, run)
     add_conflicts(page, report.conflicts)
-    if report.skipped or report.others:
+    if report.skipped or report.other_files:
         page.heading("Not opened")
         for skipped in report.skipped:
             page.row([f"{skipped.file}  " if skipped.file else "", (skipped.reason, tokens.WARN)])
-        if report.others:
-            are = "file is not a log" if report.others == 1 else "files are not logs"
-            page.add((f"  {report.others} more {are}", tokens.DIM))
+        if report.other_files:
+            are = "file is not a log" if report.other_files == 1 else "files are not logs"
+            page.add((f"  {report.other_files} more {are}", tokens.DIM))
 
 
 def _incomplete(page: Page, run: Run) -> None:
@@ -253,7 +252,7 @@ def _incomplete(page: Page, run: Run) -> None:
 def _row(page: Page, item: DamagedRecord, indent: str = "  ") -> None:
     number = f"record {item.record}" if item.record else "—"
     where: Piece = (f"{number:<14}", tokens.LINK, item.ref) if item.ref else f"{number:<14}"
-    page.row([(f"byte {item.offset:>12,}  ", tokens.DIM), where, f"{item.name}  ", (item.reason, tokens.WARN)], indent)
+    page.row([(f"byte {item.offset_bytes:>12,}  ", tokens.DIM), where, f"{item.name}  ", (item.reason, tokens.WARN)], indent)
 
 
 def _by_reason(page: Page, items: list[DamagedRecord]) -> Generator[None, None, None]:
@@ -266,5 +265,5 @@ def _by_reason(page: Page, items: list[DamagedRecord]) -> Generator[None, None, 
         for item in members[:FIRST]:
             _row(page, item, "    ")
         if rest := members[FIRST:]:
-            links = [(f"{item.record or item.offset}", tokens.LINK, item.ref) for item in rest]
+            links = [(f"{item.record or item.offset_bytes}", tokens.LINK, item.ref) for item in rest]
             yield from add_named(page, plural(len(rest), "more record"), [], links, "    ")

@@ -87,10 +87,9 @@ class GrepHit:
 class GrepResult:
     """All of them, for JSON."""
 
-    schema: int
     pattern: str
     hits: tuple[GrepHit, ...]
-    complete: bool
+    is_complete: bool
 
 
 def hits(run: Run, query: Query) -> Iterator[GrepHit | None]:
@@ -348,7 +347,7 @@ def grep_document(run: Run, query: Query, options: Options) -> Document:
                 _add_after(builder, matches[-1])
                 builder.blank()
                 builder.add((f"Only the first {MOST:,} hits are shown. Use a longer pattern to get fewer.", tokens.WARN))
-                return GrepResult(1, query.pattern, tuple(matches), False)
+                return GrepResult(query.pattern, tuple(matches), False)
             shown = _add_after(builder, matches[-1] if matches else None, hit)
             if hit.ref != last:
                 last, shown = hit.ref, 0
@@ -364,7 +363,7 @@ def grep_document(run: Run, query: Query, options: Options) -> Document:
             builder.add((f"{plural(len(matches), 'line')} in {plural(places, 'place')}", tokens.STRONG))
         else:
             builder.add((f"No matches for '{query.pattern}'", tokens.WARN))
-        return GrepResult(1, query.pattern, tuple(matches), True)
+        return GrepResult(query.pattern, tuple(matches), True)
 
     return GrowingDocument(ref, f"search: {query.pattern}", options, fill)
 

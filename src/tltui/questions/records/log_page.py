@@ -49,10 +49,10 @@ class Output:
     """One output, for JSON."""
 
     file: str
-    bytes: int
+    size_bytes: int
     records: int
     """Records of torch's loggers."""
-    others: int
+    other_lines: int
     """Runs of other lines."""
 
 
@@ -60,7 +60,6 @@ class Output:
 class OutputReport:
     """What a job printed, of a run or of a part of it."""
 
-    schema: int
     ref: str
     outputs: tuple[Output, ...]
     failures: tuple[RunFailure, ...]
@@ -205,7 +204,7 @@ class LogDocument(BytesDocument):
     def data(self) -> object | None:
         models = {id(extent.model): extent.model for extent in self._extents.extents if extent.model is not None}
         outputs = tuple(_output(model) for model in models.values())
-        return OutputReport(1, str(place_of(parse_ref(self.ref))), outputs, run_failures(self._run))
+        return OutputReport(str(place_of(parse_ref(self.ref))), outputs, run_failures(self._run))
 
     def line_of(self, model: LogModel, offset: int) -> int | None:
         """Return the line that a byte of a log is in, from 0; None if the page does not have it."""
@@ -303,14 +302,14 @@ def _empty_document(ref: str, options: Options, of: str = "") -> Document:
     if of:
         page.say(page.so_far(f"No lines of the job's output are{of[3:] and ' ' + of.strip()}."), "", tokens.WARN)
         page.add(("@log", tokens.LINK, "@log"), "  all lines")
-        return page.document(OutputReport(1, ref.partition(":")[2], (), ()))
+        return page.document(OutputReport(ref.partition(":")[2], (), ()))
     page.say("No job output was opened.", "", tokens.WARN)
     page.blank()
     page.say("To include it, redirect the job's stderr to a file. Open it with the trace, or alone:")
     page.add("  TORCH_LOGS=graph_breaks,recompiles,guards python train.py 2> job.err")
     page.add("  tltui job.err")
     page.say("tltui run --view keeps the output automatically.", "", tokens.DIM)
-    return page.document(OutputReport(1, ref.partition(":")[2], (), ()))
+    return page.document(OutputReport(ref.partition(":")[2], (), ()))
 
 
 def _extents(models: Sequence[LogModel]) -> Iterator[Extent]:

@@ -29,7 +29,7 @@ class RecordRow:
     record: int
     """Number in its log, from 1."""
     file: str
-    offset: int
+    offset_bytes: int
     time: str | None
     """`MM-DD HH:MM:SS.micros`, local time of the job."""
     pid: int
@@ -45,7 +45,6 @@ class RecordRow:
 class Records(TypedDict):
     """The records of a part of a run, in file order."""
 
-    schema: int
     records: list[RecordRow]
 
 
@@ -182,7 +181,7 @@ class RecordsDocument:
             yield self._draw(n).text
 
     def data(self) -> object | None:
-        return Records(schema=1, records=[self.row(n) for n in range(self._length)])
+        return Records(records=[self.row(n) for n in range(self._length)])
 
 
 def record_ref(process: Process, record: int) -> Ref:

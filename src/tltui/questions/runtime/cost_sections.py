@@ -60,7 +60,7 @@ def _is_only_break(item: BreakTime, graph_break: GraphBreak) -> bool:
 def recompiles_sentence(run: Run, recompiles: Iterable[Compile]) -> str:
     """Return the cost of recompiles: `these 7 recompiles cost 41 s of compiling and were called twice`; '' without a profile."""
     costs = costs_of(run)
-    counted = [compile_ for compile_ in recompiles if not compile_.facts.recompile_limit]
+    counted = [compile_ for compile_ in recompiles if not compile_.facts.recompile_limit_hit]
     if costs is None or not counted:
         return ""
     measured = [process_of(run, runtime) for runtime in costs.runtimes]
@@ -68,7 +68,7 @@ def recompiles_sentence(run: Run, recompiles: Iterable[Compile]) -> str:
     if not counted:
         return ""
     calls = sum(times.regions.calls for c in counted if (times := costs.of_compile(str(c.ref))) is not None)
-    seconds = sum(c.tally.seconds for c in counted)
+    seconds = sum(c.tally.compile_s for c in counted)
     who = "this recompile" if len(counted) == 1 else f"these {fmt.count(len(counted))} recompiles"
     verb = "was" if len(counted) == 1 else "were"
     how = {0: "never called", 1: "called once", 2: "called twice"}.get(calls, f"called {fmt.count(calls)} times")
@@ -107,7 +107,7 @@ def add_ran(page: Page, run: Run, refs: Collection[str]) -> None:
         return
     page.heading("At run time")
     if never:
-        seconds = {ref: c.tally.seconds for ref in never if (c := compile_at(run, ref)) is not None}
+        seconds = {ref: c.tally.compile_s for ref in never if (c := compile_at(run, ref)) is not None}
         took = fmt.took(sum(seconds.values()))
         pieces: list[Piece] = [(f"{fmt.plural(len(never), 'compile')} compiled{took} and never called: ", tokens.WARN)]
         for ref in sorted(never, key=lambda ref: -seconds.get(ref, 0.0))[:NEVER_SHOWN]:
@@ -119,7 +119,7 @@ def add_ran(page: Page, run: Run, refs: Collection[str]) -> None:
         page.row([(f"{fmt.count(count)} {sanitize(kind)}", tokens.WARN), *of])
     for item in refused:
         name = sanitize(fmt.file_name(item.profile))
-        page.row([(name, tokens.NAME), (f" does not match this trace: {sanitize(item.why)}", tokens.WARN)])
+        page.row([(name, tokens.NAME), (f" does not match this trace: {sanitize(item.reason)}", tokens.WARN)])
 
 
 def costliest_finding(run: Run) -> tuple[str, str]:

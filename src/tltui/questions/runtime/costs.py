@@ -139,4 +139,4 @@ def self_us(compile_: CompileTime) -> float:
 
 def window_us(runtime: Runtime) -> float:
     """Return the denominator of shares: the length of the window."""
-    return runtime.share.whole_us or max(runtime.end_us - runtime.begin_us, 0.0)
+    return runtime.share.total_us or max(runtime.end_us - runtime.begin_us, 0.0)

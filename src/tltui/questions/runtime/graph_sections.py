@@ -394,19 +394,19 @@ def _break(page: Page, figures: Figures, item: BreakTime) -> None:
 
 def _ops(page: Page, figures: Figures, ops: Sequence[EagerTime]) -> None:
     page.table(Table((
-        Column(figures.of, lambda row: (figures.us(row.us), tokens.NUMBER), right=True),
-        Column("", lambda row: (figures.share(row.us), tokens.DIM), right=True),
+        Column(figures.of, lambda row: (figures.us(row.total_us), tokens.NUMBER), right=True),
+        Column("", lambda row: (figures.share(row.total_us), tokens.DIM), right=True),
         Column("calls", lambda row: (fmt.count(row.calls), tokens.NUMBER), right=True),
-        Column("mean", lambda row: (micros(row.us / max(row.calls, 1)), tokens.NUMBER), right=True),
+        Column("mean", lambda row: (micros(row.total_us / max(row.calls, 1)), tokens.NUMBER), right=True),
         Column("operator", lambda row: (sanitize(row.op), tokens.NAME)),
     ), "operators", OPS_SHOWN, EAGER_FOLDED, "    "), ops)  # fmt: skip
 
 
 def add_outside(page: Page, figures: Figures) -> None:
     """Add operators that ran outside of regions."""
-    ops = sorted((item for item in figures.runtime.eager if item.inside is None), key=lambda item: -item.us)
+    ops = sorted((item for item in figures.runtime.eager if item.inside_ref is None), key=lambda item: -item.total_us)
     if ops:
-        page.heading(f"Eager outside regions: {figures.us(sum(item.us for item in ops))} {figures.of}")
+        page.heading(f"Eager outside regions: {figures.us(sum(item.total_us for item in ops))} {figures.of}")
         page.say("never compiled, or fell back to eager mode", "  ", tokens.DIM)
         _ops(page, figures, ops)
 
@@ -452,7 +452,7 @@ def add_never(page: Page, figures: Figures, refs: set[str] | None) -> None:
 
 
 def _compile_s(node: Compile | None) -> float:
-    return node.tally.seconds if node is not None else 0.0
+    return node.tally.compile_s if node is not None else 0.0
 
 
 NEVER: Table[tuple[Compile | None, str]] = Table((

@@ -272,7 +272,7 @@ def _lines(lines: Sequence[str]) -> str:
 def add_findings(page: Page, findings: Sequence[Finding], runtime: Runtime) -> None:
     """Add the findings, the most expensive first."""
     if not findings:
-        share = fmt.percent(runtime.share.kernels_us, runtime.share.whole_us)
+        share = fmt.percent(runtime.share.kernels_us, runtime.share.total_us)
         page.say(f"no large cost: {share} of the time is in kernels of compiled graphs", "", tokens.STRONG)
     for number, finding in enumerate(findings[:FINDINGS_SHOWN]):
         text = sentence(finding, bool(runtime.steps))
@@ -293,13 +293,13 @@ def _words(text: str) -> list[str]:
 
 def add_window(page: Page, runtime: Runtime) -> None:
     """Add the profile, its steps, and doubts."""
-    total = runtime.share.whole_us
+    total = runtime.share.total_us
     words: list[Piece] = [(fmt.clip_middle(sanitize(fmt.file_name(runtime.profile)), page.width), tokens.NAME)]
     if runtime.rank is not None:
         words.append(f"rank {runtime.rank}")
     words += [(fmt.pid(runtime.pid), tokens.DIM), f"{micros(total)} from {fmt.clock(runtime.begin_us)}"]
     if runtime.steps:
-        times = [step.us for step in runtime.steps]
+        times = [step.duration_us for step in runtime.steps]
         middle = f", median {micros(median(times))}" if len(times) > 2 else ""
         words.append(f"{fmt.plural(len(times), 'step')} of {micros(sum(times) / len(times))}{middle}")
         if not NAMED_STEP.search(name := runtime.steps[0].name):
@@ -319,8 +319,8 @@ def add_window(page: Page, runtime: Runtime) -> None:
 def add_share(page: Page, runtime: Runtime, compiling_us: float = 0.0) -> None:
     """Add the disjoint parts of the window. `compiling_us` is the part of it in which torch compiled."""
     share, steps = runtime.share, max(len(runtime.steps), 1)
-    total = share.whole_us / steps
-    is_apart = runtime.steps and sum(step.us for step in runtime.steps) < APART * share.whole_us
+    total = share.total_us / steps
+    is_apart = runtime.steps and sum(step.duration_us for step in runtime.steps) < APART * share.total_us
     rest = ", including time between steps" if is_apart and page.width >= ROOMY else ""
     page.heading(f"Where {'a step' if runtime.steps else 'the time'} goes: {micros(total)}{rest}")
     rows = [(name, _us(share, field) / steps, style, meaning) for name, field, style, meaning in PARTS]
@@ -362,8 +362,8 @@ def add_step(page: Page, flames: tuple[StepFlame, ...], folded: bool = True) -> 
     for number, flame in enumerate(flames[:THREADS_SHOWN]):
         on = f" on thread {number + 1}" if len(flames) > 1 else ""
         scope = f"One step, {sanitize(flame.step)}" if flame.step else "The window"
-        page.heading(f"{scope}{on}: {micros(flame.flame.seconds * 1e6)}", folded)
-        draw_flame(page, flame.flame, _style_of(flame), lambda bar: micros(bar.seconds * 1e6))
+        page.heading(f"{scope}{on}: {micros(flame.flame.duration_s * 1e6)}", folded)
+        draw_flame(page, flame.flame, _style_of(flame), lambda bar: micros(bar.duration_s * 1e6))
         if flame.cut:
             page.say("Only the beginning is drawn (too many events).", "  ", tokens.DIM)
     if len(flames) > THREADS_SHOWN:
@@ -409,7 +409,7 @@ def add_ranks(page: Page, runtimes: Sequence[Runtime]) -> None:
 
 
 def _part_column(name: str, field: str, style: str, _: str) -> Column[Runtime]:
-    return Column(name, lambda runtime: (fmt.percent(_us(runtime.share, field), runtime.share.whole_us), style), right=True)
+    return Column(name, lambda runtime: (fmt.percent(_us(runtime.share, field), runtime.share.total_us), style), right=True)
 
 
 def _who(runtime: Runtime) -> Piece:
@@ -518,7 +518,7 @@ def _refused(page: Page, refused: Sequence[Refused]) -> None:
     for item in refused:
         name = fmt.clip_middle(sanitize(fmt.file_name(item.profile)), page.width)
         page.row([(name, tokens.NAME), (" does not match this trace:", tokens.WARN)], "")
-        page.say(f"{sanitize(item.why)}.", "  ")
+        page.say(f"{sanitize(item.reason)}.", "  ")
 
 
 def _add_no_profile(page: Page, run: Run, scope: Scope, has_profiles: bool) -> None:
@@ -609,7 +609,7 @@ class RuntimeRow:
     """The device that it ran on."""
     calls: int
     """The number of its calls."""
-    us: float
+    total_us: float
     """All calls together, in microseconds."""
     mean_us: float
     """The mean of a call."""
@@ -635,7 +635,7 @@ def runtime_rows(data: RuntimeJson | RuntimesJson) -> Iterator[RuntimeRow]:
                     yield RuntimeRow(
                         run["profile"], run["rank"], run["pid"], compile_["ref"], graph["unit"],
                         kernel["name"], kernel["key"], kernel["device"], kernel["calls"],
-                        kernel["us"], kernel["mean_us"], kernel["median_us"], kernel["min_us"], kernel["max_us"],
+                        kernel["total_us"], kernel["mean_us"], kernel["median_us"], kernel["min_us"], kernel["max_us"],
                         joined(kernel["nodes"]), joined(kernel["lines"]),
                     )  # fmt: skip
 
@@ -650,8 +650,7 @@ QUESTION = Question(
     needs=Needs("has no graph keys to match with a profile", ("output_code",), "generated code"),
     document=document,
     add_arguments=add_arguments,
-    answer=None,
-    alone=RuntimeJson | RuntimesJson,
+    answer=RuntimeJson | RuntimesJson,
     rows=RuntimeRow,
     records=runtime_rows,
     doc="""

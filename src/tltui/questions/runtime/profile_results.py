@@ -95,18 +95,18 @@ class CompileTime:
 class EagerTime:
     """An operator that ran outside of compiled graphs."""
 
-    inside: str | None
+    inside_ref: str | None
     """The compile in whose region it ran; None outside of all."""
     op: str
     calls: int
-    us: float
+    total_us: float
 
 
 @frozen
 class Fallback:
     """Guards were tried, and no compile ran: the recompile limit, or a frame that is skipped."""
 
-    ts_us: float
+    start_at_us: float
     """Since the epoch."""
     lookup_us: float
     ops: tuple[str, ...]
@@ -120,15 +120,15 @@ class Step:
     """One step: `ProfilerStep#5`, or an annotation of the user that repeats."""
 
     name: str
-    begin_us: float
-    us: float
+    start_at_us: float
+    duration_us: float
 
 
 @frozen
 class Share:
     """The parts of the window: disjoint, and complete with `idle_us`."""
 
-    whole_us: float
+    total_us: float
     kernels_us: float
     wrapper_us: float
     guards_us: float
@@ -168,7 +168,7 @@ class Refused:
     """A profile that was not joined."""
 
     profile: str
-    why: str
+    reason: str
     """A sentence without its end: `it is of another run: none of its 3 graphs is in the trace`."""
 
 
@@ -335,8 +335,8 @@ def break_times(run: Run, runtime: Runtime) -> tuple[BreakTime, ...]:
     """Return the graph breaks of compiles that ran, most expensive first."""
     eager: defaultdict[str, list[EagerTime]] = defaultdict(list)
     for item in runtime.eager:
-        if item.inside is not None:
-            eager[item.inside].append(item)
+        if item.inside_ref is not None:
+            eager[item.inside_ref].append(item)
     ran = {compile_.ref: compile_ for compile_ in runtime.compiles}
     results = []
     for ref in ran:
@@ -344,9 +344,9 @@ def break_times(run: Run, runtime: Runtime) -> tuple[BreakTime, ...]:
         breaks = breaks_at(node) if node is not None else ()
         if breaks or eager[ref]:
             resumed = tuple(_resumed(node, breaks, ran)) if node is not None else ()
-            ops = tuple(sorted(eager[ref], key=lambda item: -item.us))
+            ops = tuple(sorted(eager[ref], key=lambda item: -item.total_us))
             guards = sum(ran[name].lookups.us for name in resumed)
-            results.append(BreakTime(ref, breaks, sum(item.us for item in ops), ops, resumed, guards))
+            results.append(BreakTime(ref, breaks, sum(item.total_us for item in ops), ops, resumed, guards))
     return tuple(sorted(results, key=lambda item: -item.us))
 
 

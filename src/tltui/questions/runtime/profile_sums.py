@@ -189,7 +189,7 @@ class Sums:
         limited = {
             id(compile_.frame): compile_
             for compile_ in self._process.ordered()
-            if compile_.is_compile and compile_.facts.recompile_limit
+            if compile_.is_compile and compile_.facts.recompile_limit_hit
         }
         return str(next(iter(limited.values())).ref) if len(limited) == 1 else ""
 
@@ -200,7 +200,7 @@ class Sums:
         return tuple(
             str(compile_.ref)
             for compile_ in self._process.ordered()
-            if compile_.is_compile and compile_ not in ran and compile_.facts.left_code and compile_.is_closed
+            if compile_.is_compile and compile_ not in ran and compile_.facts.has_guarded_code and compile_.is_closed
             and (compile_.start_us or 0) < end
         )
 
@@ -458,8 +458,8 @@ def step_flames(run: Run, runtime: Runtime) -> Generator[None, None, tuple[StepF
     if profile is None:
         return ()
     step = _typical(runtime)
-    begin = round(step.begin_us * 1000) - profile.base_ns if step else profile.window[0]
-    end = begin + round(step.us * 1000) if step else profile.window[1]
+    begin = round(step.start_at_us * 1000) - profile.base_ns if step else profile.window[0]
+    end = begin + round(step.duration_us * 1000) if step else profile.window[1]
     threads: dict[int, list[RunSpan]] = {}
     # the begin of a step is a float of µs since the epoch, exact to some hundred ns
     for span in spans_of(profile, nested_of(run, profile), begin - SLACK, end + SLACK):
@@ -473,7 +473,7 @@ def step_flames(run: Run, runtime: Runtime) -> Generator[None, None, tuple[StepF
 
 
 def _typical(runtime: Runtime) -> Step | None:
-    ordered = sorted(runtime.steps, key=lambda step: step.us)
+    ordered = sorted(runtime.steps, key=lambda step: step.duration_us)
     return ordered[len(ordered) // 2] if ordered else None
 
 

@@ -185,19 +185,19 @@ def _compiling(run: Run, runtime: Runtime, steps: int, total_us: float) -> Itera
 
 def _eager(runtime: Runtime, steps: int, total_us: float) -> Iterator[Finding]:
     """Yield the time outside of compiled code."""
-    outside = [item for item in runtime.eager if item.inside is None]
-    us = sum(item.us for item in outside)
+    outside = [item for item in runtime.eager if item.inside_ref is None]
+    us = sum(item.total_us for item in outside)
     if outside and us >= EAGER_SHARE * total_us:
-        most = max(outside, key=lambda item: item.us)
+        most = max(outside, key=lambda item: item.total_us)
         yield Finding(Fact.EAGER, "", us / steps, us / total_us, sum(item.calls for item in outside), name=most.op)
 
 
 def _idle(runtime: Runtime, steps: int) -> Iterator[Finding]:
     share = runtime.share
-    if share.whole_us > 0 and share.idle_us >= IDLE_SHARE * share.whole_us:
+    if share.total_us > 0 and share.idle_us >= IDLE_SHARE * share.total_us:
         has_device = any(graph.device_us for compile_ in runtime.compiles for graph in compile_.graphs)
         name = "device" if has_device else ""
-        yield Finding(Fact.IDLE, "", share.idle_us / steps, share.idle_us / share.whole_us, name=name)
+        yield Finding(Fact.IDLE, "", share.idle_us / steps, share.idle_us / share.total_us, name=name)
 
 
 def _kernels(runtime: Runtime, steps: int, total_us: float) -> Iterator[Finding]:
@@ -229,22 +229,21 @@ def _never(run: Run, runtime: Runtime) -> Iterator[Finding]:
 def seconds_of(run: Run, ref: str) -> float:
     """Return the compile time in seconds, 0 if unknown."""
     compile_ = compile_at(run, ref)
-    return compile_.tally.seconds if compile_ is not None else 0.0
+    return compile_.tally.compile_s if compile_ is not None else 0.0
 
 
-SCHEMA = 1
 
 
 class KernelTimeJson(TypedDict):
     """One call of a kernel in the code of a graph. Times are µs of wall clock, with the profiler on."""
 
     name: str
-    nth: int
+    call_number: int
     """The number of the call among those of that name in the code, from 0; -1: all of them, as they cannot be told apart."""
     handle: int | None
     """Torch's number of the call."""
     calls: int
-    us: float
+    total_us: float
     mean_us: float
     median_us: float
     min_us: float
@@ -264,7 +263,7 @@ class GraphTimeJson(TypedDict):
     key: str | None
     """The cache key by which the profile names it, null with caches off."""
     calls: int
-    us: float
+    total_us: float
     mean_us: float
     median_us: float
     kernels_us: float
@@ -295,16 +294,16 @@ class CompileRunJson(TypedDict):
 class EagerJson(TypedDict):
     """An operator that ran outside of compiled graphs."""
 
-    inside: str | None
+    inside_ref: str | None
     op: str
     calls: int
-    us: float
+    total_us: float
 
 
 class FallbackJson(TypedDict):
     """Guards were tried, and no compile ran."""
 
-    ts_us: float
+    start_at_us: float
     lookup_us: float
     ops: list[str]
     ref: str
@@ -313,7 +312,7 @@ class FallbackJson(TypedDict):
 class ShareJson(TypedDict):
     """The parts of the window: disjoint and complete."""
 
-    whole_us: float
+    total_us: float
     kernels_us: float
     wrapper_us: float
     guards_us: float
@@ -326,41 +325,39 @@ class StepJson(TypedDict):
     """One step."""
 
     name: str
-    begin_us: float
-    us: float
+    start_at_us: float
+    duration_us: float
 
 
 class RuntimeJson(TypedDict):
     """The result of one profile for one process."""
 
-    schema: int
     profile: str
-    begin_us: float
-    end_us: float
+    start_at_us: float
+    end_at_us: float
     rank: int | None
     pid: int
     steps: list[StepJson]
     share: ShareJson
-    fallbacks_count: int
+    fallback_count: int
     compiles: list[CompileRunJson]
     never_called: list[str]
     eager: list[EagerJson]
     fallbacks: list[FallbackJson]
     unmatched: dict[str, int]
-    doubts: list[str]
+    warnings: list[str]
 
 
 class RefusedJson(TypedDict):
     """A profile that was not joined."""
 
     profile: str
-    why: str
+    reason: str
 
 
 class RuntimesJson(TypedDict):
     """Several profiles, or one that was refused."""
 
-    schema: int
     runtimes: list[RuntimeJson]
     refused: list[RefusedJson]
 
@@ -375,7 +372,6 @@ def runtimes_json(
     if len(runtimes) == 1 and not refused:
         return runtime_json(runtimes[0], refs)
     return {
-        "schema": SCHEMA,
         "runtimes": [runtime_json(runtime, refs) for runtime in runtimes],
         "refused": [cast(RefusedJson, asdict(item)) for item in refused],
     }
@@ -385,21 +381,20 @@ def runtime_json(runtime: Runtime, refs: Collection[str] | None = None) -> Runti
     """Return one profile as JSON."""
     fallbacks = [item for item in runtime.fallbacks if refs is None or item.ref in refs]
     return {
-        "schema": SCHEMA,
         "profile": runtime.profile,
-        "begin_us": runtime.begin_us,
-        "end_us": runtime.end_us,
+        "start_at_us": runtime.begin_us,
+        "end_at_us": runtime.end_us,
         "rank": runtime.rank,
         "pid": runtime.pid,
         "steps": [cast(StepJson, asdict(step)) for step in runtime.steps],
         "share": cast(ShareJson, asdict(runtime.share)),
-        "fallbacks_count": len(fallbacks),
+        "fallback_count": len(fallbacks),
         "compiles": [_compile(compile_) for compile_ in runtime.compiles if refs is None or compile_.ref in refs],
         "never_called": [ref for ref in runtime.never_called if refs is None or ref in refs],
-        "eager": [cast(EagerJson, asdict(item)) for item in runtime.eager if refs is None or item.inside in refs],
+        "eager": [cast(EagerJson, asdict(item)) for item in runtime.eager if refs is None or item.inside_ref in refs],
         "fallbacks": [cast(FallbackJson, asdict(item) | {"ops": list(item.ops)}) for item in fallbacks],
         "unmatched": dict(runtime.unmatched),
-        "doubts": list(runtime.doubts),
+        "warnings": list(runtime.doubts),
     }  # fmt: skip
 
 
@@ -422,7 +417,7 @@ def _graph(graph: GraphTime) -> GraphTimeJson:
         "unit": graph.unit,
         "key": graph.key,
         "calls": graph.time.calls,
-        "us": graph.time.us,
+        "total_us": graph.time.us,
         "mean_us": graph.time.mean_us,
         "median_us": graph.time.median_us,
         "kernels_us": graph.kernels_us,
@@ -437,10 +432,10 @@ def _kernel(kernel: KernelTime) -> KernelTimeJson:
     time = kernel.time
     return {
         "name": kernel.name,
-        "nth": kernel.nth,
+        "call_number": kernel.nth,
         "handle": kernel.handle,
         "calls": time.calls,
-        "us": time.us,
+        "total_us": time.us,
         "mean_us": time.mean_us,
         "median_us": time.median_us,
         "min_us": time.min_us,

@@ -53,7 +53,7 @@ class Dim:
     symbol: str | None = None
     mark: str = ""
     """The user's mark: `dynamic`, `maybe dynamic`, `unbacked`, `static`."""
-    parameter: bool = False
+    is_parameter: bool = False
     """Whether the tensor is a parameter or buffer: its sizes never vary."""
 
 
@@ -69,24 +69,24 @@ class SymbolShape:
     hint: str | None
     range: str | None
     """As it was made."""
-    unbacked: bool
+    is_unbacked: bool
     mark: str
-    user: StackFrame | None
+    user_frame: StackFrame | None
     """The user's line that torch was at when it made the symbol: where the value was used first."""
-    by: StackFrame | None
+    torch_frame: StackFrame | None
     """The line of torch that made it."""
     ref: str
     fixed: Fixed | None
     guards: tuple[ShapeGuard, ...]
-    kept: tuple[KeptGuard, ...]
+    call_guards: tuple[KeptGuard, ...]
     """Conditions on it alone that every call is checked for."""
-    equal: tuple[str, ...]
+    equal_symbols: tuple[str, ...]
     """Symbols that have to be equal to it."""
-    shared: tuple[str, ...]
+    other_sources: tuple[str, ...]
     """Further dims that had the same size and so got the same symbol."""
-    partners: tuple[Dim, ...]
+    same_size_dims: tuple[Dim, ...]
     """Static dims of other inputs with the size of a fixed one."""
-    became: tuple[Became, ...]
+    became_dynamic: tuple[Became, ...]
     """Why torch made it dynamic by itself."""
 
 
@@ -113,21 +113,21 @@ class CompileShapes:
     line: int | None
     symbols: tuple[SymbolShape, ...]
     """Fixed ones first, then those with guards."""
-    stuck: tuple[Dim, ...]
+    marked_without_symbol: tuple[Dim, ...]
     """Dims that were marked as dynamic but never got a symbol."""
     tensors: tuple[TensorShape, ...]
     static_tensors: int
     """Inputs whose sizes are all static."""
-    kept: tuple[KeptGuard, ...]
+    call_guards: tuple[KeptGuard, ...]
     """All conditions on symbols that every call is checked for."""
-    guarded: bool
+    has_guards: bool
     """Whether the log has the guards of this compile."""
-    real: tuple[RealValue, ...]
-    became: tuple[Became, ...]
+    real_values: tuple[RealValue, ...]
+    became_dynamic: tuple[Became, ...]
     """Sizes and numbers that torch marked as dynamic by itself, as they had varied."""
-    guards: int
+    guard_count: int
     """Guards on symbols that were added while tracing."""
-    more_guards: int
+    unread_guard_count: int
     """The number of those that were not read."""
     advice: tuple[str, ...] = ()
     """Advice, by `advice_of`."""
@@ -135,8 +135,8 @@ class CompileShapes:
     @property
     def weight(self) -> tuple[int, int, int]:
         """Return the sort key: number of specializations, then of guards."""
-        fixed = sum(symbol.fixed is not None for symbol in self.symbols) + len(self.stuck)
-        return fixed, len(self.kept) + len(self.real), self.guards
+        fixed = sum(symbol.fixed is not None for symbol in self.symbols) + len(self.marked_without_symbol)
+        return fixed, len(self.call_guards) + len(self.real_values), self.guard_count
 
 
 def shapes_of(compile_: Compile, reader: Reader | None = None) -> CompileShapes:
@@ -151,7 +151,10 @@ def shapes_of(compile_: Compile, reader: Reader | None = None) -> CompileShapes:
     users = _users(records)
     sources = _by_length(symbol.source for symbol in records.symbols if symbol.source)
     guards = tuple(
-        replace(guard, user=full_path(guard.user, users.get(guard.user.line, {}).values()) if guard.user else None)
+        replace(
+            guard,
+            user_frame=full_path(guard.user_frame, users.get(guard.user_frame.line, {}).values()) if guard.user_frame else None,
+        )
         for guard in guarded.guards
         if _OF_SIZES.search(guard.expr) or _holds(guard.expr, sources)
     )
@@ -173,8 +176,8 @@ def _users(records: ShapeRecords) -> dict[int | None, dict[str, StackFrame]]:
     frames: dict[int | None, dict[str, StackFrame]] = defaultdict(dict)
     for group in (records.symbols, records.guards, records.fixed):
         for item in group:
-            if item.user is not None:
-                frames[item.user.line].setdefault(item.user.file, item.user)
+            if item.user_frame is not None:
+                frames[item.user_frame.line].setdefault(item.user_frame.file, item.user_frame)
     return frames
 
 
@@ -207,9 +210,9 @@ def signature(shapes: CompileShapes) -> tuple[object, ...]:
         (s.name, s.source, s.hint, s.range, s.mark, s.fixed and s.fixed.value, tuple(guard.expr for guard in s.guards))
         for s in shapes.symbols
     )
-    guards = tuple(guard.expr for guard in shapes.kept)
-    real = tuple(item.expr for item in shapes.real)
-    return (shapes.function, shapes.file, shapes.line, shapes.fail_type, symbols, shapes.stuck, guards, real)
+    guards = tuple(guard.expr for guard in shapes.call_guards)
+    real = tuple(item.expr for item in shapes.real_values)
+    return (shapes.function, shapes.file, shapes.line, shapes.fail_type, symbols, shapes.marked_without_symbol, guards, real)
 
 
 def dim_of(source: str | None) -> tuple[str | None, int | None]:
@@ -286,7 +289,8 @@ def _symbols(
         symbols.append(
             SymbolShape(
                 created.name, source, tensor, number, created.hint, created.range, created.hint is None and created.source is None,
-                owner_dim.mark if owner_dim else "", created.user, created.by, created.ref, at, tuple(guards[created.name]),
+                owner_dim.mark if owner_dim else "", created.user_frame, created.torch_frame, created.ref, at,
+                tuple(guards[created.name]),
                 tuple(by_source.get(source, ())) if source is not None else (),
                 _equal(created.name, guards[created.name]),
                 tuple(f"{d.tensor}.size()[{d.dim}]" for d in dims[created.name] if d is not owner_dim and created.source),
@@ -305,7 +309,7 @@ def _symbols_in(records: ShapeRecords) -> list[NewSymbol]:
     symbols = {symbol.name: symbol for symbol in records.symbols}
     for item in records.fixed:
         source = item.sources[0] if item.sources else None
-        symbols.setdefault(item.symbol, NewSymbol(item.symbol, source, None, None, item.user, None, item.ref))
+        symbols.setdefault(item.symbol, NewSymbol(item.symbol, source, None, None, item.user_frame, None, item.ref))
     return list(symbols.values())
 
 
@@ -367,7 +371,7 @@ def advice_of(shapes: CompileShapes) -> tuple[str, ...]:
     for symbol in shapes.symbols:
         if symbol.fixed is not None:
             advice += _for_fixed(symbol)
-    for dim in shapes.stuck:
+    for dim in shapes.marked_without_symbol:
         advice += _for_stuck(dim)
     for symbol in shapes.symbols:
         if symbol.fixed is None:
@@ -383,8 +387,8 @@ def _for_fixed(symbol: SymbolShape) -> list[str]:
     fixed = symbol.fixed
     assert fixed is not None
     text = readable_dim(symbol.tensor, symbol.dim, symbol.source)
-    code = ((fixed.user.code if fixed.user else None) or "").strip()
-    partners = [partner for partner in symbol.partners if not partner.parameter]
+    code = ((fixed.user_frame.code if fixed.user_frame else None) or "").strip()
+    partners = [partner for partner in symbol.same_size_dims if not partner.is_parameter]
     if code.startswith("assert"):
         return [
             f"If {text} is always {fixed.value}, it need not be dynamic. Otherwise the assert forbids every other size."
@@ -394,7 +398,7 @@ def _for_fixed(symbol: SymbolShape) -> list[str]:
         mark = "maybe_mark_dynamic" if symbol.mark == "maybe dynamic" else "mark_dynamic"
         names = " and ".join(_call(f"torch._dynamo.{mark}", partner) for partner in partners[:2])
         advice.append(f"If the two sizes belong together, mark the other one too: {names}.")
-    elif any(partner.parameter for partner in symbol.partners):
+    elif any(partner.is_parameter for partner in symbol.same_size_dims):
         advice.append("The size has to match a parameter, whose size never varies, so it need not be dynamic.")
     if symbol.mark == "dynamic" and symbol.tensor is not None:
         advice.append(
@@ -415,10 +419,10 @@ def _for_stuck(dim: Dim) -> list[str]:
 
 def _for_bounds(symbol: SymbolShape) -> list[str]:
     """Return advice on a user condition that splits the size range."""
-    if symbol.unbacked or symbol.tensor is None:
+    if symbol.is_unbacked or symbol.tensor is None:
         return []
-    splits = [guard for guard in symbol.guards if guard.why == PROGRAM and not guard.deferred]
-    if not splits or not any(guard.high is not None or (guard.low or 0) > 2 for guard in symbol.kept):
+    splits = [guard for guard in symbol.guards if guard.purpose == PROGRAM and not guard.is_deferred]
+    if not splits or not any(guard.high is not None or (guard.low or 0) > 2 for guard in symbol.call_guards):
         return []
     first = splits[0]
     condition = first.expr.replace(symbol.name, f"{python_name(symbol.tensor)}.shape[{symbol.dim}]")

@@ -78,18 +78,18 @@ def add_compile(page: Page, shapes: CompileShapes, single: bool, folded: bool, n
         symbols, plain = plain, symbols
     for symbol in symbols[:SYMBOLS_SHOWN]:
         _symbol(page, symbol, names, shown_guards)
-    for dim in shapes.stuck:
+    for dim in shapes.marked_without_symbol:
         _stuck(page, dim)
-    _more(page, symbols[SYMBOLS_SHOWN:], shapes.more_guards, names, shown_guards)
+    _more(page, symbols[SYMBOLS_SHOWN:], shapes.unread_guard_count, names, shown_guards)
     _plain_symbols(page, plain, names)
     _automatic(page, shapes)
     _real(page, shapes)
     _add_call_checks(page, shapes, notes)
-    if any(guard.deferred for symbol in shapes.symbols for guard in symbol.guards):
+    if any(guard.is_deferred for symbol in shapes.symbols for guard in symbol.guards):
         page.say("A size that fails a condition asserted at run time raises an error, without a recompilation.", "  ", tokens.VALUE)
     _advice(page, shapes.advice)
     _inputs(page, shapes)
-    if not shapes.symbols and not shapes.stuck and not shapes.real:
+    if not shapes.symbols and not shapes.marked_without_symbol and not shapes.real_values:
         text = "No symbols: all sizes were static, or this torch does not log symbols."
         page.say(page.so_far(text), "  ")
 
@@ -111,19 +111,23 @@ def _symbol(page: Page, symbol: SymbolShape, names: Names, shown_guards: set[str
         notes.append((f"range {symbol.range}", tokens.DIM))
     guards = [guard for guard in symbol.guards if symbol.fixed is None or not _fixes(guard, symbol)]
     new = [guard for guard in guards if guard.ref not in shown_guards]
-    if symbol.user is not None and symbol.fixed is None and not any(_same(guard.user, symbol.user) for guard in new):
-        notes.append(_at("first used at " if symbol.source else "made at ", symbol.user))
+    if (
+        symbol.user_frame is not None
+        and symbol.fixed is None
+        and not any(_same(guard.user_frame, symbol.user_frame) for guard in new)
+    ):
+        notes.append(_at("first used at " if symbol.source else "made at ", symbol.user_frame))
     page.joined(notes, "    ")
-    for change in symbol.became:
+    for change in symbol.became_dynamic:
         if not change.lacks_values:
             page.say(_became(change), "    ")
-    if symbol.shared:
-        page.say(f"symbol shared with (same size): {', '.join(symbol.shared)}", "    ", tokens.DIM)
-    if symbol.unbacked and symbol.source is None:
-        if symbol.user is not None:
-            page.code(symbol.user.code, "       ")
-        if symbol.by is not None:
-            _add_reason(page, "", symbol.by, "       ", "created by")
+    if symbol.other_sources:
+        page.say(f"symbol shared with (same size): {', '.join(symbol.other_sources)}", "    ", tokens.DIM)
+    if symbol.is_unbacked and symbol.source is None:
+        if symbol.user_frame is not None:
+            page.code(symbol.user_frame.code, "       ")
+        if symbol.torch_frame is not None:
+            _add_reason(page, "", symbol.torch_frame, "       ", "created by")
     _fixed(page, symbol)
     _guards(page, new)
     shown_guards.update(guard.ref for guard in symbol.guards)
@@ -148,14 +152,14 @@ def _state(symbol: SymbolShape, names: Names) -> list[str]:
     """Return state texts: `marked dynamic, but specialized to 5`; `marked dynamic`, `valid for sizes 2 to 9`."""
     mark = {"dynamic": "marked dynamic", "maybe dynamic": "marked with maybe_mark_dynamic", "unbacked": "marked unbacked"}
     words = mark.get(symbol.mark, "")
-    if not words and symbol.became:
+    if not words and symbol.became_dynamic:
         words = "automatic dynamic"
     if symbol.fixed is not None:
         return [f"{words}, but specialized to {symbol.fixed.value}" if words else f"specialized to {symbol.fixed.value}"]
-    if symbol.unbacked and not words:
+    if symbol.is_unbacked and not words:
         words = "unbacked (data-dependent)"
     results = [words or "dynamic"]
-    same = min((names[name] for name in symbol.equal if name in names), key=lambda item: item[0], default=None)
+    same = min((names[name] for name in symbol.equal_symbols if name in names), key=lambda item: item[0], default=None)
     low, high = bounds(symbol)
     text = "sizes" if symbol.dim is not None else "values"
     if (low, high) == (None, None) and same is not None:
@@ -169,8 +173,8 @@ def _state(symbol: SymbolShape, names: Names) -> list[str]:
 
 def bounds(symbol: SymbolShape) -> tuple[int | None, int | None]:
     """Return the least and the largest value that the guards accept."""
-    lows = [guard.low for guard in symbol.kept if guard.low is not None]
-    highs = [guard.high for guard in symbol.kept if guard.high is not None]
+    lows = [guard.low for guard in symbol.call_guards if guard.low is not None]
+    highs = [guard.high for guard in symbol.call_guards if guard.high is not None]
     return max(lows, default=None), min(highs, default=None)
 
 
@@ -186,16 +190,20 @@ def _fixed(page: Page, symbol: SymbolShape) -> None:
     guard = next((guard for guard in symbol.guards if _fixes(guard, symbol)), None)
     by: list[Piece] = ["specialized by "]
     by.append((guard.expr, tokens.CHANGED, guard.ref) if guard else (f"{symbol.name} = {fixed.value}", tokens.CHANGED, fixed.ref))
-    if fixed.user is not None:
-        by += [" at ", page.place(fixed.user.file, fixed.user.line), f" in {fmt.clip_middle(sanitize(fixed.user.name), 30)}"]
+    if fixed.user_frame is not None:
+        by += [
+            " at ",
+            page.place(fixed.user_frame.file, fixed.user_frame.line),
+            f" in {fmt.clip_middle(sanitize(fixed.user_frame.name), 30)}",
+        ]
     else:
         by.append(" (your line is unknown: not in the log)")
     page.row(by, "    ")
-    if fixed.user is not None:
-        page.code(fixed.user.code, "       ")
-    _add_reason(page, fixed.why, fixed.by, "    ")
-    for partner in symbol.partners[:3]:
-        kind = " (a parameter)" if partner.parameter else ""
+    if fixed.user_frame is not None:
+        page.code(fixed.user_frame.code, "       ")
+    _add_reason(page, fixed.purpose, fixed.torch_frame, "    ")
+    for partner in symbol.same_size_dims[:3]:
+        kind = " (a parameter)" if partner.is_parameter else ""
         text = f"dim {partner.dim} of {strip_modules(partner.tensor)} has this size and is static{kind}"
         page.say(text, "    ", tokens.VALUE)
 
@@ -217,18 +225,18 @@ def _guards(page: Page, guards: Sequence[ShapeGuard]) -> None:
     """Add the conditions from tracing, without duplicates."""
     groups: dict[tuple[object, ...], list[ShapeGuard]] = {}
     for guard in guards:
-        place = (guard.user.file, guard.user.line) if guard.user else None
-        groups.setdefault((guard.expr, place, guard.deferred), []).append(guard)
+        place = (guard.user_frame.file, guard.user_frame.line) if guard.user_frame else None
+        groups.setdefault((guard.expr, place, guard.is_deferred), []).append(guard)
     members = list(groups.values())
     last: StackFrame | None = None
     for group in members[:GUARDS_SHOWN]:
         _guard(page, group, "    ", last)
-        last = group[0].user
+        last = group[0].user_frame
     if len(members) > GUARDS_SHOWN:
         with page.fold(fmt.plural(len(members) - GUARDS_SHOWN, "more condition"), "    "):
             for group in members[GUARDS_SHOWN:]:
                 _guard(page, group, "      ", last)
-                last = group[0].user
+                last = group[0].user_frame
 
 
 def _guard(page: Page, group: Sequence[ShapeGuard], indent: str, before: StackFrame | None) -> None:
@@ -237,25 +245,25 @@ def _guard(page: Page, group: Sequence[ShapeGuard], indent: str, before: StackFr
     pieces: list[Piece] = [(fmt.clip(sanitize(guard.expr), page.width - 20), tokens.NAME, guard.ref)]
     if len(group) > 1:
         pieces.append((f" {len(group)}×", tokens.DIM))
-    if guard.user is not None:
-        pieces += ["  at ", page.place(guard.user.file, guard.user.line)]
-    if guard.deferred:
+    if guard.user_frame is not None:
+        pieces += ["  at ", page.place(guard.user_frame.file, guard.user_frame.line)]
+    if guard.is_deferred:
         pieces.append(("  asserted at run time", tokens.VALUE))
-    short = guard.why if len(guard.why) < 30 else ""
+    short = guard.purpose if len(guard.purpose) < 30 else ""
     pieces.append((f"  {short}", tokens.DIM))
     page.row(pieces, indent)
-    if guard.user is not None and not _same(guard.user, before):
-        page.code(guard.user.code, indent + "   ")
-    if guard.why and not short:
-        page.say(guard.why, indent + "   ", tokens.DIM)
-    if not guard.why and guard.by is not None and not guard.deferred:
-        _add_reason(page, "", guard.by, indent + "   ")
+    if guard.user_frame is not None and not _same(guard.user_frame, before):
+        page.code(guard.user_frame.code, indent + "   ")
+    if guard.purpose and not short:
+        page.say(guard.purpose, indent + "   ", tokens.DIM)
+    if not guard.purpose and guard.torch_frame is not None and not guard.is_deferred:
+        _add_reason(page, "", guard.torch_frame, indent + "   ")
 
 
 def _automatic(page: Page, shapes: CompileShapes) -> None:
     """Add torch's automatic marks on other dims than those of the symbols above."""
-    listed = {id(change) for symbol in shapes.symbols for change in symbol.became}
-    for change in shapes.became:
+    listed = {id(change) for symbol in shapes.symbols for change in symbol.became_dynamic}
+    for change in shapes.became_dynamic:
         if id(change) not in listed:
             page.say(f"torch logged: {_became(change)}", "  ", tokens.DIM)
 
@@ -264,7 +272,7 @@ def _became(change: Became) -> str:
     text = change.source if change.dim is None else f"dim {change.dim} of {change.source}"
     if change.before.lstrip("-").isdigit() and change.now.lstrip("-").isdigit():
         return f"{text} varied: {change.before}, then {change.now}"
-    return f"{text}: {change.why}, {fmt.clip(change.before, 40)} → {fmt.clip(change.now, 40)}"
+    return f"{text}: {change.reason}, {fmt.clip(change.before, 40)} → {fmt.clip(change.now, 40)}"
 
 
 def _stuck(page: Page, dim: Dim) -> None:
@@ -279,7 +287,7 @@ def _stuck(page: Page, dim: Dim) -> None:
 
 def has_finding(symbol: SymbolShape) -> bool:
     """Whether a symbol is specialized, unbacked, equal to another one or new for a change, or has a condition beyond 0 and 1."""
-    if symbol.fixed is not None or symbol.unbacked or symbol.equal or symbol.guards or symbol.became:
+    if symbol.fixed is not None or symbol.is_unbacked or symbol.equal_symbols or symbol.guards or symbol.became_dynamic:
         return True
     low, high = bounds(symbol)
     return high is not None or (low or 0) > SPECIALIZED
@@ -295,9 +303,9 @@ def _plain_symbols(page: Page, symbols: Sequence[SymbolShape], names: Names) -> 
             if symbol.source:
                 words.append((symbol.name, tokens.NAME, symbol.ref))
             words += [f"was {symbol.hint} at this compile"] if symbol.hint is not None else []
-            if symbol.user is not None:
-                words.append(_at("first used at ", symbol.user))
-            words += [f"symbol shared with (same size): {', '.join(symbol.shared)}"] if symbol.shared else []
+            if symbol.user_frame is not None:
+                words.append(_at("first used at ", symbol.user_frame))
+            words += [f"symbol shared with (same size): {', '.join(symbol.other_sources)}"] if symbol.other_sources else []
             page.joined(words, "    ")
 
 
@@ -311,29 +319,29 @@ def _more(page: Page, symbols: Sequence[SymbolShape], more_guards: int, names: N
 
 
 def _real(page: Page, shapes: CompileShapes) -> None:
-    for item in shapes.real:
+    for item in shapes.real_values:
         pieces: list[Piece] = ["  could not be decided, evaluated with a real value: "]
         pieces += [(fmt.clip(sanitize(item.expr), page.width - 4), tokens.WARN, item.ref), f" → {item.result}"]
-        if item.user is not None:
-            pieces += ["  at ", page.place(item.user.file, item.user.line)]
+        if item.user_frame is not None:
+            pieces += ["  at ", page.place(item.user_frame.file, item.user_frame.line)]
         page.row(pieces, "")
 
 
 def _add_call_checks(page: Page, shapes: CompileShapes, notes: set[str]) -> None:
     """Add the conditions checked on every call."""
-    if not shapes.kept:
+    if not shapes.call_guards:
         return
-    backed = any(not symbol.unbacked for symbol in shapes.symbols)
+    backed = any(not symbol.is_unbacked for symbol in shapes.symbols)
     text = "Guards on every call" + (": a call that fails one needs another compiled version" if backed else "")
     page.say(text, "  ", tokens.LABEL)
-    for guard in shapes.kept[:CHECKS_SHOWN]:
+    for guard in shapes.call_guards[:CHECKS_SHOWN]:
         _call_check(page, guard)
-    remaining = shapes.kept[CHECKS_SHOWN:]
+    remaining = shapes.call_guards[CHECKS_SHOWN:]
     if remaining:
         with page.fold(fmt.plural(len(remaining), "more guard"), "    "):
             for guard in remaining:
                 _call_check(page, guard)
-    if any(guard.zero_one for guard in shapes.kept) and "0/1" not in notes:
+    if any(guard.is_zero_one for guard in shapes.call_guards) and "0/1" not in notes:
         notes.add("0/1")
         text = "Minimum 2: torch specializes sizes 0 and 1 (0/1 specialization); mark_unbacked avoids it."
         page.say(text, "    ", tokens.DIM)
@@ -341,8 +349,8 @@ def _add_call_checks(page: Page, shapes: CompileShapes, notes: set[str]) -> None
 
 def _call_check(page: Page, guard: KeptGuard) -> None:
     pieces: list[Piece] = [(fmt.clip(sanitize(guard.expr), page.width - 6), tokens.LINK, guard.ref)]
-    if guard.user is not None:
-        pieces += ["  ", _at("", guard.user)]
+    if guard.user_frame is not None:
+        pieces += ["  ", _at("", guard.user_frame)]
     page.row(pieces, "    ")
 
 
@@ -383,10 +391,9 @@ EVERY = 64
 class ShapesReport:
     """The shapes of a part of a run."""
 
-    schema: int
     compiles: tuple[CompileShapes, ...]
     """Compiles with symbols or marked dims: those with fixed ones first, then those with conditions."""
-    without: tuple[str, ...]
+    without_symbols: tuple[str, ...]
     """The addresses of the compiles that have neither."""
 
 
@@ -415,7 +422,7 @@ def _fill(page: Page, scope: Scope) -> Generator[None, None, ShapesReport]:
     without: list[Compile] = []
     for node in [*with_symbols, *marked, *(plain if single else ())]:
         shapes = shapes_in(node)
-        if not (shapes.symbols or shapes.real or shapes.stuck or shapes.guards or single):
+        if not (shapes.symbols or shapes.real_values or shapes.marked_without_symbol or shapes.guard_count or single):
             lacking.add(id(node))
             continue
         compile_shapes.append(shapes)
@@ -436,7 +443,7 @@ def _fill(page: Page, scope: Scope) -> Generator[None, None, ShapesReport]:
         _like(page, like)
         _plain(page, without, bool(compile_shapes))
     compile_shapes.sort(key=lambda shapes: shapes.weight, reverse=True)
-    return ShapesReport(1, tuple(compile_shapes), tuple(str(node.ref) for node in without if node.is_compile or single))
+    return ShapesReport(tuple(compile_shapes), tuple(str(node.ref) for node in without if node.is_compile or single))
 
 
 def _further(page: Page, more: list[CompileShapes]) -> Generator[None, None, None]:
@@ -534,7 +541,7 @@ class ShapeRow:
     """The value that it had while torch traced."""
     range: str | None
     """The values that it may have."""
-    unbacked: bool
+    is_unbacked: bool
     """Whether it depends on data."""
     fixed: str | None
     """The number that it was fixed to; none where it stayed a symbol."""
@@ -542,7 +549,7 @@ class ShapeRow:
     """The file of the line that fixed it."""
     fixed_line: int | None
     """The line that fixed it, from 1."""
-    guards: int
+    guard_count: int
     """Conditions that torch noted down of it while it traced."""
 
 
@@ -551,10 +558,10 @@ def shape_rows(data: ShapesReport) -> Iterator[ShapeRow]:
     for compile_ in data.compiles:
         for symbol in compile_.symbols:
             fixed = symbol.fixed
-            user = fixed.user if fixed is not None else None
+            user = fixed.user_frame if fixed is not None else None
             yield ShapeRow(compile_.ref, compile_.function, symbol.name, symbol.source, symbol.tensor, symbol.dim, symbol.hint,
                            symbol.range,
-                           symbol.unbacked, fixed.value if fixed is not None else None, user.file if user is not None else None,
+                           symbol.is_unbacked, fixed.value if fixed is not None else None, user.file if user is not None else None,
                            user.line if user is not None else None, len(symbol.guards))  # fmt: skip
 
 

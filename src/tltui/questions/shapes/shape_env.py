@@ -29,11 +29,11 @@ class Symbol:
     """Its source expression, e.g. `L['x'].size()[0]`; None for an unbacked one."""
     hint: str | None
     range: str | None
-    where: StackFrame | None = None
+    user_frame: StackFrame | None = None
     """The user's line that was being traced."""
     specialized: str | None = None
     """The number that it was fixed to."""
-    specialized_why: str | None = None
+    specialized_reason: str | None = None
 
     @property
     def unbacked(self) -> bool:
@@ -133,7 +133,7 @@ class _Collected:
             name = text_in(fields, "symbol")
             if name in self._symbols:
                 value, why = fields.get("value"), text_in(fields, "reason")
-                self._symbols[name] = replace(self._symbols[name], specialized=str(value)[:80], specialized_why=why)
+                self._symbols[name] = replace(self._symbols[name], specialized=str(value)[:80], specialized_reason=why)
         elif name := text_in(fields, "symbol"):
             where = user_frames(frames_of(self._process, list_in(fields, "user_stack")))
             hint = fields.get("val") if event == "create_symbol" else None
@@ -271,9 +271,9 @@ class KeptGuard:
     """The bounded source, if the condition is a range of one."""
     low: int | None
     high: int | None
-    zero_one: bool
+    is_zero_one: bool
     """Whether the lower bound is torch's, which compiles sizes 0 and 1 separately."""
-    user: StackFrame | None
+    user_frame: StackFrame | None
     ref: str
     """The address of the guard tree."""
 
@@ -371,14 +371,14 @@ class ShapeGuard:
     expr: str
     """In symbols: `Eq(s77, 5)`, `s77 < 10`."""
     symbols: tuple[str, ...]
-    user: StackFrame | None
+    user_frame: StackFrame | None
     """The user's line that was being traced."""
-    by: StackFrame | None
+    torch_frame: StackFrame | None
     """The line of torch that added the guard."""
-    deferred: bool
+    is_deferred: bool
     """Whether an assertion in the graph checks it at run time: breaking it is an error, not a recompile."""
     ref: str
-    why: str = ""
+    purpose: str = ""
     """The purpose of the line of torch, if known."""
 
 
@@ -391,10 +391,10 @@ class Fixed:
     value: str
     reason: str | None
     """Torch's name of the rule: `range_refined_to_singleton`, `find`, `solve` …"""
-    user: StackFrame | None
-    by: StackFrame | None
+    user_frame: StackFrame | None
+    torch_frame: StackFrame | None
     ref: str
-    why: str = ""
+    purpose: str = ""
 
 
 @frozen
@@ -406,8 +406,8 @@ class NewSymbol:
     """Its source expression; None for an unbacked one, whose value depends on data."""
     hint: str | None
     range: str | None
-    user: StackFrame | None
-    by: StackFrame | None
+    user_frame: StackFrame | None
+    torch_frame: StackFrame | None
     ref: str
     input: str | None = None
     """The input tensor at which torch created an unbacked symbol."""
@@ -419,8 +419,8 @@ class RealValue:
 
     expr: str
     result: str
-    user: StackFrame | None
-    by: StackFrame | None
+    user_frame: StackFrame | None
+    torch_frame: StackFrame | None
     ref: str
 
 
@@ -465,7 +465,7 @@ def asked_by(stack: Iterable[StackFrame]) -> StackFrame | None:
     for frame in reversed(list(stack)):
         path = frame.file.replace("\\", "/")
         if not _MACHINERY.search(path):
-            return frame if frame.framework else None
+            return frame if frame.is_framework else None
     return None
 
 
@@ -473,7 +473,7 @@ def meaning(by: StackFrame | None, user: StackFrame | None, expression: str = ""
     """Return the meaning of a torch line that evaluates a condition; '' if unknown."""
     if by is None:
         return ""
-    code, framework = (user.code or "", user.framework and not user.file.startswith("<")) if user is not None else ("", False)
+    code, framework = (user.code or "", user.is_framework and not user.file.startswith("<")) if user is not None else ("", False)
     return meaning_of(by.file, by.name, expression, code, framework)
 
 
@@ -505,7 +505,7 @@ class _Records:
             value = str(fields.get("value"))[:80]
             if user is None and by is None:  # TORCH_LOGS text states the place with the guard before it alone
                 equal = next((guard for guard in reversed(self._guards) if guard.expr == f"Eq({name}, {value})"), None)
-                user, by, why = (equal.user, equal.by, equal.why) if equal is not None else (user, by, why)
+                user, by, why = (equal.user_frame, equal.torch_frame, equal.purpose) if equal is not None else (user, by, why)
             self._fixed.setdefault(name, Fixed(name, sources, value, text_in(fields, "reason"), user, by, ref, why))
         elif event in (GUARD, DTRACE_GUARD) and expr:
             deferred = any(frame.name == _DEFERS for frame in stack[-8:]) or fields.get("prefix") == "runtime_assert"

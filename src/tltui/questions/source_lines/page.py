@@ -64,14 +64,13 @@ class CompileTrails:
 
     ref: str
     function: str
-    trails: tuple[Trail, ...]
+    results: tuple[Trail, ...]
 
 
 @frozen
 class SourceLine:
     """The results of the line in all compiles."""
 
-    schema: int
     file: str
     """As asked for."""
     line: int
@@ -80,7 +79,7 @@ class SourceLine:
     code: str
     """The line as torch recorded it, '' where it did not."""
     compiles: tuple[CompileTrails, ...]
-    looked_at: int
+    searched_compiles: int
     """Compiles that were searched."""
 
 
@@ -148,7 +147,7 @@ def source_line_steps(compiles: Sequence[Compile], file: str, line: int) -> Gene
         if entry is not None:
             compile_trails.append(entry)
         yield entry
-    return SourceLine(1, file, line, search.distinct(), search.code, tuple(compile_trails), len(compiles))
+    return SourceLine(file, line, search.distinct(), search.code, tuple(compile_trails), len(compiles))
 
 
 def source_line(compiles: Sequence[Compile], file: str, line: int) -> SourceLine:
@@ -196,10 +195,10 @@ def _functions(search: _Search, compile_: Compile, reader: Reader) -> Iterator[T
 
 def _failures(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
     facts = compile_.facts
-    if (not facts.failed and not facts.backward_failed) or facts.eager is Eager.SKIPPED:
+    if (not facts.failed and not facts.backward_failed) or facts.eager_reason is Eager.SKIPPED:
         return  # the graph break already covers a function that fell back
     for failure in cached_failures(compile_):
-        frames = (*failure.stack, failure.inner, failure.raised_at)
+        frames = (*failure.stack, failure.innermost_frame, failure.user_raise_frame)
         if search.here(failure.file, failure.line, failure.code) or any(map(search.frame, frames)):
             yield Trail("failure", failure.type, failure.ref or str(compile_.ref), _in_short(failure.reason))
 
@@ -258,9 +257,9 @@ def _sizes(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail
     if not any(number in reader.head(record) for record, _ in records_of(compile_, EVENTS)):
         return
     result = shape_records(compile_, reader)
-    conditions = [guard for guard in result.guards if search.frame(guard.user)]
+    conditions = [guard for guard in result.guards if search.frame(guard.user_frame)]
     for item in result.fixed:
-        if search.frame(item.user):
+        if search.frame(item.user_frame):
             text = f"{item.symbol} = {item.sources[0]}" if item.sources else item.symbol
             by = next((guard.expr for guard in conditions if item.symbol in guard.symbols), "")
             yield Trail("fixed", f"{text} was specialized to {item.value}", item.ref, by and f"by {by}")
@@ -268,10 +267,10 @@ def _sizes(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail
     for guard in conditions:
         first.setdefault(guard.expr, guard)
     for guard in first.values():
-        late = "asserted at run time: a call that fails it raises an error" if guard.deferred else guard.why
+        late = "asserted at run time: a call that fails it raises an error" if guard.is_deferred else guard.purpose
         yield Trail("condition", guard.expr, guard.ref, late)
     for real in result.real:
-        if search.frame(real.user):
+        if search.frame(real.user_frame):
             yield Trail("condition", f"{real.expr} was assumed to be {real.result}", real.ref)
 
 
@@ -279,7 +278,7 @@ def _symbols(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Tra
     if not any(True for _ in records_of(compile_, ("create_symbol", "create_unbacked_symbol"))):
         return
     for symbol in inputs_of(compile_, reader).symbols:
-        if search.frame(symbol.where):
+        if search.frame(symbol.user_frame):
             text = f"{symbol.name} = {symbol.source}" if symbol.source else f"{symbol.name}, data-dependent"
             yield Trail("symbol", text, str(compile_.ref), symbol.range or "")
 
@@ -346,7 +345,7 @@ def _born_in(request: _Search, compile_: Compile) -> Found:
 
 
 def _of_unit(unit: UnitProvenance, born: Born, visited: set[str]) -> Iterator[Trail]:
-    for source_pane, nodes in ((PRE, born.pre), (PRE + 1, born.post)):
+    for source_pane, nodes in ((PRE, born.pre_nodes), (PRE + 1, born.post_nodes)):
         for node in nodes:
             ref = at_line(unit.panes[source_pane].ref, node.line)
             if f"{ref} {node.name}" not in visited:
@@ -407,14 +406,14 @@ def source_document(run: Run, ref: Ref, options: Options) -> Document:
 def _kind(compile_trails: CompileTrails) -> tuple[object, ...]:
     """Return a key that is equal for compiles with the same output."""
     ref = compile_trails.ref
-    return compile_trails.function, *(replace(trail, ref=trail.ref.removeprefix(ref)) for trail in compile_trails.trails)
+    return compile_trails.function, *(replace(trail, ref=trail.ref.removeprefix(ref)) for trail in compile_trails.results)
 
 
 def _compile(page: Page, compile_trails: CompileTrails) -> None:
     page.heading(f"[{compile_trails.ref}] {compile_trails.function}".rstrip())
     page.row([("compile ", tokens.LABEL), (f"[{compile_trails.ref}]", tokens.LINK, compile_trails.ref), "  ",
               to_page("provenance", f"@provenance:{compile_trails.ref}")])  # fmt: skip
-    for (kind, unit), members in groupby(compile_trails.trails, key=lambda trail: (trail.kind, trail.unit)):
+    for (kind, unit), members in groupby(compile_trails.results, key=lambda trail: (trail.kind, trail.unit)):
         _trails(page, kind, unit, list(members))
 
 
@@ -456,11 +455,11 @@ def _end(page: Page, answer: SourceLine) -> None:
         page.code(answer.code, "  ")
     for file in answer.files:
         page.row([page.place(file, answer.line), (f"  {fmt.home(file)}", tokens.DIM)])
-    searched = fmt.plural(answer.looked_at, "compile")
+    searched = fmt.plural(answer.searched_compiles, "compile")
     if not answer.compiles:
         page.say(f"No matches in {searched}: no node, kernel, guard, graph break, recompile, failure or symbol.", "  ")
         page.say("torch records the first line of a statement: try the lines around it.", "  ", tokens.DIM)
-    elif answer.looked_at > 1:
+    elif answer.searched_compiles > 1:
         names = "names" if len(answer.compiles) == 1 else "name"
         page.say(f"{fmt.count(len(answer.compiles))} of {searched} {names} it.", "  ", tokens.DIM)
     if len(answer.files) > 1:

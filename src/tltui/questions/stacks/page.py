@@ -38,16 +38,16 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
             yield
         result = yield from stacks(scope.processes, scope.compiles)
         if scope.n is not None:
-            result = replace(result, nodes=part_of(result.nodes, scope.n), unknown=(), without=())
+            result = replace(result, nodes=part_of(result.nodes, scope.n), without_compile=(), without_stack=())
         if not started or scope.n is not None or not result.nodes:
             _head(page, result, run.finished)
         yield from add_trie(page, result.nodes)
-        _add_without(page, result.without)
-        if result.unknown:
-            page.heading(f"Records without a compile ({fmt.count(sum(node.count for node in result.unknown))})")
+        _add_without(page, result.without_stack)
+        if result.without_compile:
+            page.heading(f"Records without a compile ({fmt.count(sum(node.record_count for node in result.without_compile))})")
             text = "Torch logged their stack because they belong to no compile, as in an export."
             page.say(text, "  ", tokens.DIM)
-            yield from add_trie(page, result.unknown)
+            yield from add_trie(page, result.without_compile)
         return result
 
     ref = replace(scope.ref, view="stacks", n=scope.n)
@@ -59,7 +59,7 @@ def _head(page: Page, stacks: Stacks, finished: bool) -> None:
         why = "" if finished else " yet"
         if stacks.compiles:
             page.say(f"No stack has been logged{why} for {fmt.plural(stacks.compiles, 'compile')}.")
-        elif not stacks.unknown:
+        elif not stacks.without_compile:
             page.say(f"No compiles and no other records with a stack{why}.")
         else:
             page.say(f"No compiles{why}.")
@@ -101,7 +101,7 @@ def add_trie(page: Page, nodes: Sequence[TrieNode]) -> Generator[None, None, Non
             guides.pop()
         node, above = nodes[n], "".join(guide for _, guide in guides)
         mark = ""
-        if (roots if node.parent < 0 else nodes[node.parent].branches) > 1:
+        if (roots if node.parent < 0 else nodes[node.parent].child_count) > 1:
             last = ends[n] == (len(nodes) if node.parent < 0 else ends[node.parent])
             mark = "└ " if last else "├ "
             guides.append((ends[n], "  " if last else "│ "))
@@ -111,7 +111,7 @@ def add_trie(page: Page, nodes: Sequence[TrieNode]) -> Generator[None, None, Non
             _add_folded(page, nodes[n:end], above + mark, deeper, is_subtree=end == ends[n])
             n = end
         else:
-            if node.branches > 1:
+            if node.child_count > 1:
                 page.open(f"{node.frame.name} {fmt.place(node.frame.file, node.frame.line)}")
                 closes.append(ends[n])
             _add_node(page, node, above + mark, deeper)
@@ -135,14 +135,14 @@ def _ends(nodes: Sequence[TrieNode]) -> list[int]:
 def _framework_to(nodes: Sequence[TrieNode], start: int, end: int) -> int:
     """Return the end of the framework frames: of the subtree, or of the run up to a fork."""
     n = start
-    while n < end and nodes[n].frame.framework and not nodes[n].compiles and nodes[n].dump is None:
+    while n < end and nodes[n].frame.is_framework and not nodes[n].compiles and nodes[n].source_ref is None:
         n += 1
     if n in (start, end):
         return n
     m = start
-    while m < n and not nodes[m].count:
+    while m < n and not nodes[m].record_count:
         m += 1
-        if nodes[m - 1].branches > 1:
+        if nodes[m - 1].child_count > 1:
             break
     return m
 
@@ -158,14 +158,14 @@ def _add_folded(page: Page, nodes: Sequence[TrieNode], first: str, deeper: str, 
     torch = owners <= {Owner.TORCH, Owner.PYTHON}
     whose = "torch" if torch else "libraries" if owners == {Owner.LIBRARY} else "torch and libraries"
     text = f"{fmt.plural(len(nodes), 'frame')} of {whose}"
-    records = sum(node.count for node in nodes)
+    records = sum(node.record_count for node in nodes)
     if is_subtree and records:
         text += f", {fmt.plural(records, 'record')}"
     page.open(text, folded=True, aside=torch and not records)
     page.add((_indent(page, first), tokens.DIM), (text, tokens.DIM))
-    base = nodes[0].level
+    base = nodes[0].indent
     for node in nodes:
-        guides = deeper + "  " * (1 + node.level - base)
+        guides = deeper + "  " * (1 + node.indent - base)
         _add_node(page, node, guides, guides)
     page.close()
 
@@ -180,17 +180,17 @@ def _add_node(page: Page, node: TrieNode, first: str, deeper: str) -> None:
         _add_groups(page, groups, indent, _indent(page, deeper))
         indent = _indent(page, deeper)
         pieces, used = [], len(indent)
-    records = f"  {fmt.plural(node.count, 'record')}" if node.count else ""
+    records = f"  {fmt.plural(node.record_count, 'record')}" if node.record_count else ""
     frame = node.frame
     room = max(min(page.width // 2, page.width - used - len(records) - 16), 10)
     place = fmt.clip_middle(sanitize(fmt.place(frame.file, frame.line)), room)
     target = _target(node)
-    pieces += [(place, tokens.LINK if target and not frame.framework else tokens.DIM, target), " "]
+    pieces += [(place, tokens.LINK if target and not frame.is_framework else tokens.DIM, target), " "]
     used += len(place) + 1 + len(records)
     remaining = page.width - used
-    shown = next((item.known_as for item in node.compiles if item.known_as), frame.name)
+    shown = next((item.qualified_name for item in node.compiles if item.qualified_name), frame.name)
     name = fmt.clip_middle(sanitize(shown), min(max(remaining - (24 if frame.code else 0), page.width // 4, 8), max(remaining, 8)))
-    pieces.append((name, tokens.DIM if frame.framework else tokens.FUNCTION))
+    pieces.append((name, tokens.DIM if frame.is_framework else tokens.FUNCTION))
     used += len(name)
     if records:
         pieces.append((records, tokens.LINK, node.records[0] if node.records else ""))
@@ -201,8 +201,8 @@ def _add_node(page: Page, node: TrieNode, first: str, deeper: str) -> None:
 
 def _target(node: TrieNode) -> str:
     """Return the link of a frame: the user's source, or the record with an in-memory file."""
-    if node.dump is not None:
-        return at_line(node.dump, node.frame.line) if node.frame.line else node.dump
+    if node.source_ref is not None:
+        return at_line(node.source_ref, node.frame.line) if node.frame.line else node.source_ref
     return fmt.place_target(node.frame.file, node.frame.line)
 
 
@@ -242,7 +242,7 @@ def _marks(page: Page, compiles: Sequence[TrieCompile], apart: bool = False) -> 
 class StackRow:
     """One frame of the tree of stacks, in the order of the tree."""
 
-    number: int
+    frame_number: int
     """Its number in the tree."""
     parent: int
     """The number of the frame that calls it; as the page numbers them."""
@@ -256,9 +256,9 @@ class StackRow:
     """The line, from 1."""
     code: str | None
     """The source line."""
-    framework: bool
+    is_framework: bool
     """Whether it is torch's own, or a library's."""
-    count: int
+    compile_count: int
     """Compiles in this frame and in the functions that it calls."""
     refs: str
     """The addresses of the compiles whose stack ends here."""
@@ -269,8 +269,8 @@ def stack_rows(data: Stacks) -> Iterator[StackRow]:
     for node in data.nodes:
         frame = node.frame
         refs = joined(compile_.ref for compile_ in node.compiles)
-        yield StackRow(node.number, node.parent, node.depth, frame.name, frame.file, frame.line, frame.code, frame.framework,
-                       node.count, refs)  # fmt: skip
+        yield StackRow(node.frame_number, node.parent, node.depth, frame.name, frame.file, frame.line, frame.code,
+                       frame.is_framework, node.record_count, refs)  # fmt: skip
 
 
 QUESTION = Question(

@@ -29,7 +29,7 @@ class TrieCompile:
     id: str
     status: str | None
     rank: int | None
-    known_as: str | None = None
+    qualified_name: str | None = None
     """What its function is known by, where its own name says little."""
 
 
@@ -37,23 +37,23 @@ class TrieCompile:
 class TrieNode:
     """A frame with the compiles whose stack ends in it."""
 
-    number: int
+    frame_number: int
     """Its number in the order in which the frames were logged, from 1: `@stacks:#N` is the page of what is below it."""
     frame: StackFrame
     parent: int
     """The place of its parent in the list; -1 for none."""
     depth: int
     """How many frames are above it."""
-    level: int
+    indent: int
     """How far it is indented: how many of those above it are one of several."""
-    branches: int
+    child_count: int
     """How many children it has."""
     compiles: tuple[TrieCompile, ...] = ()
     records: tuple[str, ...] = ()
     """Addresses of the records without an id that were written here; the first few."""
-    count: int = 0
+    record_count: int = 0
     """How many these are."""
-    dump: str | None = None
+    source_ref: str | None = None
     """The address of the source, for a file that exists only in memory."""
 
 
@@ -61,13 +61,12 @@ class TrieNode:
 class Stacks:
     """All stacks of a part of a run."""
 
-    schema: int
     nodes: tuple[TrieNode, ...]
     """Depth first, children in the order in which they were logged."""
-    unknown: tuple[TrieNode, ...]
+    without_compile: tuple[TrieNode, ...]
     """The same for records that carry a stack as torch knew no compile that they belong to."""
     compiles: int
-    without: tuple[TrieCompile, ...]
+    without_stack: tuple[TrieCompile, ...]
     """Compiles for which no stack was logged: hits of the recompile limit, above all."""
 
 
@@ -283,7 +282,7 @@ def _below(branch: Branch, place: int, depth: int, level: int) -> list[tuple[Bra
 
 def part_of(nodes: Sequence[TrieNode], number: int) -> tuple[TrieNode, ...]:
     """Return a node by number with its ancestors and descendants; empty if there is none."""
-    start = next((n for n, node in enumerate(nodes) if node.number == number), None)
+    start = next((n for n, node in enumerate(nodes) if node.frame_number == number), None)
     if start is None:
         return ()
     end = start + 1
@@ -295,11 +294,14 @@ def part_of(nodes: Sequence[TrieNode], number: int) -> tuple[TrieNode, ...]:
         above.append(nodes[place])
         place = nodes[place].parent
     above.reverse()
-    level, depth = nodes[start].level, len(above)
-    line = [replace(node, parent=n - 1, level=0, branches=1, compiles=(), records=(), count=0) for n, node in enumerate(above)]
+    level, depth = nodes[start].indent, len(above)
+    line = [
+        replace(node, parent=n - 1, indent=0, child_count=1, compiles=(), records=(), record_count=0)
+        for n, node in enumerate(above)
+    ]
     moved = depth - start
     below = [
-        replace(node, parent=depth - 1 if n == 0 else node.parent + moved, level=node.level - level)
+        replace(node, parent=depth - 1 if n == 0 else node.parent + moved, indent=node.indent - level)
         for n, node in enumerate(nodes[start:end])
     ]
     return (*line, *below)
@@ -356,4 +358,4 @@ def stacks(processes: Sequence[Process], compiles: Sequence[Compile]) -> Generat
         yield from insert_stacks_without_compile(processes, unknown)
     without = tuple(placed(c) for c in compiles if c.is_compile and id(c) not in having)
     nodes, unknown_nodes = (yield from flat(trie, dumps)), (yield from flat(unknown, dumps))
-    return Stacks(1, nodes, unknown_nodes, sum(c.is_compile for c in compiles), without)
+    return Stacks(nodes, unknown_nodes, sum(c.is_compile for c in compiles), without)

@@ -26,9 +26,9 @@ class StackFrame:
     line: int | None
     code: str | None = None
     """The source line; torch leaves it out for the compiled function itself."""
-    framework: bool = False
+    is_framework: bool = False
     """Whether it is in a package (torch included) or in Python itself, not in the user's own code."""
-    repeated: int = 0
+    repeat_count: int = 0
     """How often more it came directly below itself, where Python left that out."""
 
     @property
@@ -65,7 +65,7 @@ def is_end_of(path: str, full_path: str) -> bool:
 
 def user_frames(frames: tuple[StackFrame, ...]) -> tuple[StackFrame, ...]:
     """Return the frames of user code, nearest first."""
-    return tuple(frame for frame in reversed(frames) if not frame.framework)
+    return tuple(frame for frame in reversed(frames) if not frame.is_framework)
 
 
 def nearest(frames: Sequence[StackFrame]) -> StackFrame | None:
@@ -299,7 +299,7 @@ class _Reader:
         if repeated := _REPEATED.match(line):
             if part.frames:
                 last = part.frames[-1]
-                part.frames[-1] = replace(last, repeated=last.repeated + int(repeated[1]))
+                part.frames[-1] = replace(last, repeat_count=last.repeat_count + int(repeated[1]))
             return
         if part.frames and _MARKS.match(line):  # at any column: where the file has changed since, Python marks another line
             return

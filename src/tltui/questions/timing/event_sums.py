@@ -44,10 +44,10 @@ class CompileTime:
     file: str | None
     line: int | None
     status: str | None
-    seconds: float
+    duration_s: float
     source: str
     """`metrics`, or `events` for what has no metrics: records without an id, compiles that were cut off."""
-    start: float | None
+    start_at_us: float | None
     phases: tuple[Phase, ...]
 
 
@@ -56,7 +56,7 @@ class KernelTime:
     """A Triton kernel."""
 
     name: str
-    seconds: float
+    duration_s: float
     ref: str
     """Where it is stated."""
     cache: str | None = None
@@ -68,8 +68,8 @@ class KernelTime:
 class Tuning(NamedTuple):
     """What the metrics of a compile state of autotuning."""
 
-    what: str
-    seconds: float
+    name: str
+    duration_s: float
     ref: str
 
 
@@ -81,7 +81,7 @@ class Kernels:
     """The slowest first."""
     triton_s: float
     """All of them added up; workers compile them side by side."""
-    files: int
+    file_count: int
     """C++ and other files that were compiled (`compile_file`)."""
     files_s: float
     """All of them added up."""
@@ -345,9 +345,9 @@ def kernels_of(
                 file.add(sums[FILE])
         if WAIT in names:
             wait += names[WAIT].total
-    triton = sorted(triton, key=lambda kernel: -kernel.seconds)
+    triton = sorted(triton, key=lambda kernel: -kernel.duration_s)
     return Kernels(
-        tuple(triton[:MAX_KERNELS]), sum(kernel.seconds for kernel in triton), file.count, file.work / 1e6,
+        tuple(triton[:MAX_KERNELS]), sum(kernel.duration_s for kernel in triton), file.count, file.work / 1e6,
         max(file.longest, 0.0) / 1e6, record_page(files_of, file.record) if files_of is not None else None,
         wait / 1e6, tuning,
     )  # fmt: skip
@@ -541,7 +541,7 @@ def add_phases(parts: Iterable[tuple[Phase, ...]]) -> tuple[Phase, ...]:
     seconds: dict[str, float] = {}
     for phases in parts:
         for phase in phases:
-            seconds[phase.name] = seconds.get(phase.name, 0.0) + phase.seconds
+            seconds[phase.name] = seconds.get(phase.name, 0.0) + phase.self_s
     return tuple(Phase(name, seconds[name]) for name in ORDER if seconds.get(name, 0) > 0)
 
 
@@ -552,7 +552,7 @@ def _row(owner_sum: OwnerSum | None, phases: tuple[Phase, ...]) -> array[float] 
     """
     if owner_sum is None and not phases:
         return None
-    seconds = {phase.name: phase.seconds for phase in phases}
+    seconds = {phase.name: phase.self_s for phase in phases}
     wall, start = (owner_sum.wall, owner_sum.start) if owner_sum is not None else (math.nan, math.nan)
     return array("d", [wall, start, *(seconds.get(name, 0.0) for name in ORDER)])
 
@@ -560,7 +560,7 @@ def _row(owner_sum: OwnerSum | None, phases: tuple[Phase, ...]) -> array[float] 
 def time_of(compile_: Compile, row: array[float] | None = None) -> CompileTime | None:
     """Return the time of a compile; without its row from the index alone."""
     events = row is not None and not math.isnan(row[0])
-    seconds, source = compile_.tally.seconds, "metrics"
+    seconds, source = compile_.tally.compile_s, "metrics"
     if not seconds and row is not None and events:
         seconds, source = row[0] / 1e6, "events"
     if not seconds and not compile_.is_compile:
@@ -570,7 +570,7 @@ def time_of(compile_: Compile, row: array[float] | None = None) -> CompileTime |
     start = row[1] if row is not None and events else compile_.start_us
     phases = tuple(Phase(name, row[n]) for n, name in enumerate(ORDER, 2) if row[n] > 0) if row is not None else ()
     if source == "metrics":
-        phases = without_metrics_writing(phases, sum(phase.seconds for phase in phases) - seconds)
+        phases = without_metrics_writing(phases, sum(phase.self_s for phase in phases) - seconds)
     return CompileTime(
         str(compile_.ref), name, file, line, str(status) if status else None, seconds, source, start, phases
     )

@@ -61,9 +61,9 @@ def add_flames(page: Page, timing: Timing) -> None:
     before: Flame | None = None
     for flame in timing.flames:
         text = "Backward" if flame.title == "backward" else "Flame" if before is None else f"Then {flame.title}"
-        page.heading(f"{text}: {fmt.seconds(flame.seconds)}" if flame.seconds >= LEAST_SHOWN_S else text)
+        page.heading(f"{text}: {fmt.seconds(flame.duration_s)}" if flame.duration_s >= LEAST_SHOWN_S else text)
         if before is not None:
-            gap = (flame.start - before.start) / 1e6 - before.seconds
+            gap = (flame.start_at_us - before.start_at_us) / 1e6 - before.duration_s
             page.say(f"began {fmt.seconds(max(gap, 0.0))} after the end of the previous one", "  ", tokens.DIM)
         draw_flame(page, flame, _phase_style(phases))
         before = flame
@@ -94,7 +94,7 @@ class _Drawing:
         self.bars = flame.bars[:LEFT_OUT]
         self.style = style
         self.format_time = time
-        self.total_s = max(flame.seconds, 1e-9)
+        self.total_s = max(flame.duration_s, 1e-9)
         self.children = _children(self.bars)
         self.step = 2 if page.width >= 100 else 1
         longest = max((min(bar.depth, DEEPEST) * self.step + len(bar.name) for bar in self.bars), default=0)
@@ -122,15 +122,15 @@ class _Drawing:
 
     def _is_small(self, number: int) -> bool:
         bar = self.bars[number]
-        return bar.seconds < SMALL * self.total_s and not bar.open
+        return bar.duration_s < SMALL * self.total_s and not bar.is_open
 
     def _small(self, run: Sequence[int]) -> None:
         if len(run) < FEW:
             for number in run:
                 self._bar(number)
             return
-        total = sum(self.bars[number].seconds for number in run)
-        label = self.format_time(replace(self.bars[run[0]], seconds=total, open=False))
+        total = sum(self.bars[number].duration_s for number in run)
+        label = self.format_time(replace(self.bars[run[0]], duration_s=total, is_open=False))
         text = f"{fmt.plural(len(run), 'shorter one')}, {label} together"
         indent = "  " + " " * min(self.step * min(self.bars[run[0]].depth, DEEPEST), self.label * 2 // 3)
         self.page.open(text, folded=True)
@@ -142,7 +142,7 @@ class _Drawing:
     def _bar(self, number: int) -> None:
         bar, inside = self.bars[number], self.children.get(number, ())
         if inside:
-            self.page.open(bar.name, folded=bar.seconds < SMALL * self.total_s and not bar.open)
+            self.page.open(bar.name, folded=bar.duration_s < SMALL * self.total_s and not bar.is_open)
         self._line(bar)
         if inside:
             self._siblings(inside)
@@ -153,11 +153,11 @@ class _Drawing:
         name = self.page.clip_middle(sanitize(bar.name), self.label - len(indent))
         pad = " " * (self.label - len(indent) - len(name))
         seconds = self.format_time(bar).rjust(self.time)
-        share = fmt.percent(bar.seconds, self.total_s).rjust(SHARE)
-        cells = max(round(self.room * bar.seconds / self.total_s), 1)
+        share = fmt.percent(bar.duration_s, self.total_s).rjust(SHARE)
+        cells = max(round(self.room * bar.duration_s / self.total_s), 1)
         lead = min(int(self.room * bar.start_s / self.total_s), self.room - 1)
         cells = min(cells, self.room - lead)
-        style = tokens.WARN if bar.open else self.style(bar.name)
+        style = tokens.WARN if bar.is_open else self.style(bar.name)
         self.page.add(
             "  ", indent, (name, tokens.LINK if bar.record else tokens.NAME, bar.record), pad, " ", (seconds, tokens.NUMBER), " ",
             (share, tokens.DIM), " ", " " * lead, (BAR * cells, style),
@@ -165,9 +165,9 @@ class _Drawing:
 
 
 def _seconds(bar: Bar) -> str:
-    if bar.open and bar.seconds < LEAST_SHOWN_S:  # the log ends where it began
+    if bar.is_open and bar.duration_s < LEAST_SHOWN_S:  # the log ends where it began
         return "open"
-    return ("≥" if bar.open else "") + fmt.seconds(bar.seconds)
+    return ("≥" if bar.is_open else "") + fmt.seconds(bar.duration_s)
 
 
 def _children(bars: Sequence[Bar]) -> dict[int, list[int]]:
@@ -206,8 +206,8 @@ def _timing(ref: str) -> str:
 
 def add_open(page: Page, timing: Timing) -> None:
     """Add the events without an end."""
-    waiting = _on_ranks(page, [item for item in timing.open if not item.finished])
-    cut = _on_ranks(page, [item for item in timing.open if item.finished])
+    waiting = _on_ranks(page, [item for item in timing.open if not item.has_metrics])
+    cut = _on_ranks(page, [item for item in timing.open if item.has_metrics])
     if waiting:
         page.heading(f"Still open ({fmt.count(sum(map(len, waiting)))})")
         for entry in waiting[:SHOWN]:
@@ -236,12 +236,12 @@ def _open(page: Page, items: Sequence[StillOpen]) -> None:
     page.add("  ", (f"[{item.ref}]", tokens.LINK, item.ref), "  ", (name, tokens.WARN, item.record))
     if len(items) > 1:
         page.say(f"and {fmt.plural(len(items) - 1, 'more rank')}: {said_ranks([e.ref for e in items], page.newest)}", "    ")
-    text = f"open since {fmt.clock(item.since)}"
-    if least := at_least(item.seconds):
+    text = f"open since {fmt.clock(item.since_at_us)}"
+    if least := at_least(item.duration_s):
         text += f", {least}"
-    if len(item.names) > 1 and (least := at_least(item.inner_s)):
+    if len(item.names) > 1 and (least := at_least(item.innermost_s)):
         text += f"; this step {least}"
-    page.say(f"{text}. Last event of its process at {fmt.clock(item.last)}.", "    ")
+    page.say(f"{text}. Last event of its process at {fmt.clock(item.last_event_at_us)}.", "    ")
     inside = " > ".join(item.names[:-1])
     if inside:
         page.say(f"inside {inside}", "    ", tokens.DIM)
@@ -280,11 +280,11 @@ def names_table(total_s: float, is_one_compile: bool) -> Table[NameTime]:
 
 def _mostly(phases: Sequence[Phase]) -> Piece:
     """Format the largest phase: `mostly kernels, 62%`."""
-    total = sum(phase.seconds for phase in phases)
+    total = sum(phase.self_s for phase in phases)
     if total <= 0:
         return ""
-    most = max(phases, key=lambda phase: phase.seconds)
-    return (f"{most.name} {fmt.percent(most.seconds, total)}", PHASE_STYLES[most.name])
+    most = max(phases, key=lambda phase: phase.self_s)
+    return (f"{most.name} {fmt.percent(most.self_s, total)}", PHASE_STYLES[most.name])
 
 
 def add_functions(page: Page, functions: Sequence[FunctionTime], total: float, sort: str, count: int = 0) -> None:
@@ -299,8 +299,8 @@ def add_functions(page: Page, functions: Sequence[FunctionTime], total: float, s
 def functions_table(total_s: float) -> Table[FunctionTime]:
     """Return the table by function; `total_s` is the time of all compiles."""
     return Table((
-        Column("total", lambda row: (fmt.seconds(row.seconds), tokens.NUMBER, _timing(row.frame)), right=True),
-        Column("", lambda row: (fmt.percent(row.seconds, total_s), tokens.DIM), right=True, drop=3),
+        Column("total", lambda row: (fmt.seconds(row.compile_s), tokens.NUMBER, _timing(row.frame)), right=True),
+        Column("", lambda row: (fmt.percent(row.compile_s, total_s), tokens.DIM), right=True, drop=3),
         Column("compiles", lambda row: (fmt.count(row.compiles), tokens.NUMBER, row.frame), right=True, drop=5,
                sort="count", key=lambda row: -row.compiles),
         Column("ranks", lambda row: (fmt.count(row.ranks), tokens.NUMBER), right=True, drop=4,
@@ -331,8 +331,8 @@ class OnAll:
 def on_all(page: Page, compiles: Sequence[CompileTime]) -> list[OnAll]:
     """Group equal compiles of several ranks, slowest first."""
     groups = alike_on_ranks(compiles, lambda c: c.ref, page.newest, lambda c: (c.function, c.file, c.line))
-    results = [OnAll(max(group, key=lambda c: c.seconds), min(c.seconds for c in group), len(group)) for group in groups]
-    return sorted(results, key=lambda item: -item.slowest.seconds)
+    results = [OnAll(max(group, key=lambda c: c.duration_s), min(c.duration_s for c in group), len(group)) for group in groups]
+    return sorted(results, key=lambda item: -item.slowest.duration_s)
 
 
 def add_compiles(page: Page, compiles: Sequence[OnAll], total: float, sort: str, count: int = 0) -> None:
@@ -353,11 +353,11 @@ def compiles_table(total_s: float, is_on_ranks: bool) -> Table[OnAll]:
     def time(row: OnAll) -> Piece:
         slowest = row.slowest
         least = "≥" if slowest.source == "events" and slowest.status in ("unfinished", "running") else ""
-        return (least + fmt.from_to((row.least_s, slowest.seconds)), tokens.NUMBER, _timing(slowest.ref))
+        return (least + fmt.from_to((row.least_s, slowest.duration_s)), tokens.NUMBER, _timing(slowest.ref))
 
     return Table((
         Column("total", time, right=True),
-        Column("", lambda row: (fmt.percent(row.slowest.seconds, total_s), tokens.DIM), right=True, drop=4),
+        Column("", lambda row: (fmt.percent(row.slowest.duration_s, total_s), tokens.DIM), right=True, drop=4),
         Column("ranks", lambda row: (fmt.count(row.count), tokens.NUMBER), right=True, drop=5, when=lambda _: is_on_ranks),
         Column("slowest" if is_on_ranks else "compile", lambda row: (f"[{row.slowest.ref}]", tokens.LINK, row.slowest.ref)),
         Column("", lambda row: (fmt.clip_middle(sanitize(row.slowest.function or ""), 40), tokens.FUNCTION), drop=3,
@@ -375,7 +375,7 @@ def add_processes(page: Page, processes: Sequence[ProcessTime], outliers: Sequen
     several = len({process.rank for process in processes}) < len(processes)
     shown = processes
     if len(processes) > RANKS_SHOWN:
-        ordered = sorted(processes, key=lambda process: -process.seconds)
+        ordered = sorted(processes, key=lambda process: -process.compile_s)
         middle = len(ordered) // 2
         text = f"Slowest, median and fastest of {fmt.plural(len(ordered), 'process', 'processes')}. Use --json to list all."
         page.say(text, "  ", tokens.DIM)
@@ -398,7 +398,7 @@ def processes_table(has_pids: bool) -> Table[ProcessTime]:
         return (f"{fmt.percent(row.busy_s, row.span_s)} of {fmt.seconds(row.span_s)}", tokens.DIM)
 
     return Table((
-        Column("total", lambda row: (fmt.seconds(row.seconds), tokens.NUMBER, _timing(row.ref)), right=True),
+        Column("total", lambda row: (fmt.seconds(row.compile_s), tokens.NUMBER, _timing(row.ref)), right=True),
         Column("rank", name),
         Column("compiles", lambda row: (fmt.count(row.compiles), tokens.DIM), right=True, drop=3),
         Column("compiling", share, drop=2, when=lambda rows: any(row.busy_s is not None and row.span_s for row in rows)),
@@ -411,12 +411,12 @@ def add_outliers(page: Page, processes: Sequence[ProcessTime], outliers: Sequenc
     seconds: dict[int, float] = {}
     for process in processes:
         if process.rank is not None:
-            seconds[process.rank] = seconds.get(process.rank, 0.0) + process.seconds
+            seconds[process.rank] = seconds.get(process.rank, 0.0) + process.compile_s
     if len(seconds) < 2:
         return
     groups: list[list[Outlier]] = []
     for outlier in outliers:  # the slowest first
-        if groups and outlier.event == groups[-1][0].event and outlier.seconds > ALIKE * groups[-1][0].seconds:
+        if groups and outlier.event == groups[-1][0].event and outlier.compile_s > ALIKE * groups[-1][0].compile_s:
             groups[-1].append(outlier)
         else:
             groups.append([outlier])
@@ -434,9 +434,9 @@ def _outliers(page: Page, outliers: Sequence[Outlier], ranks: int) -> None:
     """Add `ranks 300–303 took 16.0 s, twice the median (7.80 s), the difference in async_compile.wait`."""
     first = outliers[0]
     typical = "the other rank" if ranks == 2 else "the median"
-    times = f", {_times(first.seconds / first.typical_s)} {typical} ({fmt.seconds(first.typical_s)})" if first.typical_s > 0 else ""
-    text = f"took {fmt.from_to([outlier.seconds for outlier in outliers])}{times}"
-    more = first.seconds - first.typical_s
+    times = f", {_times(first.compile_s / first.median_s)} {typical} ({fmt.seconds(first.median_s)})" if first.median_s > 0 else ""
+    text = f"took {fmt.from_to([outlier.compile_s for outlier in outliers])}{times}"
+    more = first.compile_s - first.median_s
     if first.event:
         share = "the difference" if first.event_s >= ALL * more else f"{fmt.seconds(first.event_s)} more"
         text += f", {share} in {sanitize(first.event)}"
@@ -456,15 +456,15 @@ def _times(ratio: float) -> str:
 def add_kernels(page: Page, timing: Timing) -> None:
     """Add Triton by kernel, C++ by file, and the waiting time."""
     kernels = timing.kernels
-    if not kernels.triton and not kernels.files and not kernels.wait_s and not kernels.tuning:
+    if not kernels.triton and not kernels.file_count and not kernels.wait_s and not kernels.tuning:
         return
     page.heading("Kernels")
     wait = next((row for row in timing.names if row.name == "async_compile.wait"), None)
     if wait is not None:
         text = f"waiting for compiled kernels ({fmt.plural(wait.count, 'async_compile.wait')})"
         _add_stated_time(page, kernels.wait_s, wait.record, text)
-    if kernels.files:
-        files = f"compiling {fmt.plural(kernels.files, 'file')} in total (compile_file)"
+    if kernels.file_count:
+        files = f"compiling {fmt.plural(kernels.file_count, 'file')} in total (compile_file)"
         _add_stated_time(page, kernels.files_s, kernels.longest_file, f"{files}, the longest {fmt.seconds(kernels.longest_file_s)}")
     for label, seconds, ref in kernels.tuning:
         _add_stated_time(page, seconds, ref, label)
@@ -491,7 +491,7 @@ def _tuned(kernel: KernelTime) -> str:
 
 
 KERNELS: Table[KernelTime] = Table((
-    Column("compile", lambda row: (fmt.seconds(row.seconds), tokens.NUMBER, row.ref), right=True),
+    Column("compile", lambda row: (fmt.seconds(row.duration_s), tokens.NUMBER, row.ref), right=True),
     Column("kernel", lambda row: (row.name, tokens.FUNCTION)),
     Column("", lambda row: (_tuned(row), tokens.DIM), drop=1),
 ), "kernels", SHOWN)  # fmt: skip
@@ -499,7 +499,7 @@ KERNELS: Table[KernelTime] = Table((
 
 def add_workers(page: Page, timing: Timing) -> None:
     """Add the work of worker threads during compiles."""
-    if not timing.beside:
+    if not timing.outside_compiles:
         return
     page.heading("Worker threads", folded=True)
     text = (
@@ -507,7 +507,7 @@ def add_workers(page: Page, timing: Timing) -> None:
         "async_compile.wait. Tuning at the first call is not in the times above."
     )
     page.say(text, "  ", tokens.DIM)
-    page.table(WORKERS, timing.beside)
+    page.table(WORKERS, timing.outside_compiles)
 
 
 WORKERS: Table[NameTime] = Table((
@@ -525,8 +525,8 @@ def add_gaps(page: Page, timing: Timing) -> None:
     page.heading("Longest times without compilation")
     for gap in timing.gaps[:GAPS_SHOWN]:
         page.row([
-            (fmt.seconds(gap.seconds), tokens.NUMBER, gap.before), "  from ", fmt.clock(gap.start), ", between ",
-            (f"[{gap.after}]", tokens.LINK, gap.after), " and ", (f"[{gap.before}]", tokens.LINK, gap.before),
+            (fmt.seconds(gap.duration_s), tokens.NUMBER, gap.before_ref), "  from ", fmt.clock(gap.start_at_us), ", between ",
+            (f"[{gap.after_ref}]", tokens.LINK, gap.after_ref), " and ", (f"[{gap.before_ref}]", tokens.LINK, gap.before_ref),
         ])  # fmt: skip
 
 
@@ -541,8 +541,8 @@ def add_meaning(page: Page, timing: Timing) -> None:
     for phase in timing.phases:
         page.labelled(phase.name, MEANING.get(phase.name, ""), "  ", 14)
     for count, text in (
-        (timing.lone_ends, "end event has no begin event in the log and is not counted"),
-        (timing.unreadable, "event could not be read"),
+        (timing.unmatched_ends, "end event has no begin event in the log and is not counted"),
+        (timing.unreadable_events, "event could not be read"),
     ):
         if count:
             page.say(f"{fmt.count(count)} {text}" if count == 1 else f"{fmt.count(count)} × {text}", "  ", tokens.WARN)
@@ -589,8 +589,8 @@ def _fill(page: Page, run: Run, scope: Scope, sort: str) -> Generator[None, None
         add_names(page, timing, sort, folded=len(compiles) == 1)
     else:
         add_names(page, timing, sort)
-        add_functions(page, timing.functions, timing.seconds, sort)
-        add_compiles(page, on_all(page, timing.compiles), timing.seconds, sort)
+        add_functions(page, timing.functions, timing.compile_s, sort)
+        add_compiles(page, on_all(page, timing.compiles), timing.compile_s, sort)
         add_processes(page, timing.processes, timing.outliers)
     _add_remaining(page, timing)
     return timing
@@ -610,7 +610,7 @@ def _large(page: Page, scope: Scope, sort: str) -> Generator[None, None, Timing]
     if timing.flames:
         add_flames(page, timing)
     elif not times:  # no metrics at all: every compile was cut off, or none has an id
-        add_compiles(page, on_all(page, timing.compiles), timing.seconds, sort)
+        add_compiles(page, on_all(page, timing.compiles), timing.compile_s, sort)
         add_processes(page, timing.processes, timing.outliers)
     _add_remaining(page, timing)
     return timing
@@ -621,8 +621,8 @@ def _index_tables(page: Page, compiles: Sequence[Compile], sort: str) -> Generat
 
     Only visible rows are computed, unless another sort order requires all.
     """
-    timed = [compile_ for compile_ in compiles if compile_.tally.seconds > 0]
-    total, most = sum(compile_.tally.seconds for compile_ in timed), ROWS if sort in ("own", "total") else len(timed)
+    timed = [compile_ for compile_ in compiles if compile_.tally.compile_s > 0]
+    total, most = sum(compile_.tally.compile_s for compile_ in timed), ROWS if sort in ("own", "total") else len(timed)
     codes: dict[int, tuple[object, ...]] = {}
     groups: dict[object, list[Compile]] = defaultdict(list)
     for compile_ in timed:
@@ -631,12 +631,12 @@ def _index_tables(page: Page, compiles: Sequence[Compile], sort: str) -> Generat
             code = codes.get(id(frame)) or codes.setdefault(id(frame), frame.code)
             groups[code if code[0] else id(frame)].append(compile_)
     yield
-    dear = heapq.nlargest(most, groups.values(), key=lambda item: sum(c.tally.seconds for c in item))
+    dear = heapq.nlargest(most, groups.values(), key=lambda item: sum(c.tally.compile_s for c in item))
     members = [compile_ for item in dear for compile_ in item]
     functions = yield from function_times(members, compile_times(members))
     add_functions(page, functions, total, sort, len(groups))
     alike = alike_on_ranks(timed, lambda c: str(c.ref), page.newest, lambda c: codes.get(id(c.frame)))
-    slow = heapq.nlargest(most, alike, key=lambda item: max(c.tally.seconds for c in item))
+    slow = heapq.nlargest(most, alike, key=lambda item: max(c.tally.compile_s for c in item))
     add_compiles(page, list(_spreads(slow)), total, sort, len(alike))
     yield
     if timed:
@@ -648,9 +648,9 @@ def _index_tables(page: Page, compiles: Sequence[Compile], sort: str) -> Generat
 def _spreads(groups: Sequence[Sequence[Compile]]) -> Iterator[OnAll]:
     """Yield the times of compiles on several ranks."""
     for group in groups:
-        slowest = max(group, key=lambda c: c.tally.seconds)
+        slowest = max(group, key=lambda c: c.tally.compile_s)
         if (time := compile_times([slowest]).get(id(slowest))) is not None:
-            yield OnAll(time, min(c.tally.seconds for c in group), len(group))
+            yield OnAll(time, min(c.tally.compile_s for c in group), len(group))
 
 
 def _add_remaining(page: Page, timing: Timing) -> None:
@@ -661,7 +661,7 @@ def _add_remaining(page: Page, timing: Timing) -> None:
 
 
 def _head(page: Page, run: Run, scope: Scope, events: int) -> None:
-    seconds, compiles = sum(c.tally.seconds for c in scope.compiles), sum(c.tally.compiles for c in scope.compiles)
+    seconds, compiles = sum(c.tally.compile_s for c in scope.compiles), sum(c.tally.compiles for c in scope.compiles)
     page.add(("Timing", tokens.TITLE), *_of(scope))
     words: list[Piece] = []
     if len(scope.compiles) == 1 and (code := display_code(scope.compiles[0].frame))[0]:
@@ -704,24 +704,32 @@ class TimingRow:
     """The first line of the function, from 1."""
     status: str | None
     """The status of the compile."""
-    compile_seconds: float
+    compile_s: float
     """What all of the compile took, in seconds: the same in each of its rows."""
     source: str
     """The source of the time: `metrics` or `events`."""
     phase: str
     """The phase; empty if the log has no phases."""
-    seconds: float
+    self_s: float
     """Own time of the phase in seconds; these add up."""
 
 
 def timing_rows(data: Timing) -> Iterator[TimingRow]:
     """Yield a row per phase."""
     for compile_ in data.compiles:
-        head = (compile_.ref, compile_.function, compile_.file, compile_.line, compile_.status, compile_.seconds, compile_.source)
+        head = (
+            compile_.ref,
+            compile_.function,
+            compile_.file,
+            compile_.line,
+            compile_.status,
+            compile_.duration_s,
+            compile_.source,
+        )
         if not compile_.phases:
-            yield TimingRow(*head, "", compile_.seconds)
+            yield TimingRow(*head, "", compile_.duration_s)
         for phase in compile_.phases:
-            yield TimingRow(*head, phase.name, phase.seconds)
+            yield TimingRow(*head, phase.name, phase.self_s)
 
 
 QUESTION = Question(

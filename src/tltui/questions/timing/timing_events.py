@@ -367,7 +367,7 @@ class Phase:
     """The self time of a phase."""
 
     name: str
-    seconds: float
+    self_s: float
 
 
 @frozen
@@ -375,9 +375,9 @@ class Open:
     """An event without an end: still running, or killed in it."""
 
     name: str
-    since: float
+    since_at_us: float
     """Microseconds since the epoch."""
-    seconds: float
+    duration_s: float
     """Up to the last record of this compile: at least so long. 0: nothing is known of its length."""
 
 
@@ -390,21 +390,21 @@ class Timing:
     """Of the compile; a backward that was compiled later is not in it."""
     backward: tuple[Phase, ...] = ()
     """Of the backward that was compiled later."""
-    start: float | None = None
+    start_at_us: float | None = None
     """Microseconds since the epoch."""
-    end: float | None = None
+    end_at_us: float | None = None
     open: tuple[Open, ...] = ()
     """The outermost first."""
 
     @property
     def seconds(self) -> float:
         """The sum of all phases of the compile."""
-        return sum(phase.seconds for phase in self.phases)
+        return sum(phase.self_s for phase in self.phases)
 
     @property
     def backward_seconds(self) -> float:
         """The sum of all phases of the backward."""
-        return sum(phase.seconds for phase in self.backward)
+        return sum(phase.self_s for phase in self.backward)
 
 
 def timing_of(events: list[Event], metrics: list[tuple[str, dict[str, Any]]], later_s: float = 0.0) -> Timing:
@@ -431,7 +431,7 @@ def without_metrics_writing(phases: tuple[Phase, ...], beyond_s: float) -> tuple
     """
     if beyond_s <= 0:
         return phases
-    return tuple(replace(one, seconds=max(one.seconds - beyond_s, 0.0)) if one.name == DYNAMO else one for one in phases)
+    return tuple(replace(one, self_s=max(one.self_s - beyond_s, 0.0)) if one.name == DYNAMO else one for one in phases)
 
 
 def within_metrics(timing: Timing, total_s: float) -> Timing:
@@ -540,5 +540,5 @@ def _from_metrics(metrics: list[tuple[str, dict[str, Any]]]) -> Timing:
         parts = [(name, value) for name, value in chain if value is not None]
         inner = [value for _, value in parts[1:]] + [0.0]
         phases = [Phase(name, max(value - less, 0.0)) for (name, value), less in zip(parts, inner, strict=False)]
-        (backward if is_backward else forward).extend(phase for phase in phases if phase.seconds > 0)
+        (backward if is_backward else forward).extend(phase for phase in phases if phase.self_s > 0)
     return Timing("metrics" if forward or backward else "", tuple(forward), tuple(backward))

@@ -64,10 +64,10 @@ class FunctionTime:
     line: int | None
     frame: str
     """The address of the frame, on the rank where its slowest compile is."""
-    seconds: float
+    compile_s: float
     compiles: int
     ranks: int
-    slowest: str
+    slowest_ref: str
     slowest_s: float
     phases: tuple[Phase, ...]
 
@@ -79,7 +79,7 @@ class ProcessTime:
     ref: str
     rank: int | None
     pid: int
-    seconds: float
+    compile_s: float
     compiles: int
     phases: tuple[Phase, ...]
     busy_s: float | None
@@ -94,8 +94,8 @@ class Outlier:
 
     ref: str
     rank: int
-    seconds: float
-    typical_s: float
+    compile_s: float
+    median_s: float
     """The median of all ranks, of an even number the lower one."""
     phase: str | None
     """Where most of the difference is."""
@@ -116,15 +116,15 @@ class StillOpen:
     """The outermost first."""
     record: str
     """The page of the event that began the innermost."""
-    since: float
+    since_at_us: float
     """When the outermost began."""
-    seconds: float | None
+    duration_s: float | None
     """From then to the last event of the process: at least so long. None: it is the last event, nothing is known of the time."""
-    inner_s: float | None
+    innermost_s: float | None
     """The same of the innermost."""
-    last: float
+    last_event_at_us: float
     """The last event of the process."""
-    finished: bool
+    has_metrics: bool
     """Whether its metrics were written all the same: then only the end events are missing."""
 
 
@@ -132,11 +132,11 @@ class StillOpen:
 class Gap:
     """A time during which a process compiled nothing."""
 
-    seconds: float
-    start: float
-    after: str
+    duration_s: float
+    start_at_us: float
+    after_ref: str
     """The address of the compile before it."""
-    before: str
+    before_ref: str
 
 
 @frozen
@@ -147,10 +147,10 @@ class Bar:
     depth: int
     start_s: float
     """From the beginning of its group."""
-    seconds: float
+    duration_s: float
     self_s: float
     record: str
-    open: bool
+    is_open: bool
     """Not seen to end: it took at least so long."""
 
 
@@ -159,8 +159,8 @@ class Flame:
     """The nested events of a compile between two moments at which nothing was open: its forward, later its backward."""
 
     title: str
-    start: float
-    seconds: float
+    start_at_us: float
+    duration_s: float
     bars: tuple[Bar, ...]
     """Parents before their children."""
 
@@ -169,18 +169,17 @@ class Flame:
 class Timing:
     """Where the time went."""
 
-    schema: int
     ref: str
     source: str
     """`events`, `metrics`, `events and metrics`, or '' where nothing is known."""
     events: int
-    unreadable: int
-    lone_ends: int
-    seconds: float
+    unreadable_events: int
+    unmatched_ends: int
+    compile_s: float
     """All compiles added up."""
     phases: tuple[Phase, ...]
     names: tuple[NameTime, ...]
-    beside: tuple[NameTime, ...]
+    outside_compiles: tuple[NameTime, ...]
     """Of worker threads, while a compile waits for them."""
     compiles: tuple[CompileTime, ...]
     """The slowest first."""
@@ -228,7 +227,7 @@ def outliers_of(processes: Sequence[ProcessTime], names: Mapping[str, Mapping[st
     for process in processes:
         if process.rank is not None:
             by_rank[process.rank].append(process)
-    seconds = {rank: sum(p.seconds for p in item) for rank, item in by_rank.items()}
+    seconds = {rank: sum(p.compile_s for p in item) for rank, item in by_rank.items()}
     if len(seconds) < 2:
         return ()
     ordered = sorted(seconds.values())
@@ -238,7 +237,7 @@ def outliers_of(processes: Sequence[ProcessTime], names: Mapping[str, Mapping[st
     slow = [rank for rank, item in seconds.items() if stands_out(item, typical) or item > bound]
     if not slow or not is_minority(len(slow), len(seconds)):
         return ()
-    phases = {rank: {p.name: p.seconds for p in add_phases(q.phases for q in item)} for rank, item in by_rank.items()}
+    phases = {rank: {p.name: p.self_s for p in add_phases(q.phases for q in item)} for rank, item in by_rank.items()}
     medians = {name: statistics.median_low(phases[rank].get(name, 0.0) for rank in seconds) for name in ORDER}
     events = {rank: _sum_of_names(item, names) for rank, item in by_rank.items()}
     other_events = [events[rank] for rank in seconds if rank not in slow]
@@ -288,11 +287,11 @@ def timing_steps(ref: str, compiles: Sequence[Compile]) -> Generator[None, None,
     everyone = [(item.process, item.names, item.worker_names) for item in blocks.processes.values()]
     names = {str(process.ref): {name: item.total / 1e6 for name, item in sums.items()} for process, sums, _ in everyone}
     return Timing(
-        2, ref, " and ".join(word for word, has in both if has), blocks.events, blocks.unreadable, blocks.lone_ends,
-        sum(time.seconds for time in times.values()), add_phases(time.phases for time in times.values()),
+        ref, " and ".join(word for word, has in both if has), blocks.events, blocks.unreadable, blocks.lone_ends,
+        sum(time.duration_s for time in times.values()), add_phases(time.phases for time in times.values()),
         _names((process, names) for process, names, _ in everyone),
         _names((process, thread_names) for process, _, thread_names in everyone),
-        tuple(sorted((t for t in times.values() if t.seconds > 0), key=lambda time: -time.seconds)),
+        tuple(sorted((t for t in times.values() if t.duration_s > 0), key=lambda time: -time.duration_s)),
         functions, processes, outliers_of(processes, names), blocks.open(), blocks.gaps(),
         kernels_of(blocks.kernels, everyone, single), flames_of(groups),
     )  # fmt: skip
@@ -349,7 +348,7 @@ class _Joined:
                     item.ref, tuple(span[3] for span in item.spans), record_page(process.process, record), since,
                     _passed(since, last), _passed(start, last), last, item.finished,
                 ))  # fmt: skip
-        return tuple(sorted(results, key=lambda item: -item.since))
+        return tuple(sorted(results, key=lambda item: -item.since_at_us))
 
     def gaps(self) -> tuple[Gap, ...]:
         """Return the periods without compilation of a process, longest first."""
@@ -455,17 +454,17 @@ def function_times(
             yield
         if len(members) == 1:
             first, slowest, ranks, phases = times[id(members[0])], members[0], 1, times[id(members[0])].phases
-            seconds = first.seconds
+            seconds = first.duration_s
         else:
             member_times = [times[id(c)] for c in members]
-            slowest, first = max(zip(members, member_times, strict=True), key=lambda pair: pair[1].seconds)
-            seconds, ranks = sum(time.seconds for time in member_times), len({c.process.rank for c in members})
+            slowest, first = max(zip(members, member_times, strict=True), key=lambda pair: pair[1].duration_s)
+            seconds, ranks = sum(time.duration_s for time in member_times), len({c.process.rank for c in members})
             phases = add_phases(time.phases for time in member_times)
         results.append(FunctionTime(
             first.function, first.file, first.line, str(slowest.frame.ref), seconds, len(members), ranks, first.ref,
-            first.seconds, phases,
+            first.duration_s, phases,
         ))  # fmt: skip
-    return tuple(sorted((f for f in results if f.seconds > 0), key=lambda function: -function.seconds))
+    return tuple(sorted((f for f in results if f.compile_s > 0), key=lambda function: -function.compile_s))
 
 
 def process_times(
@@ -483,7 +482,7 @@ def process_times(
         measured = [times[id(c)] for c in item if id(c) in times]
         compiled, span = (busy or {}).get(id(process), (None, None))
         results.append(ProcessTime(
-            str(process.ref), process.rank, process.pid, sum(t.seconds for t in measured), sum(c.is_compile for c in item),
+            str(process.ref), process.rank, process.pid, sum(t.duration_s for t in measured), sum(c.is_compile for c in item),
             add_phases(t.phases for t in measured), compiled, span,
         ))  # fmt: skip
     return tuple(results)
@@ -494,7 +493,7 @@ def index_process_times(compiles: Iterable[Compile]) -> tuple[ProcessTime, ...]:
     results: dict[int, tuple[Process, list[float], int]] = {}
     for compile_ in compiles:
         process, seconds, count = results.get(id(compile_.process)) or (compile_.process, [], 0)
-        seconds.append(compile_.tally.seconds)
+        seconds.append(compile_.tally.compile_s)
         results[id(process)] = (process, seconds, count + compile_.is_compile)
     return tuple(
         ProcessTime(str(process.ref), process.rank, process.pid, sum(seconds), count, (), None, None)

@@ -169,7 +169,7 @@ def _hinted(listed: Problems, present: set[str]) -> Iterator[Change]:
     """Yield options that torch's hints about graph breaks name."""
     for name, (module, value) in OPTIONS.items():
         line = f"{module}.{name} = {value}"
-        headlines = [each.found.headline for each in listed.breaks if any(line in hint for hint in each.found.hints)]
+        headlines = [each.graph_break.headline for each in listed.breaks if any(line in hint for hint in each.graph_break.hints)]
         if headlines and line not in present:
             yield Change(line, headlines[0], config=((f"{module}.{name}", value),))
 

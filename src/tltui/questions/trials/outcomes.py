@@ -85,7 +85,7 @@ def counts_of(run: Run | None) -> Counts:
     compiles = [compile_ for compile_ in run.compiles() if compile_.is_compile]
     tally = run.tally
     limit_hits = len(problems(compiles).limits)
-    return Counts(tally.compiles, tally.recompiles, tally.breaks, tally.eager, limit_hits, tally.errors, tally.seconds)
+    return Counts(tally.compiles, tally.recompiles, tally.breaks, tally.eager, limit_hits, tally.errors, tally.compile_s)
 
 
 class Noise:

@@ -130,11 +130,11 @@ class Setting:
 class PassStep:
     """One vLLM pass over a piece."""
 
-    number: int | None
+    pass_number: int | None
     name: str
     ref: str
     """The address of the graph after it."""
-    changed: bool | None
+    is_changed: bool | None
     """Whether the graph is another than before it; None where the graph before is not in the log."""
 
 
@@ -145,9 +145,9 @@ class Piece:
     submodule: str
     start: int | None
     end: int | None
-    single: bool
+    is_single_size: bool
     """For one size."""
-    capture: bool
+    is_captured: bool
     """For a size at which a CUDA graph is captured."""
     ref: str
     """The address of the unit's page."""
@@ -162,7 +162,7 @@ class Piece:
     def range(self) -> SizeRange:
         """Return the sort key of the range."""
         start = -1 if self.start is None else self.start
-        return SizeRange(start, start if self.single or self.end is None else self.end)
+        return SizeRange(start, start if self.is_single_size or self.end is None else self.end)
 
 
 @frozen
@@ -174,7 +174,7 @@ class Submodule:
     """The address of its graph, which vLLM writes once."""
     same_as: str | None
     """The first submodule of the call whose graph is the same but for names."""
-    statements: int | None
+    statement_count: int | None
     """Of its graph."""
     pieces: tuple[Piece, ...]
 
@@ -183,11 +183,11 @@ class Submodule:
 class PassTotal:
     """One vLLM pass over all pieces of a call."""
 
-    number: int | None
+    pass_number: int | None
     name: str
-    ran: int
+    pieces: int
     """On how many pieces."""
-    changed: int
+    changed_pieces: int
     """How many of them it changed."""
     patterns: str | None
     """The address of the patterns that it looks for."""
@@ -197,7 +197,7 @@ class PassTotal:
 class Call:
     """One compile call of vLLM."""
 
-    number: int
+    call_number: int
     """In the run, from 1."""
     ref: str
     """The address of the compile that it is part of."""
@@ -211,13 +211,13 @@ class Call:
     """The address of the split graph."""
     patterns: tuple[Named, ...]
     """What each fusion pass looks for."""
-    others: tuple[Named, ...]
+    other_artifacts: tuple[Named, ...]
     """Further artifacts of the call that belong to no piece."""
     ranges: tuple[SizeRange, ...]
     """The ranges of sizes in which anything was compiled, ascending; (-1, -1): not stated."""
     submodules: tuple[Submodule, ...]
     passes: tuple[PassTotal, ...]
-    total: int | None
+    expected_submodules: int | None
     """How many submodules are to be compiled, as the start records state it."""
 
     def setting(self, name: str) -> str:
@@ -229,13 +229,12 @@ class Call:
 class Vllm:
     """The compile calls of a part of a run."""
 
-    schema: int = 2
     calls: tuple[Call, ...] = ()
 
 
 def vllm_of(compiles: Iterable[Compile]) -> Vllm:
     """Return the compile calls."""
-    return Vllm(2, tuple(call for call in read_calls(compiles) if call is not None))
+    return Vllm(tuple(call for call in read_calls(compiles) if call is not None))
 
 
 def read_calls(compiles: Iterable[Compile]) -> Generator[Call | None, None, None]:
@@ -339,8 +338,8 @@ def _totals(submodules: tuple[Submodule, ...], patterns: tuple[Named, ...]) -> t
     """Return the passes in numerical order with their effects on all pieces."""
     steps = [step for submodule in submodules for piece in submodule.pieces for step in piece.passes]
     looked_for = {pattern.name: pattern.ref for pattern in patterns}
-    keys = dict.fromkeys((step.number, step.name) for step in steps)
-    ran, changed = Counter((s.number, s.name) for s in steps), Counter((s.number, s.name) for s in steps if s.changed)
+    keys = dict.fromkeys((step.pass_number, step.name) for step in steps)
+    ran, changed = Counter((s.pass_number, s.name) for s in steps), Counter((s.pass_number, s.name) for s in steps if s.is_changed)
     ordered = sorted(keys, key=lambda key: (key[0] is None, key[0] or 0))
     return tuple(PassTotal(*key, ran[key], changed[key], looked_for.get(key[1])) for key in ordered)
 
@@ -430,9 +429,7 @@ def _submodules(
             statements, digest = _shape(graph.owner, reader.payload(graph.record, GRAPH_LIMIT))
             same = firsts.setdefault(digest, name) if statements else None
         ordered = tuple(sorted(parts, key=lambda piece: piece.range))
-        results.append(
-            Submodule(name, str(graph.ref) if graph else None, same if same != name else None, statements, ordered)
-        )
+        results.append(Submodule(name, str(graph.ref) if graph else None, same if same != name else None, statements, ordered))
     return tuple(results)
 
 
@@ -459,7 +456,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
             yield
         if not calls:
             _no_calls(page, run.finished, bool(str(scope.ref)))
-        return Vllm(2, tuple(calls))
+        return Vllm(tuple(calls))
 
     return GrowingDocument(scope.page("vllm"), f"vllm{scope.title}", options, fill, Page)
 
@@ -478,8 +475,8 @@ def _add_call(page: Page, call: Call, first: Call | None) -> None:
     prefix = call.setting("prefix")
     page.close(0)
     page.blank()
-    page.open(f"Call {call.number}{f' {prefix}' if prefix else ''}")
-    head: list[Text] = [(f"Call {call.number}", tokens.HEADING)]
+    page.open(f"Call {call.call_number}{f' {prefix}' if prefix else ''}")
+    head: list[Text] = [(f"Call {call.call_number}", tokens.HEADING)]
     if prefix:
         head.append((f"  {fmt.clip_middle(sanitize(prefix), 40)}", tokens.STRONG))
     head += ["  in ", (f"[{call.ref}]", tokens.LINK, call.ref)]
@@ -510,9 +507,10 @@ def _extent(page: Page, call: Call) -> None:
         text = "no piece was compiled: vLLM may have loaded them from its own cache, or the log ends before them"
         words.append(page.so_far(text))
     page.say(" · ".join(words), "  ")
-    if call.total is not None and call.total > len(call.submodules) > 0:
-        lost = call.total - len(call.submodules)
-        page.say(f"{fmt.plural(lost, 'submodule')} of {call.total} not begun: the log ends before them, or they came from a cache",
+    if call.expected_submodules is not None and call.expected_submodules > len(call.submodules) > 0:
+        expected = call.expected_submodules
+        lost = expected - len(call.submodules)
+        page.say(f"{fmt.plural(lost, 'submodule')} of {expected} not begun: the log ends before them, or they came from a cache",
                  "  ", tokens.WARN)  # fmt: skip
 
 
@@ -526,7 +524,7 @@ def _records(page: Page, call: Call) -> None:
         links.append(to_page("split graph", call.split))
     patterns = {total.patterns for total in call.passes}
     links += [(f"patterns of {fmt.clip_middle(p.name, 40)}", tokens.LINK, p.ref) for p in call.patterns if p.ref not in patterns]
-    links += [(fmt.clip_middle(other.name, 40), tokens.LINK, other.ref) for other in call.others]
+    links += [(fmt.clip_middle(other.name, 40), tokens.LINK, other.ref) for other in call.other_artifacts]
     page.joined(links, "  ")
 
 
@@ -556,7 +554,7 @@ def _table(page: Page, call: Call) -> None:
         return
     page.blank()
     page.say("artifacts per piece: submodules by compile range", "  ", tokens.LABEL)
-    capture = {piece.range for submodule in call.submodules for piece in submodule.pieces if piece.capture}
+    capture = {piece.range for submodule in call.submodules for piece in submodule.pieces if piece.is_captured}
     groups = _groups(call)
     labels = [_alike(s.name, same) for s, same in groups]
     room = page.width - min(max(map(len, labels)), page.width // 2) - 4
@@ -602,10 +600,10 @@ def _add_passes(page: Page, call: Call) -> None:
     page.say("vLLM's passes in order, and how many pieces each changed", "  ", tokens.LABEL)
     rows: list[list[Text]] = []
     for total in call.passes:
-        text = f"{fmt.count(total.changed)} of {fmt.count(total.ran)}"
+        text = f"{fmt.count(total.changed_pieces)} of {fmt.count(total.pieces)}"
         patterns: Text = to_page("its patterns", total.patterns) if total.patterns else ""
-        number = "" if total.number is None else str(total.number)
-        style = tokens.VALUE if total.changed else tokens.DIM
+        number = "" if total.pass_number is None else str(total.pass_number)
+        style = tokens.VALUE if total.changed_pieces else tokens.DIM
         rows.append([(number, tokens.DIM), (total.name, tokens.FUNCTION), (text, style), patterns])
     page.grid(rows, right=(0, 2))
 
@@ -630,7 +628,7 @@ def _add_submodules(page: Page, call: Call) -> None:
 def _submodule(page: Page, submodule: Submodule, indent: str) -> None:
     head: list[Text] = [(fmt.clip_middle(sanitize(submodule.name), 40), tokens.NAME)]
     if submodule.graph:
-        size = f" of {fmt.plural(submodule.statements, 'statement')}" if submodule.statements else ""
+        size = f" of {fmt.plural(submodule.statement_count, 'statement')}" if submodule.statement_count else ""
         head += ["  ", (f"graph{size}", tokens.LINK, submodule.graph)]
     else:
         head.append((f"  {page.so_far('its graph is not in the log')}", tokens.DIM))
@@ -643,7 +641,7 @@ def _add_piece(page: Page, piece: Piece, indent: str) -> None:
     page.open(f"{piece.submodule} {range_name(piece.range)}", folded=True)
     words = [fmt.plural(len(piece.artifacts) + len(piece.passes), "artifact")]
     if piece.passes:
-        changed = sum(step.changed is True for step in piece.passes)
+        changed = sum(step.is_changed is True for step in piece.passes)
         words.append(f"{changed} of {fmt.plural(len(piece.passes), 'pass', 'passes')} changed it")
     head: list[Text] = [(range_name(piece.range), tokens.LINK, piece.ref), (f"  {', '.join(words)}", tokens.DIM)]
     if piece.code is None:
@@ -661,8 +659,8 @@ def _artifact(artifact: Named) -> Text:
 
 def _step(step: PassStep) -> Text:
     """Format `0 NoOpEliminationPass: changed`."""
-    did = {True: ": changed", False: ": no change", None: ""}[step.changed]
-    number = "" if step.number is None else f"{step.number} "
+    did = {True: ": changed", False: ": no change", None: ""}[step.is_changed]
+    number = "" if step.pass_number is None else f"{step.pass_number} "
     return (f"{number}{fmt.clip_middle(sanitize(step.name), 40)}{did}", tokens.LINK, step.ref)
 
 
@@ -682,13 +680,13 @@ class VllmRow:
     """The least size that it is for; none where that is not stated."""
     end: int | None
     """The largest size."""
-    single: bool
+    is_single_size: bool
     """Whether it is for one size."""
-    capture: bool
+    is_captured: bool
     """Whether a CUDA graph of it is captured."""
-    passes: int
+    pass_count: int
     """Passes that ran over it."""
-    changed: int
+    changed_passes: int
     """Passes that changed it."""
     code: str | None
     """The address of its code."""
@@ -701,9 +699,9 @@ def vllm_rows(data: Vllm) -> Iterator[VllmRow]:
     for call in data.calls:
         for submodule in call.submodules:
             for piece in submodule.pieces:
-                changed = sum(step.changed is True for step in piece.passes)
-                yield VllmRow(call.number, piece.ref, call.ref, piece.submodule, piece.start, piece.end, piece.single,
-                              piece.capture,
+                changed = sum(step.is_changed is True for step in piece.passes)
+                yield VllmRow(call.call_number, piece.ref, call.ref, piece.submodule, piece.start, piece.end, piece.is_single_size,
+                              piece.is_captured,
                               len(piece.passes), changed, piece.code, piece.cache)  # fmt: skip
 
 

@@ -12,8 +12,11 @@ from real import trace
 from viewed import text
 
 from tltui.export import to_json
+from tltui.questions.recompiles.explanations import explained_of
 from tltui.questions.recompiles.failed_guard_text import strip_local
+from tltui.questions.recompiles.guard_comparison import Version, compared
 from tltui.questions.recompiles.guard_requirements import Property, requirements_in, requirements_of
+from tltui.questions.recompiles.guard_table import base_guards, base_of, changes_of
 from tltui.questions.recompiles.page import FrameRecompiles, Recompiles
 from tltui.questions.recompiles.variations import Variation
 
@@ -22,6 +25,7 @@ GUARDS = "torch-2.13/guards"
 
 REFS = {
     "Layer": "0/", "several": "1/", "dictionary": "2/", "<lambda>": "3/", "wrapper": "4/", "product": "5/", "Attention": "6/",
+    "clock": "8/",
     "in_a_mode": "10/",
 }  # fmt: skip
 
@@ -145,6 +149,20 @@ def test_modules_that_share_a_wrapper_share_its_limit() -> None:
     assert variation(frame, "args[0]", "tensor dtype").remedy == ""
 
 
+def test_a_value_on_the_stack_is_that_of_the_line_that_broke_the_graph() -> None:
+    """advice.md 10: nobody can put a tensor in the place of `___stack0`."""
+    (found,) = frame_of("clock").variations
+    assert "___stack0 is a value of the line at line" not in found.advice
+    assert "___stack0 is a value of line 156, which broke the graph" in found.advice
+    assert "tensor" not in found.advice
+
+
+def test_the_keys_that_differ_are_named() -> None:
+    """advice.md 7: which key it is was not shown."""
+    lines = shown("dictionary").split("\n")
+    assert "keys: 'c' added" in [line.strip() for line in lines]
+
+
 # the table
 
 
@@ -226,3 +244,31 @@ def test_a_dict_with_keys_in_order_has_a_length() -> None:
     pair = "| | | +- KeyManager: GuardManager: source=list(dict.keys(L['d']))[{0}], type=<class 'str'>, tag_safe=(False, False)\n"
     assert requirements_of(manager + pair.format(0) + pair.format(1))[Property("length", "d")] == ("2", "")
     assert Property("length", "d") not in requirements_of(manager + pair.format(1))
+
+
+# the comparison against torch
+
+WITHOUT_VALUES = ("global state", "backend", "object freed", "dimension mark")
+"""Causes that guards have no value of, or under another name (autocast)."""
+
+
+@pytest.mark.parametrize("name", ["guards", "reasons", "remedies", "recompiles", "shapes", "train", "outcomes"])
+def test_each_guard_that_torch_names_differs_in_the_table(name: str) -> None:
+    """The table alone finds it, or reports it as unknown: never as equal."""
+    compared_pairs = 0
+    for compile_ in trace(f"torch-2.13/{name}").compiles():
+        base = base_of(compile_.frame) if compile_.is_compile and compile_.is_recompile else None
+        if base is None or changes_of(compile_) is None:
+            continue
+        older = {str(c.ref): c for c in compile_.frame.compiles if changes_of(c) is not None}
+        requirements = base_guards(base).requirements
+        call = Version(compile_, requirements, changes_of(compile_))
+        for reason in explained_of(compile_).reasons:
+            if reason.earlier not in older or reason.cause in WITHOUT_VALUES:
+                continue
+            version = older[reason.earlier]
+            result = compared(Version(version, requirements, changes_of(version)), call, 0, None, False, {})
+            differing = {difference.key for difference in result.differences}
+            assert not differing.isdisjoint(reason.keys) or not result.is_complete, (compile_.ref, reason.text)
+            compared_pairs += 1
+    assert compared_pairs or name == "train"

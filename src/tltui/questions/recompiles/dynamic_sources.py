@@ -45,7 +45,7 @@ def entry_of(source: str) -> str:
 def value_of(sources: Iterable[str]) -> str:
     """Return the value of the variable for sources, `L[…]` shortened; '' if torch cannot match one of them."""
     entries: dict[str, None] = {}
-    for source in sources:
+    for source in sorted(sources):
         name = full_source(source)
         if name is None:
             return ""

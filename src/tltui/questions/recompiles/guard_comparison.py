@@ -31,6 +31,8 @@ class Difference:
     """The value in the call; '' if unknown."""
     text: str = ""
     """The failed guard in torch's words."""
+    keys: tuple[str, ...] = ()
+    """The keys of a dict that one of the two has alone, of a length: `'c' added`."""
 
     @property
     def key(self) -> Key:
@@ -111,7 +113,7 @@ def compared(
         if difference.cause == guard_grammar.STATE and reasons and difference.key not in differences:
             continue  # torch compares its settings first and names each that differs
         reported = differences.setdefault(difference.key, difference)
-        if not reported.actual or not reported.expected:  # a setting, a length: torch names no value
+        if not reported.actual or not reported.expected or difference.keys:  # a setting, a length: torch names no value
             differences[difference.key] = difference
     if comparing.opaque_settings and (not differences or any(key[0] == guard_grammar.STATE for key in differences)):
         is_complete = False
@@ -190,7 +192,19 @@ class _Comparing:
         [(kind, source, dim), *_] = keys_of(cause)
         self.properties.setdefault((kind, source, dim), key)
         text = words_of_difference(key, strip_local(self._older.line(key)), expected, actual)
-        return Difference(kind, source, dim, cause.expected, cause.actual or actual, text)
+        keys = self._keys(source) if kind == guard_grammar.LENGTH else ()
+        return Difference(kind, source, dim, cause.expected, cause.actual or actual, text, keys)
+
+    def _keys(self, source: str) -> tuple[str, ...]:
+        """Return the keys of a dict under which only one of the two has a guarded value."""
+        results: dict[str, None] = {}
+        for key in (*(self._call.changes or ()), *(self._older.changes or ())):
+            match = _DICT_KEY.match(key.source[len(source) :]) if key.source.startswith(f"{source}[") else None
+            if key.kind == required.KIND and match is not None:
+                before, now = self._older.kind(key.source), self._call.kind(key.source)
+                if bool(before) != bool(now):
+                    results[f"{match[1]} {'added' if now else 'absent'}"] = None
+        return tuple(results)[:MOST_KEYS]
 
     def _cause(self, key: Property, expected: str, actual: str) -> Cause:
         cause = cause_of_difference(key, strip_local(self._older.line(key)), expected, actual)
@@ -313,6 +327,8 @@ def _is_special(text: str) -> bool:
     return text.startswith("2 <= ") and " <= " not in text[5:]
 
 
+_DICT_KEY = re.compile(r"^\[('[^']*'|\"[^\"]*\")\]$")
+MOST_KEYS = 6
 _AUTOCAST = re.compile(r"Autocast\w+(?:, )?")
 
 

@@ -120,12 +120,21 @@ def frame_recompiles(
         return reason_for(by_ref[ref], earlier, difference.text) if difference.text else None
 
     resumed, is_foreign = (name or "").startswith(RESUMED), file is not None and bool(whose(file))
-    result = variations_of(every, config.settings, resumed, is_foreign, guards, reason_of)
+    result = variations_of(every, config.settings, resumed, is_foreign, _break_line(name), guards, reason_of)
     return FrameRecompiles(
         str(frame.ref), name, file, line, str(frame.compiles[0].ref), len(frame.compiles), seconds_of(frame), len(every),
         spent, config.limit, 0 if hit else config.left, config.ref, hit, tuple(recompiles),
         result.variations, result.together, result.causes, guards.table if guards is not None else None,
     )  # fmt: skip
+
+
+_RESUMED_AT = re.compile(r"_at_(\d{1,7})(?:_\d+)?$")
+
+
+def _break_line(name: str | None) -> int | None:
+    """Return the line of the graph break from the name of a resume function; None for another function."""
+    match = _RESUMED_AT.search(name) if name is not None and name.startswith(RESUMED) else None
+    return int(match[1]) if match is not None else None
 
 
 @frozen

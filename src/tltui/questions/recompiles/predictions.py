@@ -27,20 +27,14 @@ _AUTOMATIC = ("no mark_static", "specialize_float", "dynamic attribute", "dynami
 _WITHOUT_EFFECT = ("", "nothing to do")
 
 _INDEX = re.compile(r"(?<=[\w\]])\[\d+\]|\._(?:modules|parameters|buffers)\['\d+'\]|(?<=\w)\.\d+(?=\.|$)")
-_TOP = re.compile(r"^(?:args|kwargs|\w+\.__defaults__|list\(.*\))\[")
-_PIECE = re.compile(r"\[(\d+)\]|'(\d+)'|\.(\d+)")
+_TOP = re.compile(r"^(?:args|kwargs|\w+\.__defaults__|list\(.*\))\[[^\]]*\](?:\[[^\]]*\])*")
 
 
 def without_index(source: str) -> str:
     """Return a source with `*` in place of its indices: `layers[0].i` and `layers[1].i` are one cause. Arguments are not."""
-    return source if _TOP.match(source) else _INDEX.sub("[*]", source)
-
-
-def indices_of(source: str) -> str:
-    """Return the first index of a source; '' for none."""
-    match = _INDEX.search(source)
-    piece = _PIECE.search(match[0]) if match else None
-    return next((group for group in piece.groups() if group is not None), "") if piece else ""
+    top = _TOP.match(source)
+    start = top.end() if top is not None else 0
+    return source[:start] + _INDEX.sub("[*]", source[start:]) if start < len(source) else source
 
 
 def effect_of(remedy: str) -> str:

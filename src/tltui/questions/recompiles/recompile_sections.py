@@ -180,6 +180,9 @@ class RecompileLines:
             if self._guards.calls[comparison.version].ref == reason.earlier:
                 others = [difference for difference in comparison.differences if difference.key not in reported]
                 texts = [_difference(difference) for difference in others[:ALSO_SHOWN]]
+                keys = [key for difference in comparison.differences if difference.key in reported for key in difference.keys]
+                if keys:
+                    self.page.say(f"keys: {', '.join(fmt.clip(fmt.one_line(sanitize(key)), 40) for key in keys)}", self._deep)
                 if len(others) > ALSO_SHOWN:
                     texts.append(f"{fmt.count(len(others) - ALSO_SHOWN)} more")
                 if texts:

@@ -81,6 +81,8 @@ class CauseFacts:
     """Whether it is a resume function: its arguments come from compiled code, or went through it."""
     is_foreign: bool = False
     """Whether the function is of torch or a library."""
+    break_line: int | None = None
+    """The line of the graph break after which a resume function continues."""
     reasons: list[Reason] = field(default_factory=list)
     refs: list[str] = field(default_factory=list)
     values: dict[str, None] = field(default_factory=dict)
@@ -96,6 +98,8 @@ class CauseFacts:
     """The compiles since which it is dynamic."""
     co_dynamic: tuple[tuple[str, int], ...] = ()
     """The other sizes that became dynamic in the same compile: equal to this one, or not."""
+    sources: dict[str, None] = field(default_factory=dict)
+    """Its source, or several that differ only in an index."""
     failures: list[str] = field(default_factory=list)
     """The exceptions of its recompiles that failed."""
     reported: int = 0
@@ -208,13 +212,15 @@ def size(facts: CauseFacts, settings: Settings) -> Advice:
     if facts.became is not None:
         return _became(facts, call, note)
     text = f"{call} before the first call lets one compiled version serve all sizes{' from 2 on' if note else ''}.{note}"
-    return Advice(text, "mark dynamic", (call,))
+    sources = [source for source in facts.sources if source != facts.source]
+    others = tuple(f"torch._dynamo.mark_dynamic({python_of(source)}, {facts.dim})" for source in sources)
+    return Advice(text + (" The same goes for the other indices." if others else ""), "mark dynamic", (call, *others))
 
 
 def _without_edit(facts: CauseFacts) -> Advice:
     """Advise a setting for a tensor that the program has no name for: an argument of a wrapper, a content of a cache."""
     start = f"Torch made it dynamic at [{facts.became}] (automatic dynamic). " if facts.became is not None else ""
-    value = dynamic_sources.value_of([facts.source, *(source for source, _ in facts.co_dynamic)])
+    value = dynamic_sources.value_of({facts.source, *facts.sources, *(source for source, _ in facts.co_dynamic)})
     if not value or "._base" in facts.source:
         return Advice(f"{start}torch.compile(dynamic=True) makes sizes dynamic from the start.", "dynamic=True")
     since = ".".join(map(str, dynamic_sources.SINCE))
@@ -351,11 +357,25 @@ _ASKED: dict[str, Callable[[CauseFacts, Reason], Advice]] = {
 
 def advice_for(facts: CauseFacts, settings: Settings) -> Advice | None:
     """Return the advice against a cause; None if there is none."""
+    if _STACK_VALUE.match(facts.source) and facts.cause in guard_grammar.VALUES:
+        return _from_a_break(facts)
     advice = _ADVICE.get(facts.cause)
     result = advice(facts, settings) if callable(advice) else advice
     if result is not None and result.remedy in _FROM_CODE and len(facts.failures) == len(facts.refs) > 0:
         return _failed(facts)
     return result
+
+
+_STACK_VALUE = re.compile(r"^___stack\d+$")
+
+
+def _from_a_break(facts: CauseFacts) -> Advice:
+    """Return the advice for a value on Dynamo's stack: no variable of the program has it."""
+    line = f"line {facts.break_line}, which" if facts.break_line else "the line that"
+    start = f"{facts.source} is a value of {line} broke the graph. Remove that graph break (`tltui problems`)"
+    if facts.held:
+        return Advice(f"Torch made it dynamic at [{facts.became}] (automatic dynamic). {start}, or do nothing.", "nothing to do")
+    return Advice(f"{start}; the value then needs no guard.")
 
 
 _FROM_CODE = ("mark dynamic", "mark unbacked", "dynamic=True", "dynamic parameters", "nothing to do", "dynamic attribute")

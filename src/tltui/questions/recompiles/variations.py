@@ -107,17 +107,18 @@ ReasonOf = Callable[[str, str, Difference], Reason | None]
 
 def variations_of(
     recompiles: Sequence[Explained], settings: Settings, resumed: bool = False, is_foreign: bool = False,
-    guards: FrameGuards | None = None,
+    break_line: int | None = None, guards: FrameGuards | None = None,
     reason_of: ReasonOf | None = None,
 ) -> Variations:  # fmt: skip
     """Return the variations: those whose remedy removes most recompilations first, then by seconds as the only cause.
 
-    `resumed`: the frame continues after a graph break; `is_foreign`: its function is of torch or a library.
+    `resumed`: the frame continues after a graph break; `is_foreign`: its function is of torch or a library;
+    `break_line`: the line of that break.
     """
     every = causes_of(recompiles, guards)
     groups = causes_together(key for item in every for key in item.causes)
-    group_of = {key: (members[0], members) for members in groups.values() for key in members}
-    gathering = _Gathering(resumed, is_foreign, {key: head for key, (head, _) in group_of.items()}, guards is not None)
+    heads = {key: head for head, members in groups.items() for key in members}
+    gathering = _Gathering((resumed, is_foreign, break_line), heads, guards is not None)
     differences = _differences(guards)
     for number, (recompile, causes) in enumerate(zip(recompiles, every, strict=True)):
         gathering.add(number, recompile, causes, differences.get(recompile.ref, ()), reason_of)
@@ -143,7 +144,7 @@ def _covered(variations: Sequence[Variation], order: Sequence[int]) -> dict[int,
     results: dict[int, str] = {}
     for n in order:
         variation = variations[n]
-        if variation.prediction is not None and (len(variation.code) > 1 or variation.remedy == "dynamic=True"):
+        if variation.prediction is not None and (variation.code or variation.remedy == "dynamic=True"):
             name = name_of_cause(variation.cause, variation.source, variation.dim)
             first = firsts.setdefault((variation.remedy, frozenset(variation.code)), name)
             if first != name:
@@ -183,12 +184,11 @@ def _differences(guards: FrameGuards | None) -> Mapping[str, Sequence[tuple[str,
 class _Gathering:
     """The facts about each cause, gathered from recompiles in order."""
 
-    def __init__(self, resumed: bool, is_foreign: bool, heads: Mapping[Key, Key], has_guards: bool) -> None:
+    def __init__(self, frame: tuple[bool, bool, int | None], heads: Mapping[Key, Key], has_guards: bool) -> None:
         self.causes: dict[Key, CauseFacts] = {}
         self._heads = heads
         self._has_guards = has_guards
-        self._resumed = resumed
-        self._is_foreign = is_foreign
+        self._frame = frame
         self._about: dict[tuple[str, int | None], list[CauseFacts]] = {}
         self._order: dict[str | None, int] = {}
 
@@ -196,7 +196,8 @@ class _Gathering:
         head = self._heads[key]
         facts = self.causes.get(head)
         if facts is None:
-            facts = self.causes[head] = CauseFacts(*head, self._resumed, self._is_foreign)
+            facts = self.causes[head] = CauseFacts(*head, *self._frame)
+        facts.sources.setdefault(key[1])
         about = self._about.setdefault(key[1:], [])
         if facts not in about:
             about.append(facts)
@@ -347,6 +348,8 @@ def _effective(
     every: Sequence[RecompileCauses],
 ) -> Advice:  # fmt: skip
     """Return the advice without a remedy that would remove no recompilation."""
+    if len(members) > 1 and not advice.remedy and facts.cause in guard_grammar.VALUES | guard_grammar.NAMED:
+        return Advice("The guards name each index, so each index has a compiled version of its own.")
     if prediction is None or prediction.fewest < prediction.before:
         return advice
     if together is not None and name_of_cause(facts.cause, facts.source, facts.dim, members) in together.names:

@@ -187,7 +187,7 @@ async def test_where_there_is_no_code_the_nearest_is_offered(size: tuple[int, in
         await to(driver, "2/0")
         await driver.press("p")
         await driver.until(lambda: driver.message.startswith("press p again for [1/0], the nearest compile with code"))
-        assert driver.message.split(" · ")[1].startswith("[2/0] has none: no operations were captured before the graph break")
+        assert driver.message.split(" · ")[1].startswith("[2/0] has no code: no operations were captured before the graph break")
         assert driver.at == "2/0" and driver.browser.shown_ref == "2/0"
         screen = await enter(driver)
         assert str(screen.compile_.ref) == "1/0"

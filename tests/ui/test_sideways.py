@@ -156,7 +156,8 @@ async def test_keys_move_the_line_between_the_panes() -> None:
         assert tree.size.width == before + 4 and tree.size.width + document.outer_size.width + 1 == 120
         await driver.until(lambda: kept() == {"tree": before + 4})
         await driver.until(lambda: driver.browser.is_at_rest)
-        assert max(map(len, document.document.text())) <= document.text_width, "the page is laid out to its width"
+        lines = [line for line in document.document.text() if not line.strip().startswith("https://")]  # an address is never cut
+        assert max(map(len, lines)) <= document.text_width, "the page is laid out to its width"
         for _ in range(30):
             await driver.press("ctrl+left")
         assert tree.size.width == 20

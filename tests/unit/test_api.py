@@ -70,13 +70,15 @@ def test_each_view_and_each_command_that_prints_has_a_function() -> None:
 
 @pytest.mark.parametrize(("path", "ref"), [(DEMO, ""), (DEMO, "0:0/0"), (MLP, "0/0")], ids=["demo", "one", "mlp"])
 def test_they_say_what_the_commands_print(
-    path: Path, ref: str, capsys: pytest.CaptureFixture[Any], monkeypatch: pytest.MonkeyPatch
+    path: Path, ref: str, capsys: pytest.CaptureFixture[Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    for view in QUESTIONS:  # a run each: once a profile was read, other views tell of it too
-        with tltui.open(path) as run:
+    monkeypatch.chdir(tmp_path)
+    Path("PATH").symlink_to(path)  # the path in the commands that a result of the API recommends
+    for view in QUESTIONS:  # a run each: other views show a profile that was read
+        with tltui.open("PATH") as run:
             name, found = view.name, getattr(tltui, view.name)(run, ref)
-            arguments = [name, str(path), *([ref] if ref else [])]
-            assert printed(capsys, monkeypatch, *arguments) == found.text + "\n" == f"{found}\n", name
+            arguments = [name, "PATH", *([ref] if ref else [])]
+            assert printed(capsys, monkeypatch, *arguments, "--all") == found.text + "\n" == f"{found}\n", name
             assert printed(capsys, monkeypatch, *arguments, "--json") == found.to_json() + "\n", name
             assert found.to_dict() == json.loads(found.to_json())
 
@@ -95,7 +97,7 @@ def test_other_commands_too(demo: tltui.Run, capsys: pytest.CaptureFixture[Any],
         (("records", path, "0:4/1"), tltui.records(demo, "0:4/1")),
         (("damage", path), tltui.damage(demo)),
     ):
-        assert printed(capsys, monkeypatch, *arguments) == found.text + "\n", arguments
+        assert printed(capsys, monkeypatch, *arguments, "--all") == found.text + "\n", arguments
         assert printed(capsys, monkeypatch, *arguments, "--json") == found.to_json() + "\n", arguments
         flat(found)
 
@@ -104,7 +106,7 @@ def test_other_commands_too(demo: tltui.Run, capsys: pytest.CaptureFixture[Any],
 def test_a_place_says_what_show_prints(
     ref: str, demo: tltui.Run, capsys: pytest.CaptureFixture[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert printed(capsys, monkeypatch, "show", str(DEMO), ref) == f"{demo[ref]}\n"
+    assert printed(capsys, monkeypatch, "show", str(DEMO), ref, "--all") == f"{demo[ref]}\n"
     assert printed(capsys, monkeypatch, "show", str(DEMO), ref, "--json") == demo[ref].to_json() + "\n"
     assert demo[ref].ref == ref and len(repr(demo[ref])) < 80 and demo[ref] == demo[ref]
 

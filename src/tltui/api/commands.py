@@ -158,7 +158,7 @@ def diff(
         def make(model: ModelRun, options: Options) -> Document:
             return compare_nodes(model, first, model if other is None else compared, second, options)
 
-        return answer("diff", part_of(run, ""), make, diff_rows, width, is_folded=True)
+        return answer("diff", part_of(run, ""), make, diff_rows, width)
 
 
 def grep(

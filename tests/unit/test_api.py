@@ -104,7 +104,7 @@ def test_other_commands_too(demo: tltui.Run, capsys: pytest.CaptureFixture[Any],
 def test_a_place_says_what_show_prints(
     ref: str, demo: tltui.Run, capsys: pytest.CaptureFixture[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert printed(capsys, monkeypatch, "show", str(DEMO), ref) == f"{demo[ref]}\n"
+    assert printed(capsys, monkeypatch, "show", str(DEMO), ref, "--all") == f"{demo[ref]}\n"
     assert printed(capsys, monkeypatch, "show", str(DEMO), ref, "--json") == demo[ref].to_json() + "\n"
     assert demo[ref].ref == ref and len(repr(demo[ref])) < 80 and demo[ref] == demo[ref]
 

@@ -36,8 +36,8 @@ HEAD = """\
 # The columns of `to_records()`
 
 Made by `python tools/renew.py`: the attributes of the rows of each function, and the keys of `to_records()`. `str?` may
-be None. Columns that end in `_s` and `seconds` are seconds, those in `_us` and `us` microseconds; `ref` is an address that every
-function takes.
+be None. Columns in `_s` are seconds, those in `_us` microseconds, those in `_at_us` microseconds since 1970 (UTC); `ref` is an
+address that every function takes. A tuple is text with commas in `to_records()`.
 """
 
 

@@ -117,7 +117,8 @@ def flat(found: Any) -> None:
         assert list(record) == list(records[0])
         assert all(type(value) in (str, int, float, bool, type(None)) for value in record.values()), record
         if dataclasses.is_dataclass(row):
-            assert {key: getattr(row, key) for key in record} == record
+            values = {key: getattr(row, key) for key in record}
+            assert {key: ", ".join(value) if isinstance(value, tuple) else value for key, value in values.items()} == record
     json.dumps(records, allow_nan=False)
 
 

@@ -195,7 +195,7 @@ def test_json() -> None:
     assert found["breaks"][0]["graph_break"]["gb"] == "gb0025"
     assert found["breaks"][0]["occurrences"][0] == {
         "ref": "2/0", "function": "inner_break", "rank": None, "attempt": 0, "record": "2/0:dynamo_graph_break_reason",
-        "backward": False,
+        "is_backward": False,
     }  # fmt: skip
 
 

@@ -120,8 +120,8 @@ def breaks(run: Run | Node, ref: str | Node = "", *, width: int = WIDTH) -> Resu
     """
     part = part_of(run, ref)
     with_earlier_names(ProblemRow)
-    found = view("problems", part, Options(width=wide(width)))
-    return replace(found, rows=tuple(row for row in found.rows if row.kind == "break"))
+    result = view("problems", part, Options(width=wide(width)))
+    return replace(result, rows=tuple(row for row in result.rows if row.kind == "break"))
 
 
 def _check_profiles(run: Run | None, measured: tuple[str, ...]) -> None:

@@ -129,6 +129,8 @@ def _plain(value: object) -> Plain:
         value = value.value
     if value is None or isinstance(value, (str, int, float)):
         return value
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value))
     raise TypeError(f"{value!r} does not fit into a cell")
 
 

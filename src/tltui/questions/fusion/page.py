@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Iterator, Sequence
 
 from tltui.documents import format as fmt
-from tltui.documents.format import joined
 from tltui.documents.page import Page, to_page
 from tltui.documents.scope import Scope
 from tltui.inputs.index.indexed_log import Elsewhere
@@ -532,11 +531,11 @@ class FusionRow:
     """Whether Inductor made it; else it is called from a library."""
     operations: int
     """Operations in it."""
-    nodes: str
+    nodes: tuple[str, ...]
     """The nodes of the scheduler in it."""
-    origins: str
+    origins: tuple[str, ...]
     """The post-grad nodes that it computes."""
-    lines: str
+    lines: tuple[str, ...]
     """The lines of source, `FILE:LINE`."""
 
 
@@ -545,9 +544,9 @@ def fusion_rows(data: FusionReport) -> Iterator[FusionRow]:
     for compile_ in data.compiles:
         for unit in compile_.units:
             for kernel in unit.kernels:
-                lines = joined(f"{line.file}:{line.line}" for line in kernel.source)
+                lines = tuple(f"{line.file}:{line.line}" for line in kernel.source)
                 yield FusionRow(compile_.ref, compile_.function, unit.unit, kernel.key, kernel.is_generated, kernel.operations,
-                                joined(kernel.nodes), joined(origin.name for origin in kernel.origins), lines)  # fmt: skip
+                                tuple(kernel.nodes), tuple(origin.name for origin in kernel.origins), lines)  # fmt: skip
 
 
 QUESTION = Question(

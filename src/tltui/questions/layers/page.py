@@ -7,7 +7,6 @@ import difflib
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 
 from tltui.documents import format as fmt
-from tltui.documents.format import joined
 from tltui.documents.page import Page, to_page
 from tltui.documents.rank_groups import add_alike
 from tltui.documents.scope import Scope
@@ -542,7 +541,7 @@ class LayerRow:
     """Kernels that compute nothing else."""
     nodes: int
     """Post-grad nodes."""
-    lines: str
+    lines: tuple[str, ...]
     """The lines of source, `FILE:LINE`."""
     loads: int | None
     """Known loads in the code of its kernels."""
@@ -566,7 +565,7 @@ def layer_rows(data: tuple[CompileLayers, ...]) -> Iterator[LayerRow]:
                 cost = layer.cost
                 yield LayerRow(compile_.ref, unit.unit, layer.path, layer.iterations, layer.kernels, layer.kernels_only_here,
                                layer.nodes,
-                               joined(layer.lines), cost.loads, cost.stores, cost.reductions, cost.moved_bytes, cost.estimated_us,
+                               layer.lines, cost.loads, cost.stores, cost.reductions, cost.moved_bytes, cost.estimated_us,
                                layer.measured_us)  # fmt: skip
 
 

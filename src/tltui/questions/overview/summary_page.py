@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tltui.documents.format import joined
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import GRAPH_LOGS, Needs
 from tltui.model.nodes import Compile
@@ -57,14 +56,15 @@ class SummaryRow:
     """Restarts of the analysis."""
     compile_s: float
     """The total time of the compiles, in seconds; those of ranks ran side by side."""
-    torch_versions: str
+    torch_versions: tuple[str, ...]
     """The versions of torch that the log states."""
 
 
 def summary_rows(data: Summary | Study, ref: str, compiles: Sequence[Compile]) -> Iterator[SummaryRow]:
     """Yield one row."""
     tally = total(compile_.tally for compile_ in compiles)
-    torch = (data.torch_version or "") if isinstance(data, Study) else joined(data.versions) if data is not None else ""
+    versions = (data.torch_version,) if isinstance(data, Study) else data.versions if data is not None else ()
+    torch = tuple(version for version in versions if version)
     yield SummaryRow(
         ref, len({compile_.process.rank for compile_ in compiles}),
         tally.compiles, tally.ok, tally.errors, tally.eager, tally.with_breaks,

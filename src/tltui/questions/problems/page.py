@@ -585,9 +585,9 @@ class ProblemRow:
     """On how many ranks."""
     first_ref: str
     """The address of the first compile with it; empty if unknown."""
-    refs: str
+    refs: tuple[str, ...]
     """The addresses of all compiles that have it."""
-    hints: str
+    hints: tuple[str, ...]
     """Torch's hints."""
 
 
@@ -595,8 +595,9 @@ def problem_rows(data: Problems) -> Iterator[ProblemRow]:
     """Yield one row per problem, worst first."""
     for item in data.output_failures:
         yield ProblemRow(
-            "output", item.sentence, item.meaning, item.function, item.file, item.line, 1, 1, item.compile, item.compile, ""
-        )
+            "output", item.sentence, item.meaning, item.function, item.file, item.line, 1, 1, item.compile,
+            (item.compile,) if item.compile else (), (),
+        )  # fmt: skip
     for kind, failed in (("error", data.errors), ("backward", data.backward)):
         for group in failed:
             error = group.failure
@@ -635,7 +636,7 @@ def _problem_row(
     function = function or next((occurrence.function for occurrence in occurrences if occurrence.function), None)
     ranks = len({occurrence.rank for occurrence in occurrences})
     first = refs[0] if refs else ""
-    return ProblemRow(kind, headline, reason, function, file, line, len(occurrences), ranks, first, joined(refs), joined(hints))
+    return ProblemRow(kind, headline, reason, function, file, line, len(occurrences), ranks, first, tuple(refs), tuple(hints))
 
 
 QUESTION = Question(

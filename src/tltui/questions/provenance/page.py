@@ -9,7 +9,6 @@ from difflib import get_close_matches
 from itertools import pairwise
 
 from tltui.documents import format as fmt
-from tltui.documents.format import joined
 from tltui.documents.page import Page
 from tltui.documents.rank_groups import add_alike
 from tltui.documents.scope import Scope
@@ -432,9 +431,9 @@ class ProvenanceRow:
     """Kernels whose nodes are known."""
     kernels_with_lines: int
     """Kernels whose source lines are known."""
-    nodes: str
+    nodes: tuple[str, ...]
     """The post-grad nodes that it computes."""
-    lines: str
+    lines: tuple[str, ...]
     """The lines of source, `FILE:LINE`."""
     nodes_from: str
     """The source of the nodes: recorded by torch, or derived (`flow`, `names`); of a lowering the best one."""
@@ -448,13 +447,13 @@ def provenance_rows(data: ProvenanceJson | Coverages) -> Iterator[ProvenanceRow]
         for covered_unit in data.units:
             coverage = covered_unit.coverage
             yield ProvenanceRow(covered_unit.ref, covered_unit.unit, "", coverage.kernels, coverage.kernels_with_nodes,
-                                coverage.kernels_with_lines, "", "", covered_unit.source, "")  # fmt: skip
+                                coverage.kernels_with_lines, (), (), covered_unit.source, "")  # fmt: skip
         return
     for unit in data["units"]:
         for kernel in unit["kernels"]:
             nodes, lines = kernel["post_nodes"], kernel["user_lines"]
-            yield ProvenanceRow(data["ref"], unit["unit"], kernel["key"], 1, int(bool(nodes)), int(bool(lines)), joined(nodes),
-                                joined(lines), kernel["nodes_from"], kernel["lines_from"])  # fmt: skip
+            yield ProvenanceRow(data["ref"], unit["unit"], kernel["key"], 1, int(bool(nodes)), int(bool(lines)), tuple(nodes),
+                                tuple(lines), kernel["nodes_from"], kernel["lines_from"])  # fmt: skip
 
 
 QUESTION = Question(

@@ -7,7 +7,6 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tltui.documents import format as fmt
-from tltui.documents.format import joined
 from tltui.documents.page import Page, to_page
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import GRAPH_LOGS, Needs
@@ -459,7 +458,7 @@ class DifferenceRow:
     """The first line of the function, from 1."""
     compile_number: int
     """Which compile of the function, from 1."""
-    properties: str
+    properties: tuple[str, ...]
     """The facets in which they differ."""
     ranks: str
     """The ranks on this side, as ranges."""
@@ -477,7 +476,7 @@ def difference_rows(data: RanksReport) -> Iterator[DifferenceRow]:
         for side in divergence.groups:
             function = divergence.function
             yield DifferenceRow(divergence.id, function.name, function.file, function.line, divergence.compile_number,
-                                joined(divergence.properties), side.ranks,
+                                divergence.properties, side.ranks,
                                 side.count, side.description, side.ref)  # fmt: skip
 
 

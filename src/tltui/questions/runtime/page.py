@@ -11,7 +11,6 @@ from typing import cast
 
 from tltui.documents import format as fmt
 from tltui.documents.columns import Column, Table
-from tltui.documents.format import joined
 from tltui.documents.page import BAR, Page
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs
@@ -619,9 +618,9 @@ class RuntimeRow:
     """The shortest call."""
     max_us: float
     """The longest call."""
-    nodes: str
+    nodes: tuple[str, ...]
     """The post-grad nodes that it computes."""
-    lines: str
+    lines: tuple[str, ...]
     """The lines of source, `FILE:LINE`. Each has the full time of the kernel: never to be added over lines."""
 
 
@@ -636,7 +635,7 @@ def runtime_rows(data: RuntimeJson | RuntimesJson) -> Iterator[RuntimeRow]:
                         run["profile"], run["rank"], run["pid"], compile_["ref"], graph["unit"],
                         kernel["name"], kernel["key"], kernel["device"], kernel["calls"],
                         kernel["total_us"], kernel["mean_us"], kernel["median_us"], kernel["min_us"], kernel["max_us"],
-                        joined(kernel["nodes"]), joined(kernel["lines"]),
+                        tuple(kernel["nodes"]), tuple(kernel["lines"]),
                     )  # fmt: skip
 
 

@@ -6,7 +6,6 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 
 from tltui.documents import format as fmt
-from tltui.documents.format import joined
 from tltui.documents.page import Page
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs
@@ -260,7 +259,7 @@ class StackRow:
     """Whether it is torch's own, or a library's."""
     compile_count: int
     """Compiles in this frame and in the functions that it calls."""
-    refs: str
+    refs: tuple[str, ...]
     """The addresses of the compiles whose stack ends here."""
 
 
@@ -268,7 +267,7 @@ def stack_rows(data: Stacks) -> Iterator[StackRow]:
     """Yield a row per frame."""
     for node in data.nodes:
         frame = node.frame
-        refs = joined(compile_.ref for compile_ in node.compiles)
+        refs = tuple(compile_.ref for compile_ in node.compiles)
         yield StackRow(node.frame_number, node.parent, node.depth, frame.name, frame.file, frame.line, frame.code,
                        frame.is_framework, node.record_count, refs)  # fmt: skip
 

@@ -18,7 +18,7 @@ from tltui.model.artifacts import artifacts_of
 from tltui.model.follow import open_run
 from tltui.model.ref import BadAddress, Ref, parse_ref
 from tltui.model.run import Run
-from tltui.questions.artifacts.show_output import extract, raw_bytes, shown_data
+from tltui.questions.artifacts.show_page import extract, raw_bytes, shown_data
 from tltui.questions.build import build
 from tltui.questions.check.limits import gates, parse_limits
 from tltui.questions.compare.page import compare_nodes, patch_of

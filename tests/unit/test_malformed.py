@@ -23,7 +23,7 @@ from tltui.model.artifacts import Artifact, artifacts_of
 from tltui.model.follow import open_run
 from tltui.model.nodes import Process
 from tltui.model.run import Run
-from tltui.questions.artifacts.show_output import extract
+from tltui.questions.artifacts.show_page import extract
 from tltui.questions.build import build
 from tltui.questions.index import QUESTIONS
 from tltui.questions.records.damage_page import damage_report

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from tltui.api.errors import BadArgument, ProfileError, Unavailable, safe
+from tltui.api.functions import FUNCTIONS
 from tltui.api.nodes import WIDTH, Node
 from tltui.api.renamed import with_earlier_names
 from tltui.api.results import CheckResult, Result, snapshot
@@ -35,7 +36,7 @@ from tltui.inputs.index.indexed_log import Elsewhere
 from tltui.model.input_coverage import untold
 from tltui.model.run import Run as ModelRun
 from tltui.model.status import Status
-from tltui.questions.artifacts.show_output import extract as extracted
+from tltui.questions.artifacts.show_page import extract as extracted
 from tltui.questions.build import build
 from tltui.questions.check.limits import (
     DEFAULT,
@@ -220,3 +221,6 @@ def extract(run: Run, directory: str, *refs: str | Node, force: bool = False) ->
         if isinstance(error.__cause__, OSError) and not isinstance(error.__cause__, (Gone, Elsewhere)):
             raise error.__cause__ from None  # of the files that are written
         raise
+
+
+FUNCTIONS.update(breaks=breaks, check=check)

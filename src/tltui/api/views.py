@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any, TypeVar, get_args
 
 from tltui.api.errors import BadArgument, ProfileError, safe
+from tltui.api.functions import FUNCTIONS
 from tltui.api.nodes import WIDTH, Node, place
 from tltui.api.renamed import with_earlier_names
 from tltui.api.results import Result, snapshot
@@ -186,3 +187,6 @@ def _layers(
 SPECIAL: dict[str, Function] = {"summary": _summary, "runtime": _runtime, "layers": _layers}
 for _name, _ask in SPECIAL.items():
     _ask.__name__ = _ask.__qualname__ = _name
+
+
+FUNCTIONS.update(ask_run=ask_run, function_of=function_of)

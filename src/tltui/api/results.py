@@ -56,11 +56,10 @@ class Result(Sequence[Row], Generic[Row, Data]):
     _page: TextDocument
     _json: object = None
     _is_indented: bool = True
-    """Lines that are not printed."""
 
     @property
     def text(self) -> str:
-        """The page, as the command prints it."""
+        """The page, as the command prints it with `--all`."""
         return "\n".join(self._page.text())
 
     def to_records(self) -> list[dict[str, Plain]]:

@@ -212,7 +212,7 @@ def test_on_a_terminal_torchs_own_frames_are_a_line() -> None:
     whole, brief = list(lines_of(document)), list(folded_lines(document))
     assert sum("_dynamo/" in line for line in whole) == 30 and not any("_dynamo/" in line for line in brief)
     assert "    42 frames of the traceback, outermost first  (--all)" in brief
-    assert set(line for line in brief if "texts.py" in line) <= set(line for line in whole if "texts.py" in line)
+    assert {line for line in brief if "texts.py" in line} <= {line for line in whole if "texts.py" in line}
 
 
 def test_so_they_are_in_a_traceback_that_torch_wrote() -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from tltui.api.errors import BadArgument, ProfileError, Unavailable, safe
 from tltui.api.functions import FUNCTIONS
-from tltui.api.nodes import WIDTH, Node
+from tltui.api.nodes import WIDTH, Node, options_of
 from tltui.api.renamed import with_earlier_names
 from tltui.api.results import CheckResult, Result, snapshot
 from tltui.api.rows import (
@@ -74,7 +74,7 @@ def ls(run: Run, *, width: int = WIDTH) -> Result[CompileRow, Listing]:
     part = part_of(run, "")
     with run._reading() as model:
         data = listing_data(model)
-        document = listing_document(model, Options(width=wide(width)))
+        document = listing_document(model, options_of(model, wide(width)))
         rows = tuple(CompileRow.of(compile_) for compile_ in model.compiles() if compile_.is_compile)
         return Result("ls", str(part.ref), document.title, data, rows, snapshot(document), envelope("ls", model.title, "", data))
 
@@ -107,7 +107,7 @@ def check(
             _check_profiles(part, measured)
         result = gates(model, parsed, other if baseline else None)
         lacks = untold(list(model.processes()), question_of("problems").needs)
-        document = check_document(result, model.title, Options(width=wide(width)), len(model.failures), lacks)
+        document = check_document(result, model.title, options_of(model, wide(width)), len(model.failures), lacks)
         printed = envelope("check", model.title, "", result)
         return CheckResult("check", "", document.title, result, tuple(limit_rows(result)), snapshot(document), printed)
 

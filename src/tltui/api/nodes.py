@@ -32,11 +32,17 @@ from tltui.questions.build import build
 from tltui.questions.problems.compile_problems import GraphBreak, breaks_of
 from tltui.questions.stacks.tracebacks import display_name, qualified_name
 from tltui.text.document import Document, Options
+from tltui.text.safe_files import quoted
 from tltui.trace.grammar import parse_json
 from tltui.trace.log import Check
 
 WIDTH = 100
 """Columns of a page, as of a command that prints into a file."""
+
+
+def options_of(run: ModelRun, width: int = WIDTH, **options: Any) -> Options:
+    """Return the layout of a page, whose hints name the paths of the run."""
+    return Options(width=width, path=" ".join(map(quoted, run.discovered.paths)), **options)
 
 
 class Node(ABC):
@@ -101,7 +107,7 @@ class Node(ABC):
     @contextmanager
     def _document(self) -> Iterator[tuple[ModelRun, Document]]:
         with self._session.reading() as run:
-            yield run, build(run, self._node.ref, Options(width=WIDTH))
+            yield run, build(run, self._node.ref, options_of(run))
 
     def _printed(self) -> str:
         with self._document() as (_, document):

@@ -14,7 +14,7 @@ from typing import Any, TypeVar, get_args
 
 from tltui.api.errors import BadArgument, ProfileError, safe
 from tltui.api.functions import FUNCTIONS
-from tltui.api.nodes import WIDTH, Node, place
+from tltui.api.nodes import WIDTH, Node, options_of, place
 from tltui.api.renamed import with_earlier_names
 from tltui.api.results import Result, snapshot
 from tltui.api.runs import Run, read_profiles
@@ -55,7 +55,8 @@ def view(name: str, about: Part, options: Options, records: Callable[[Any], Iter
     """Return the answer of a question, its rows by `records` or by its declaration."""
     question = question_of(name)
     with about.run._reading() as run:
-        document = view_document(run, BY_NAME[name], about.ref, options)
+        path = options_of(run).path
+        document = view_document(run, BY_NAME[name], about.ref, replace(options, path=path))
         page = snapshot(document)
         data = document.data()
         printed = envelope(name, run.title, str(about.ref), data)
@@ -64,11 +65,11 @@ def view(name: str, about: Part, options: Options, records: Callable[[Any], Iter
 
 
 def answer(
-    name: str, part: Part, make: Callable[[ModelRun, Options], Document], rows: Callable[[Any], Iterable[R]], width: int = WIDTH,
+    name: str, part: Part, make: Callable[[ModelRun, Options], Document], rows: Callable[[Any], Iterable[R]], width: int = WIDTH
 ) -> Result[R, Any]:  # fmt: skip
     """Return the result of a command that is no view."""
     with part.run._reading() as run:
-        document = make(run, Options(width=wide(width)))
+        document = make(run, options_of(run, wide(width)))
         page = snapshot(document)
         data = document.data()
         printed = envelope(name, run.title, str(part.ref), data)

@@ -227,7 +227,8 @@ def test_so_they_are_in_a_traceback_that_torch_wrote() -> None:
 def test_the_command_line_on_a_terminal(arguments: list[str], all_of_them: bool) -> None:
     said = on_a_terminal(["problems", str(TRACES / TEXTS), "2/0", *arguments])
     assert ("convert_frame.py:" in said) is all_of_them
-    assert ("40 frames of torch" in said) and "your line" in said
+    assert ("40 frames of torch" in said) is all_of_them and "your line" in said
+    assert "42 frames of the traceback, outermost first" in said
 
 
 def test_a_pipe_gets_what_a_terminal_gets(capfdbinary: pytest.CaptureFixture[bytes]) -> None:

@@ -72,7 +72,7 @@ def test_jumps(terminal: Terminal) -> None:
     terminal.press("b")
     shows(terminal, "[3/0] g")
     terminal.press("b")
-    terminal.wait_for("no further graph break")
+    terminal.wait_for("no later graph break")
     terminal.press("B")
     shows(terminal, "[2/0] inner_break")
     terminal.press("r")

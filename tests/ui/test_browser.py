@@ -109,12 +109,12 @@ async def test_errors(tmp_path: Path) -> None:
         assert driver.at == "2/2"
         await driver.shown("2/2")
         await driver.press("e")
-        assert driver.message.startswith("no further error")
+        assert driver.message.startswith("no later error or fallback to eager mode")
         assert driver.at == "2/2"
         await driver.press("E")
         assert driver.at == "0/0"
         await driver.press("E")
-        assert driver.message.startswith("no earlier error")
+        assert driver.message.startswith("no earlier error or fallback to eager mode")
         await driver.press("j")
         assert "no earlier" not in driver.message
 
@@ -137,7 +137,7 @@ async def test_breaks_and_back() -> None:
             await driver.press("b")
             assert driver.at == there
         await driver.press("b")
-        assert driver.message.startswith("no further graph break")
+        assert driver.message.startswith("no later graph break")
         await driver.press("B", "B", "B")
         assert driver.message.startswith("no earlier graph break")
         assert driver.at == "0/0"
@@ -179,10 +179,10 @@ async def test_the_same_code_on_other_ranks(tmp_path: Path) -> None:
         driver.browser.go("0:0/0")
         await driver.press("greater_than_sign")
         # f stands in line 1 of frame 0 on rank 0, and in line 2 on rank 2: not the same code
-        assert "no further rank compiled f" in driver.message
+        assert "no later rank compiled f as often" in driver.message
         driver.browser.go("0:0/1")
         await driver.press("greater_than_sign")
-        assert "no further rank compiled f" in driver.message
+        assert "no later rank compiled f as often" in driver.message
     same = write(
         tmp_path / "u",
         log_of([(1, 1, "g"), (0, 2, "f")], rank=0, pid=1),
@@ -860,7 +860,7 @@ async def test_a_thousand_ranks(tmp_path: Path) -> None:
         await driver.press("l", "j", "l", "j")
         assert len(tree.outline) < 1020
         await driver.press("greater_than_sign")
-        assert "no rank after" in driver.message
+        assert "no later rank" in driver.message
         await driver.press("equals_sign")
         assert len(tree.outline) <= 5100
 

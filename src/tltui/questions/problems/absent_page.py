@@ -68,7 +68,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
     """Return the page `absent` for the scope. It grows: every compile is examined first."""
 
     def fill(page: Page) -> Generator[None, None, Absence]:
-        page.add((f"Absent{scope.title}", tokens.TITLE))
+        page.add((f"Absent artifacts{scope.title}" if scope.title else "Absent", tokens.TITLE))
         absence = yield from read_absence(scope.compiles)
         _versions(page, scope)
         if not absence.compiles:
@@ -76,7 +76,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
         elif len(absence.compiles) == 1 and (run.finished or len(scope.compiles) == 1):
             _compile(page, absence.compiles[0], run.finished)
         else:
-            _many(page, absence)
+            _many(page, absence, run.finished)
         return absence
 
     return GrowingDocument(scope.page("absent"), f"absent{scope.title}", options, fill, Page)
@@ -139,14 +139,14 @@ def _row(page: Page, ref: str, row: Expected) -> None:
         _setting(page, row.flag, row.reason, " " * 13)
 
 
-def _many(page: Page, absence: Absence) -> None:
+def _many(page: Page, absence: Absence, finished: bool) -> None:
     """Add absent artifacts grouped by state, then by reason, with their compiles."""
     wanted = sum(_can_be(row.state) for compile_ in absence.compiles for row in compile_.expected)
     missing = sum(len(group.refs) for group in absence.groups if _can_be(group.state))
     routine = sum(len(group.refs) for group in absence.groups if _place(group) == 1)
     page.say(
         f"{fmt.plural(len(absence.compiles), 'compile')}: {fmt.count(wanted - missing)} of "
-        f"{fmt.plural(wanted, 'possible artifact')} present, {fmt.count(missing)} absent"
+        f"{fmt.plural(wanted, 'possible artifact')} present{'' if finished else ' so far'}, {fmt.count(missing)} absent"
         + (f" ({fmt.count(routine)} normally)." if routine else "."), "", tokens.STRONG,
     )  # fmt: skip
     page.more("absent artifacts may still be written.")

@@ -183,7 +183,7 @@ async def test_search_and_copy_work_in_a_half() -> None:
         await driver.press("y")
         assert "cop" in screen_lines(driver.app)[-1]
         await driver.press("w")
-        assert "not wrapped" in screen_lines(driver.app)[-1]
+        assert "cannot wrap lines in the side-by-side view" in screen_lines(driver.app)[-1]
 
 
 async def test_the_halves_share_the_screen_as_one_likes() -> None:

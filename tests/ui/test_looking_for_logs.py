@@ -41,7 +41,7 @@ def many(tmp_path: Path) -> Path:
 
 async def test_logs_come_in_behind_the_first_frame(many: Path) -> None:
     app = app_of(sought(many))
-    assert app.browser.trace.is_sought and "still being looked for" in app.browser.trace.goes_on
+    assert app.browser.trace.is_sought and "still searching for its logs" in app.browser.trace.goes_on
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, lambda: app.browser.trace.finished and app.browser.is_at_rest and "compiling" in screen_text(app))
         run = app.browser.trace

@@ -96,4 +96,4 @@ async def test_provenance_mode_shows_what_a_profile_tells_that_is_read_meanwhile
         await driver.until(lambda: screen.view(PY).heat_of is not None)
         assert screen.view(PY).current_line() == line and "profile read" in screen.status.plain_text()
         await driver.press("S")
-        assert " ms a step" in screen.status.plain_text()
+        assert " ms per step" in screen.status.plain_text()

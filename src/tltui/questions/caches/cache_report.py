@@ -39,6 +39,7 @@ PROFILES = {
 """Profiles of varying sizes (PGO). A miss leaves no record."""
 BYPASSES = {"dynamo_cache_bypass": (PRECOMPILE, BYPASS), "precompile_cache_bypass": (PRECOMPILE, BYPASS)}
 DISABLED = "fx_graph_cache_disabled"
+UNKNOWN_SETTING = "the setting is unknown (not in the metrics)"
 _KEY = re.compile(rb'"key": ?"([^"\\]{1,200})"')
 
 
@@ -646,7 +647,7 @@ def _off(
         if by:
             settings.append(f"{FX}: fx_graph_cache is False in inductor_config")
         elif any(DISABLED.encode() in reader.payload(n, EVENT_LIMIT) for n, _ in records_of(node, ("chromium_event",))):
-            settings.append(f"{FX}: torch logged {DISABLED}; the setting is unknown (not in the metrics)")
+            settings.append(f"{FX}: torch logged {DISABLED}; {UNKNOWN_SETTING}")
     if AOT not in asked and any(json_in(f, "functorch_config").get("enable_autograd_cache") is False for f in metrics):
         settings.append(f"{AOT}: enable_autograd_cache is False in functorch_config")
     return tuple(settings)

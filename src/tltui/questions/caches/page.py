@@ -25,6 +25,7 @@ from tltui.questions.caches.cache_report import (
     MISS,
     OLD_NAMES,
     STORED,
+    UNKNOWN_SETTING,
     CacheMiss,
     CachesReport,
     CacheTotal,
@@ -171,7 +172,8 @@ def add_off(page: Page, report: CachesReport) -> None:
         return
     page.heading("Disabled")
     for why, members in groups.items():
-        page.say(why, "  ", tokens.WARN, "    ")
+        unknown_yet = page.goes_on and why.endswith(UNKNOWN_SETTING)
+        page.say(f"{why} so far" if unknown_yet else why, "  ", tokens.WARN, "    ")
         refs = first_refs(page, [compile_.ref for compile_ in members], REFS_SHOWN)
         flow(page, refs, "    ", [f"in {fmt.plural(len(members), 'compile')}: "])
 

@@ -318,7 +318,7 @@ def add_ids(page: Page, node: Compile, study: Study) -> None:
         page.labelled("rank", str(process.rank))
     place = "" if process.alone else f", number {process.number} of this rank"
     page.labelled("process", f"{fmt.pid(process.pid)}{place}")
-    version = version_of(process).description or "unknown (not in the log)"
+    version = version_of(process).description or f"unknown (not in the log{' so far' if page.goes_on else ''})"
     page.labelled("torch", study.torch_version or version.removeprefix("torch "))
     page.file(process.log.path)
     page.add("  ", ("records".ljust(9), tokens.LABEL), (fmt.plural(len(node.records), "record"), tokens.LINK,

@@ -102,4 +102,4 @@ def _rest(page: Page, table: GuardTable, hidden: int, indent: str) -> None:
     if table.without_guards:
         refs = " ".join(map(_id, table.without_guards[:4]))
         more = f" and {len(table.without_guards) - 4} more" if len(table.without_guards) > 4 else ""
-        page.say(f"No guards in the log for {refs}{more}: their other causes are unknown.", indent, tokens.DIM)
+        page.say(page.so_far(f"No guards in the log for {refs}{more}: their other causes are unknown."), indent, tokens.DIM)

@@ -399,4 +399,5 @@ def _share(variation: Variation, recompiles: int) -> str:
 def _advice(page: Page, variation: Variation) -> str:
     """Return the advice; in a live run, absence so far is qualified."""
     text = variation.advice + _PROOFS.get(variation.proof, "")
-    return page.so_far(text) if variation.dynamic_in is None and "did not become" in text else text
+    is_static = variation.dynamic_in is None and "did not become" in text
+    return page.so_far(text) if is_static or "removes no recompilation" in text else text

@@ -126,7 +126,7 @@ def coverage_lines(unit: UnitProvenance) -> tuple[tuple[str, ...], bool]:
     """
     counts = coverage_text(unit.coverage)
     sourced = f"{counts} ({SOURCE_TITLES.get(unit.source, unit.source)})"
-    texts = (sourced, counts, counts.rpartition(" · ")[0] or counts)
+    texts = (sourced, counts, counts.rpartition(" · ")[0] or counts, counts.partition(" · ")[0])
     if unit.recorded:
         return texts, True
     message = f"{sourced} · provenance was not recorded"

@@ -158,7 +158,7 @@ def marker_limits(arguments: Iterable[object], keywords: Mapping[str, object]) -
     parts = [str(argument) for argument in arguments]
     for name, number in keywords.items():
         if name not in MEASURES and name not in ALIASES:
-            raise BadLimit(f"unknown limit {name!r}. Limits: {', '.join((*MEASURES, *ALIASES))}")
+            raise BadLimit(f"unknown limit: {name!r}. Limits: {', '.join((*MEASURES, *ALIASES))}")
         parts += [f"{measure}={number}" for measure in ALIASES.get(name, (name,))]
     return limits_from(",".join(parts) or NONE)
 

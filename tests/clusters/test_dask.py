@@ -101,7 +101,7 @@ def test_workers_that_do_not_see_the_files(job: Path, tmp_path: Path) -> None:
     assert done.returncode == 1
     assert f"tltui: {own}: " in done.stderr
     assert "cannot read it" in done.stderr or "has a different file of this name" in done.stderr
-    assert "job.tar!job/" in done.stderr and "it was unpacked here, where workers do not see it" in done.stderr
+    assert "job.tar!job/" in done.stderr and "workers cannot read unpacked files: index it without --engine" in done.stderr
     assert done.stderr.count("\n") == 2
     assert (tmp_path / "run.tlx").exists()
 
@@ -113,13 +113,13 @@ def test_workers_with_another_version(tmp_path: Path) -> None:
     with dask_cluster(tmp_path, sources=str(other.parent)) as cluster:
         done = indexed(BREAKS, tmp_path / "run.tlx", "--engine", f"dask://{cluster.address}")
     assert done.returncode == 2
-    assert "has tltui 0.0.1; this is " in done.stderr and done.stderr.count("\n") == 1
+    assert "has tltui 0.0.1, but this is " in done.stderr and done.stderr.count("\n") == 1
     assert not (tmp_path / "run.tlx").exists()
 
 
 def test_no_worker_comes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tltui.work.engines.executors.COMING", 1.0)
-    with dask_cluster(tmp_path, workers=0) as cluster, pytest.raises(NoEngineError, match="no worker that can be used in 1 s"):
+    with dask_cluster(tmp_path, workers=0) as cluster, pytest.raises(NoEngineError, match="no usable dask worker after 1 s"):
         gathered(cluster, [])
 
 

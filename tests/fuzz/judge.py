@@ -18,7 +18,7 @@ from tltui.model.artifacts import artifacts_of
 from tltui.model.follow import open_run
 from tltui.model.ref import BadAddress, Ref, parse_ref
 from tltui.model.run import Run
-from tltui.questions.artifacts.show_output import extract, raw_bytes, shown_data
+from tltui.questions.artifacts.show_page import extract, raw_bytes, shown_data
 from tltui.questions.build import build
 from tltui.questions.check.limits import gates, parse_limits
 from tltui.questions.compare.page import compare_nodes, patch_of
@@ -38,6 +38,8 @@ from tltui.writers.check_reports import check_document
 from tltui.writers.perfetto import Written, chunks
 
 SGR = re.compile("\x1b\\[[0-9;]*m")
+HYPERLINK = re.compile(r"\x1b\]8;;https://meta-pytorch\.github\.io/compile-graph-break-site/gb/gb\d+\.html\x1b\\([^\x1b]*)\x1b\]8;;\x1b\\")
+"""A link to torch's page about a kind of graph break, the only escape sequence next to colors."""
 BLANK = b"\r\n \x00\t"
 
 
@@ -173,7 +175,7 @@ class Judge:
         lines = list(lines_of(document))
         clean(lines)
         clean([document.title, document.badge])
-        clean(SGR.sub("", line) for line in lines_of(document, "ansi"))
+        clean(HYPERLINK.sub(r"\1", SGR.sub("", line)) for line in lines_of(document, "ansi"))
         clean(lines_of(document, "markdown"))
         assert not any("tltui cannot show" in line for line in lines[:3]), (what, lines[:3])
         for section in document.sections():

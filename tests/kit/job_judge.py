@@ -115,7 +115,7 @@ def _of_trace_alone(name: str, truth: Truth) -> Iterator[Statement]:
     for failure in truth.failures:
         if failure.function and failure.ending == "SIGKILL":
             yield Statement("where", tuple(_of_failure(failure))[1:])
-            yield Statement("problems", (r"([Uu]nfinished|did not finish)",))
+            yield Statement("problems", (r"([Uu]nfinished(?! compile or function)|did not finish)",))
             if failure.phase == "backward":
                 yield Statement("tail -n all", (r"rank 1 [^✓✗]{0,60}its backward did not finish",))
     if name == "killed_backward_early":
@@ -161,7 +161,7 @@ def _of_json(truth: Truth, text: str) -> list[str]:
 def _phase(failure: dict[str, Any]) -> str:
     """Return what the rank was compiling: `forward`, `backward` or `outside`."""
     if failure["open"]:
-        return "backward" if failure["open"]["what"] == "backward" else "forward"
+        return "backward" if failure["open"]["activity"] == "backward" else "forward"
     return "outside" if not failure["compile"] else "backward" if failure["is_backward"] else "forward"
 
 

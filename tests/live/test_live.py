@@ -133,7 +133,7 @@ def test_recompiles(trace: Callable[[str], dict[str, Any]]) -> None:
 def test_the_recompile_limit(trace: Callable[[str], dict[str, Any]]) -> None:
     rows = compiles(trace("limit"))
     assert [row["id"] for row in rows] == ["[0/0]", "[0/1]", "[0/2]", "[0/3]"]
-    assert [row["facts"]["recompile_limit"] for row in rows] == [False, False, False, True]
+    assert [row["facts"]["recompile_limit_hit"] for row in rows] == [False, False, False, True]
     assert rows[-1]["status"] == "eager"
     assert rows[-1]["frame"]["name"] == "sample", "named after its siblings"
 

@@ -22,7 +22,7 @@ import tltui
 from tltui.api import errors
 from tltui.api.results import Result
 from tltui.cli import main
-from tltui.cli.registry import COMMANDS
+from tltui.cli.registry import COMMANDS, parser_of
 from tltui.questions.index import QUESTIONS
 
 FUSION = "inputs/fusion"
@@ -47,9 +47,10 @@ def mlp() -> Iterator[tltui.Run]:
 
 
 def printed(capsys: pytest.CaptureFixture[Any], monkeypatch: pytest.MonkeyPatch, *arguments: str) -> str:
-    """What a command prints."""
+    """What a command prints, without folds, as the API has its pages."""
     monkeypatch.setenv("COLUMNS", "100")
-    main(arguments)
+    unfolds = "--json" not in arguments and parser_of(arguments[0]).has_option("--all")
+    main([*arguments, *(["--all"] if unfolds else [])])
     return str(capsys.readouterr().out)
 
 
@@ -70,13 +71,15 @@ def test_each_view_and_each_command_that_prints_has_a_function() -> None:
 
 @pytest.mark.parametrize(("path", "ref"), [(DEMO, ""), (DEMO, "0:0/0"), (MLP, "0/0")], ids=["demo", "one", "mlp"])
 def test_they_say_what_the_commands_print(
-    path: Path, ref: str, capsys: pytest.CaptureFixture[Any], monkeypatch: pytest.MonkeyPatch
+    path: Path, ref: str, capsys: pytest.CaptureFixture[Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    for view in QUESTIONS:  # a run each: once a profile was read, other views tell of it too
-        with tltui.open(path) as run:
+    monkeypatch.chdir(tmp_path)
+    Path("PATH").symlink_to(path)  # the path in the commands that a result of the API recommends
+    for view in QUESTIONS:  # a run each: other views show a profile that was read
+        with tltui.open("PATH") as run:
             name, found = view.name, getattr(tltui, view.name)(run, ref)
-            arguments = [name, str(path), *([ref] if ref else [])]
-            assert printed(capsys, monkeypatch, *arguments) == found.text + "\n" == f"{found}\n", name
+            arguments = [name, "PATH", *([ref] if ref else [])]
+            assert printed(capsys, monkeypatch, *arguments, "--all") == found.text + "\n" == f"{found}\n", name
             assert printed(capsys, monkeypatch, *arguments, "--json") == found.to_json() + "\n", name
             assert found.to_dict() == json.loads(found.to_json())
 
@@ -95,7 +98,7 @@ def test_other_commands_too(demo: tltui.Run, capsys: pytest.CaptureFixture[Any],
         (("records", path, "0:4/1"), tltui.records(demo, "0:4/1")),
         (("damage", path), tltui.damage(demo)),
     ):
-        assert printed(capsys, monkeypatch, *arguments) == found.text + "\n", arguments
+        assert printed(capsys, monkeypatch, *arguments, "--all") == found.text + "\n", arguments
         assert printed(capsys, monkeypatch, *arguments, "--json") == found.to_json() + "\n", arguments
         flat(found)
 

@@ -490,7 +490,7 @@ def test_a_tar_archive_that_is_cut_off(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "wanted"), [
-    ("empty.tar", "contains no log (0 files)"), ("no_trace.zip", "contains no log (1 file)"), ("empty.log.gz", "empty: no records"),
+    ("empty.tar", "contains no log (0 files)"), ("no_trace.zip", "contains no log (1 file)"), ("empty.log.gz", "the file is empty"),
 ])  # fmt: skip
 def test_nothing_of_ours(name: str, wanted: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ls", str(ARCHIVES / name)]) == 2

@@ -35,7 +35,7 @@ def test_every_page_has_it() -> None:
     run = trace(BACKWARD)
     assert "? [0/0]" in "\n".join(line for line in listing_document(run, Options()).text())
     first = " ".join(seen(page(run, "@run")).split())
-    assert "? 1 unfinished" in first and "its backward stood in GraphLowering.run" in first
+    assert "? 1 unfinished" in first and "f its backward in GraphLowering.run" in first
     assert "[0/0]  f  its backward in GraphLowering.run" in seen(page(run, "@problems"))
     assert "but its backward is unfinished when the log ends, in GraphLowering.run" in " ".join(seen(page(run, "0/0")).split())
     assert "its backward is unfinished" in seen(page(run, "0/"))

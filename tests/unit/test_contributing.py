@@ -98,7 +98,7 @@ def test_a_worked_example_works(heading: str, tree: Path) -> None:
         else:
             for command, printed in commands(block.text):
                 said = run(command, tree)
-                assert said.strip() if not printed else said == printed, command
+                assert said.strip() if not printed else said == printed, f"{command}\n{said}"
                 done += 1
     assert done
 

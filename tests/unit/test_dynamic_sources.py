@@ -10,7 +10,11 @@ from dynamic_source_rules import HOSTILE, matches
 from pages import page
 from real import trace
 
+from tltui.model.torch_versions import SETTINGS
 from tltui.questions.recompiles.dynamic_sources import (
+    CONFIG,
+    SINCE,
+    VARIABLE,
     assignment,
     entry_of,
     full_source,
@@ -20,6 +24,10 @@ from tltui.questions.recompiles.dynamic_sources import (
 )
 from tltui.questions.recompiles.failed_guard_text import strip_local
 from tltui.questions.recompiles.page import Recompiles
+
+
+def test_the_first_version_is_the_same_everywhere() -> None:
+    assert SETTINGS[VARIABLE].since == SETTINGS[CONFIG].since == SINCE
 
 
 def test_there_are_forty_hostile_names() -> None:

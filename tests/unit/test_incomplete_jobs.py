@@ -110,8 +110,8 @@ def test_the_node_that_is_missing_is_told_by_its_ranks(copied: Path, printed: Ca
     )
     assert told in printed("ranks", copied)
     assert told in printed("summary", copied)
-    assert json.loads(printed("ranks", copied, "--json"))["result"]["missing"] == {
-        "ranks": "2, 3", "count": 2, "highest": 7, "world_size": None, "ref": "", "ranks_of_node": 2, "nodes": 3,
+    assert json.loads(printed("ranks", copied, "--json"))["result"]["missing_ranks"] == {
+        "ranks": "2, 3", "count": 2, "highest_rank": 7, "world_size": None, "ref": "", "ranks_per_node": 2, "node_count": 3,
     }  # fmt: skip
 
 

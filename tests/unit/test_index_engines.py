@@ -68,7 +68,7 @@ def test_all_workers_are_killed_again_and_again(job: Path, serial: bytes, tmp_pa
     assert process.returncode == 0, err
     assert target.read_bytes() == serial
     assert "tltui: workers died repeatedly (" in err
-    assert "); read here, one after the other: " in err
+    assert "); read in this process instead: " in err
     assert str(job) in err
 
 

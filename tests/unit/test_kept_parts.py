@@ -281,7 +281,7 @@ def test_symbols_are_looked_up_by_name(size: int) -> None:
     drawn = Page("", "", Options(width=100))
     add_compile(drawn, replace(shapes, symbols=symbols), True, False, set())
     assert CountedNames.asked <= 2 * size
-    assert any("has to equal" in line for line in drawn.document().text())
+    assert any("must equal" in line for line in drawn.document().text())
 
 
 def test_sources_in_an_expression() -> None:
@@ -325,7 +325,7 @@ def test_records_of_one_form_are_one_column(tmp_path: Path) -> None:
     assert (guards.count, guards.sum, guards.min, guards.max, guards.max_ref) == (5, 10.0, 0.0, 4.0, "4/0")
     assert totals["graph_op_count"].count == 6
     (setting,) = found.settings
-    assert [(v.value, v.count, v.first) for v in setting.values] == [(0, 3, "0/0"), (1, 3, "3/0")]
+    assert [(v.value, v.count, v.first_ref) for v in setting.values] == [(0, 3, "0/0"), (1, 3, "3/0")]
     assert {t.name: t.values[0].count for t in found.texts}["guard_count"] == 1
     assert "cuda_version" in found.empty
 

@@ -23,7 +23,7 @@ from tltui.model.artifacts import Artifact, artifacts_of
 from tltui.model.follow import open_run
 from tltui.model.nodes import Process
 from tltui.model.run import Run
-from tltui.questions.artifacts.show_output import extract
+from tltui.questions.artifacts.show_page import extract
 from tltui.questions.build import build
 from tltui.questions.index import QUESTIONS
 from tltui.questions.records.damage_page import damage_report
@@ -284,7 +284,7 @@ def test_ten_megabytes_in_one_line(tmp_path: Path) -> None:
 # empty file, only newlines
 
 
-@pytest.mark.parametrize(("data", "reason"), [(b"", "empty: no records"), (b"\n\n\r\n\n", "no records")])
+@pytest.mark.parametrize(("data", "reason"), [(b"", "the file is empty"), (b"\n\n\r\n\n", "no records")])
 def test_empty_file_or_only_newlines(tmp_path: Path, data: bytes, reason: str, capsys: pytest.CaptureFixture[str]) -> None:
     path = mt.write(tmp_path, data)
     assert main(["ls", str(path)]) == 2
@@ -346,7 +346,7 @@ def test_directory_without_a_log(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert main(["ls", str(tmp_path)]) == 2
     error = capsys.readouterr().err
     assert "no trace, TORCH_LOGS text, debug directory or tlparse output found" in error
-    assert "empty.log: empty: no records" in error
+    assert "empty.log: the file is empty" in error
     assert "2 other files without a log" in error
 
 

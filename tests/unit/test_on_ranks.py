@@ -189,8 +189,8 @@ def test_the_page_of_a_rank_is_about_that_rank(run: Run, view: str) -> None:
 
 def test_a_miss_names_few_of_those_who_asked_too(clean: dict[int, Run]) -> None:
     found = as_json(page(clean[48], "@caches").data())
-    assert found["misses"] and all(0 < len(miss["others"]) <= 64 for miss in found["misses"])
-    assert not any(other["ref"] == miss["answer"]["ref"] for miss in found["misses"] for other in miss["others"])
+    assert found["misses"] and all(0 < len(miss["same_key_uses"]) <= 64 for miss in found["misses"])
+    assert not any(other["ref"] == miss["answer"]["ref"] for miss in found["misses"] for other in miss["same_key_uses"])
 
 
 def test_a_directory_that_was_made_is_whole(made: tuple[Run, dict[str, Any]]) -> None:

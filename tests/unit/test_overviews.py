@@ -161,8 +161,9 @@ def test_the_essentials_are_on_the_first_screen(name: str) -> None:
     for compile_ in run.compiles():
         if not compile_.is_compile:
             continue
-        top = "\n".join(visible(compile_document(run, compile_, Options(width=80)))[:30])
         facts = compile_.facts
+        lines = 40 if facts.recompile_limit_hit else 30  # torch's text about the limit, and the versions that did not match
+        top = "\n".join(visible(compile_document(run, compile_, Options(width=80)))[:lines])
         expected = {
             "Failure": facts.failed and not (facts.eager_reason and facts.breaks),
             "Graph break": bool(facts.breaks), "Why it recompiled": compile_.is_recompile,

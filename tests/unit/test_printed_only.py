@@ -82,7 +82,7 @@ def test_an_output_beside_logs_is_known_by_the_texts_of_launchers(text: str, job
 
 def test_outputs_alone_are_named_and_not_opened(tmp_path: Path) -> None:
     put(tmp_path / "slurm-4242.out", SRUN)
-    with pytest.raises(NothingFound, match=r"slurm-4242\.out: what a job printed, without a record of torch") as nothing:
+    with pytest.raises(NothingFound, match=r"slurm-4242\.out: job output without a torch record") as nothing:
         discover([str(tmp_path)])
     assert not nothing.value.is_empty
 

@@ -57,7 +57,7 @@ def test_without_torch(tmp_path: Path) -> None:
     assert "tltui: records tests with the fixture torch_compiles or the marker torch_compile" in done.stdout
     assert "PASSED test_suite.py::test_plain" in done.stdout, done.stdout + done.stderr
     assert "torch cannot be imported: no torch on this machine" in done.stdout
-    assert "the marker torch_compile: there is no 'recompile'. There are: error, eager, break" in done.stdout
+    assert "the marker torch_compile: unknown limit: 'recompile'. Limits: error, eager, break" in done.stdout
     assert "1 passed, 3 skipped, 1 error" in done.stdout
     assert not list((tmp_path / "tmp").glob("tltui-*"))
 

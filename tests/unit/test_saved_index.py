@@ -132,7 +132,7 @@ def test_what_an_index_keeps_is_extracted_though_other_payloads_are_elsewhere(
     saved = index([job], tmp_path / "x.tlx")
     assert main(["extract", str(job), "-o", str(tmp_path / "all")]) == 0
     assert main(["extract", str(saved), "-o", str(tmp_path / "kept")]) == 2
-    assert f"the first: payload is on {HOST}:{job}/" in capsys.readouterr().err
+    assert f"The first: payload is on {HOST}:{job}/" in capsys.readouterr().err
     there, kept = ({str(path.relative_to(top)): path.read_bytes() for path in top.rglob("*") if path.is_file()}
                    for top in (tmp_path / "all", tmp_path / "kept"))  # fmt: skip
     assert 0 < len(kept) < len(there)

@@ -22,7 +22,7 @@ from tltui.export import to_json
 from tltui.model.artifacts import artifacts_of
 from tltui.model.ref import parse_ref
 from tltui.model.run import Run
-from tltui.questions.artifacts.show_output import shown_data
+from tltui.questions.artifacts.show_page import shown_data
 from tltui.questions.build import build
 from tltui.questions.check.limits import gates, parse_limits
 from tltui.questions.index import QUESTIONS

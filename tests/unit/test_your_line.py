@@ -11,7 +11,7 @@ import pytest
 from made_logs import Log
 from real import TRACES, trace
 
-from tltui.export import brief_lines, lines_of
+from tltui.export import folded_lines, lines_of
 from tltui.model.nodes import Compile, Frame
 from tltui.model.run import Run
 from tltui.questions.problems.problem_list import problems
@@ -209,15 +209,15 @@ def test_a_line_is_told_to_have_failed() -> None:
 
 def test_on_a_terminal_torchs_own_frames_are_a_line() -> None:
     document = page(trace(TEXTS), "@problems:2/0")
-    whole, brief = list(lines_of(document)), list(brief_lines(document))
+    whole, brief = list(lines_of(document)), list(folded_lines(document))
     assert sum("_dynamo/" in line for line in whole) == 30 and not any("_dynamo/" in line for line in brief)
-    assert "      40 frames of torch" in brief and "Print them with --all" in brief[-1]
-    assert [line for line in whole if "texts.py" in line] == [line for line in brief if "texts.py" in line]
+    assert "    42 frames of the traceback, outermost first  (--all)" in brief
+    assert {line for line in brief if "texts.py" in line} <= {line for line in whole if "texts.py" in line}
 
 
 def test_so_they_are_in_a_traceback_that_torch_wrote() -> None:
     document = page(trace(TEXTS), "2/0:dynamo_error")
-    brief = list(brief_lines(document))
+    brief = list(folded_lines(document))
     assert any(line.strip().startswith("40 frames of torch: ") for line in brief)
     assert not any("convert_frame.py\", line" in line for line in brief)
     assert any("return lin(x.sin())" in line for line in brief)
@@ -227,14 +227,16 @@ def test_so_they_are_in_a_traceback_that_torch_wrote() -> None:
 def test_the_command_line_on_a_terminal(arguments: list[str], all_of_them: bool) -> None:
     said = on_a_terminal(["problems", str(TRACES / TEXTS), "2/0", *arguments])
     assert ("convert_frame.py:" in said) is all_of_them
-    assert ("40 frames of torch" in said) and "your line" in said
+    assert ("40 frames of torch" in said) is all_of_them and "your line" in said
+    assert "42 frames of the traceback, outermost first" in said
 
 
-def test_what_is_no_terminal_gets_everything(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_a_pipe_gets_what_a_terminal_gets(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     from tltui.cli import main
 
-    assert main(["problems", str(TRACES / TEXTS), "2/0"]) == 0
-    assert b"convert_frame.py:" in capfdbinary.readouterr().out
+    for arguments, everything in (([], False), (["--all"], True)):
+        assert main(["problems", str(TRACES / TEXTS), "2/0", *arguments]) == 0
+        assert (b"convert_frame.py:" in capfdbinary.readouterr().out) is everything
 
 
 def on_a_terminal(arguments: list[str]) -> str:

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from tltui.api.errors import BadArgument, ProfileError, Unavailable, safe
-from tltui.api.nodes import WIDTH, Node
+from tltui.api.functions import FUNCTIONS
+from tltui.api.nodes import WIDTH, Node, options_of
 from tltui.api.renamed import with_earlier_names
 from tltui.api.results import CheckResult, Result, snapshot
 from tltui.api.rows import (
@@ -35,7 +36,7 @@ from tltui.inputs.index.indexed_log import Elsewhere
 from tltui.model.input_coverage import untold
 from tltui.model.run import Run as ModelRun
 from tltui.model.status import Status
-from tltui.questions.artifacts.show_output import extract as extracted
+from tltui.questions.artifacts.show_page import extract as extracted
 from tltui.questions.build import build
 from tltui.questions.check.limits import (
     DEFAULT,
@@ -73,7 +74,7 @@ def ls(run: Run, *, width: int = WIDTH) -> Result[CompileRow, Listing]:
     part = part_of(run, "")
     with run._reading() as model:
         data = listing_data(model)
-        document = listing_document(model, Options(width=wide(width)))
+        document = listing_document(model, options_of(model, wide(width)))
         rows = tuple(CompileRow.of(compile_) for compile_ in model.compiles() if compile_.is_compile)
         return Result("ls", str(part.ref), document.title, data, rows, snapshot(document), envelope("ls", model.title, "", data))
 
@@ -106,7 +107,7 @@ def check(
             _check_profiles(part, measured)
         result = gates(model, parsed, other if baseline else None)
         lacks = untold(list(model.processes()), question_of("problems").needs)
-        document = check_document(result, model.title, Options(width=wide(width)), len(model.failures), lacks)
+        document = check_document(result, model.title, options_of(model, wide(width)), len(model.failures), lacks)
         printed = envelope("check", model.title, "", result)
         return CheckResult("check", "", document.title, result, tuple(limit_rows(result)), snapshot(document), printed)
 
@@ -158,7 +159,7 @@ def diff(
         def make(model: ModelRun, options: Options) -> Document:
             return compare_nodes(model, first, model if other is None else compared, second, options)
 
-        return answer("diff", part_of(run, ""), make, diff_rows, width, is_folded=True)
+        return answer("diff", part_of(run, ""), make, diff_rows, width)
 
 
 def grep(
@@ -220,3 +221,6 @@ def extract(run: Run, directory: str, *refs: str | Node, force: bool = False) ->
         if isinstance(error.__cause__, OSError) and not isinstance(error.__cause__, (Gone, Elsewhere)):
             raise error.__cause__ from None  # of the files that are written
         raise
+
+
+FUNCTIONS.update(breaks=breaks, check=check)

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any, Generic, NoReturn, TypeVar, overload
 
 from tltui.api.errors import BadAddress, BadArgument, safe
+from tltui.api.functions import FUNCTIONS
 from tltui.api.renamed import with_earlier_names
 from tltui.api.results import Plain, Result, page_html, record, table_html
 from tltui.api.rows import ArtifactRow, CompileRow, FrameRow, ProcessRow, RankRow
@@ -26,16 +27,22 @@ from tltui.model.ref import Ref, parse_ref
 from tltui.model.run import Node as ModelNode
 from tltui.model.run import Run as ModelRun
 from tltui.model.status import Facts
-from tltui.questions.artifacts.show_output import raw_bytes, shown_data
+from tltui.questions.artifacts.show_page import raw_bytes, shown_data
 from tltui.questions.build import build
 from tltui.questions.problems.compile_problems import GraphBreak, breaks_of
 from tltui.questions.stacks.tracebacks import display_name, qualified_name
 from tltui.text.document import Document, Options
+from tltui.text.safe_files import quoted
 from tltui.trace.grammar import parse_json
 from tltui.trace.log import Check
 
 WIDTH = 100
 """Columns of a page, as of a command that prints into a file."""
+
+
+def options_of(run: ModelRun, width: int = WIDTH, **options: Any) -> Options:
+    """Return the layout of a page, whose hints name the paths of the run."""
+    return Options(width=width, path=" ".join(map(quoted, run.discovered.paths)), **options)
 
 
 class Node(ABC):
@@ -100,7 +107,7 @@ class Node(ABC):
     @contextmanager
     def _document(self) -> Iterator[tuple[ModelRun, Document]]:
         with self._session.reading() as run:
-            yield run, build(run, self._node.ref, Options(width=WIDTH))
+            yield run, build(run, self._node.ref, options_of(run))
 
     def _printed(self) -> str:
         with self._document() as (_, document):
@@ -370,16 +377,13 @@ class Compile(Node):
     @property
     def guards(self) -> Result[Any, Any]:
         """Its guards, as `tltui.guards`."""
-        from tltui.api.views import function_of
-
-        return function_of("guards")(self)
+        guards: Result[Any, Any] = FUNCTIONS["function_of"]("guards")(self)
+        return guards
 
     @property
     def recompile_reason(self) -> str | None:
         """The first guard that failed, in torch's words; None where the log has no reason."""
-        from tltui.api.views import function_of
-
-        reasons = function_of("recompiles")(self).rows
+        reasons = FUNCTIONS["function_of"]("recompiles")(self).rows
         return reasons[0].guard or None if reasons else None
 
     @property

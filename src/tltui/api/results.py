@@ -56,13 +56,11 @@ class Result(Sequence[Row], Generic[Row, Data]):
     _page: TextDocument
     _json: object = None
     _is_indented: bool = True
-    _hidden: frozenset[int] = frozenset()
-    """Lines that are not printed."""
 
     @property
     def text(self) -> str:
-        """The page, as the command prints it."""
-        return "\n".join(line for n, line in enumerate(self._page.text()) if n not in self._hidden)
+        """The page, as the command prints it with `--all`."""
+        return "\n".join(self._page.text())
 
     def to_records(self) -> list[dict[str, Plain]]:
         """Return the rows as flat dictionaries with the same keys, for `pandas.DataFrame(…)`.
@@ -140,11 +138,6 @@ def snapshot(document: Document) -> TextDocument:
         pass
     lines = [_full_line(document, n) for n in range(len(document))]
     return TextDocument(document.ref, document.title, document.language, lines=lines, section_list=list(document.sections()))
-
-
-def folded(page: Document) -> frozenset[int]:
-    """Return the lines below the heads of closed sections."""
-    return frozenset(line for section in page.sections() if section.folded for line in range(section.first + 1, section.last + 1))
 
 
 def _full_line(document: Document, n: int) -> Line:

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tltui.api.functions import FUNCTIONS
+
 if TYPE_CHECKING:
     from tltui.api.nodes import Node
     from tltui.api.results import Result
@@ -51,9 +53,7 @@ class RunViews:
     __slots__ = ()
 
     def _ask(self, name: str, ref: str | Node, rank: int | None, frame: int | None, **keywords: Any) -> Any:
-        from tltui.api.views import ask_run
-
-        return ask_run(self, name, ref, rank, frame, keywords)
+        return FUNCTIONS["ask_run"](self, name, ref, rank, frame, keywords)
 
     def absent(
         self, ref: str | Node = "", *, rank: int | None = None, frame: int | None = None, width: int = 100,

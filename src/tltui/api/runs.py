@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn
 
 from tltui.api.errors import BadAddress, BadArgument, NothingFound, ProfileError, TltuiWarning, safe, translated
+from tltui.api.functions import FUNCTIONS
 from tltui.api.nodes import Artifact, Compile, Frame, Node, Nodes, Process, Rank, artifacts_of, compiles_of, node_at
 from tltui.api.results import CheckResult, Result, page_html
 from tltui.api.run_views import RunViews
@@ -21,7 +22,7 @@ from tltui.documents.format import plural
 from tltui.inputs.archives import SETTINGS, STANDARD_INPUT, Limits
 from tltui.model.ref import parse_ref
 from tltui.model.run import Run as ModelRun
-from tltui.questions.artifacts.show_output import in_unit
+from tltui.questions.artifacts.show_page import in_unit
 from tltui.questions.build import build
 from tltui.questions.check.limits import DEFAULT
 from tltui.sources.discover import Discovery, profiles_at
@@ -141,15 +142,13 @@ class Run(RunViews):
 
     def breaks(self, ref: str | Node = "") -> Result[ProblemRow, Problems]:
         """List the graph breaks, as `tltui.breaks`."""
-        from tltui.api.commands import breaks
-
-        return breaks(self, ref)
+        result: Result[ProblemRow, Problems] = FUNCTIONS["breaks"](self, ref)
+        return result
 
     def check(self, fail_on: str | Iterable[str] = DEFAULT, *, baseline: Run | None = None) -> CheckResult[LimitRow, Gates]:
         """Check limits, as `tltui.check`."""
-        from tltui.api.commands import check
-
-        return check(self, fail_on, baseline=baseline)
+        result: CheckResult[LimitRow, Gates] = FUNCTIONS["check"](self, fail_on, baseline=baseline)
+        return result
 
     def __contains__(self, address: object) -> bool:
         try:

@@ -13,9 +13,10 @@ from dataclasses import replace
 from typing import Any, TypeVar, get_args
 
 from tltui.api.errors import BadArgument, ProfileError, safe
-from tltui.api.nodes import WIDTH, Node, place
+from tltui.api.functions import FUNCTIONS
+from tltui.api.nodes import WIDTH, Node, options_of, place
 from tltui.api.renamed import with_earlier_names
-from tltui.api.results import Result, folded, snapshot
+from tltui.api.results import Result, snapshot
 from tltui.api.runs import Run, read_profiles
 from tltui.documents.envelope import envelope
 from tltui.documents.scope import scope_of
@@ -54,7 +55,8 @@ def view(name: str, about: Part, options: Options, records: Callable[[Any], Iter
     """Return the answer of a question, its rows by `records` or by its declaration."""
     question = question_of(name)
     with about.run._reading() as run:
-        document = view_document(run, BY_NAME[name], about.ref, options)
+        path = options_of(run).path
+        document = view_document(run, BY_NAME[name], about.ref, replace(options, path=path))
         page = snapshot(document)
         data = document.data()
         printed = envelope(name, run.title, str(about.ref), data)
@@ -63,17 +65,15 @@ def view(name: str, about: Part, options: Options, records: Callable[[Any], Iter
 
 
 def answer(
-    name: str, part: Part, make: Callable[[ModelRun, Options], Document], rows: Callable[[Any], Iterable[R]], width: int = WIDTH,
-    is_folded: bool = False,
+    name: str, part: Part, make: Callable[[ModelRun, Options], Document], rows: Callable[[Any], Iterable[R]], width: int = WIDTH
 ) -> Result[R, Any]:  # fmt: skip
-    """Return the result of a command that is no view. `is_folded`: folded sections are not printed."""
+    """Return the result of a command that is no view."""
     with part.run._reading() as run:
-        document = make(run, Options(width=wide(width)))
+        document = make(run, options_of(run, wide(width)))
         page = snapshot(document)
         data = document.data()
-        hidden = folded(page) if is_folded else frozenset()
         printed = envelope(name, run.title, str(part.ref), data)
-        return Result(name, str(part.ref), document.title, data, tuple(rows(data)), page, printed, _hidden=hidden)
+        return Result(name, str(part.ref), document.title, data, tuple(rows(data)), page, printed)
 
 
 def ask_run(
@@ -188,3 +188,6 @@ def _layers(
 SPECIAL: dict[str, Function] = {"summary": _summary, "runtime": _runtime, "layers": _layers}
 for _name, _ask in SPECIAL.items():
     _ask.__name__ = _ask.__qualname__ = _name
+
+
+FUNCTIONS.update(ask_run=ask_run, function_of=function_of)

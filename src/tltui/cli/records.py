@@ -39,7 +39,7 @@ def ls(options: argparse.Namespace) -> Iterator[bytes]:
 
 def show(options: argparse.Namespace) -> Iterator[bytes]:
     """Yield the document, its result, or the bytes."""
-    from tltui.questions.artifacts.show_output import in_unit, raw_bytes, shown_data
+    from tltui.questions.artifacts.show_page import in_unit, raw_bytes, shown_data
     from tltui.questions.build import build
 
     loaded = load(options)
@@ -154,7 +154,7 @@ def damage(options: argparse.Namespace) -> Iterator[bytes]:
 def extract_payloads(options: argparse.Namespace) -> Iterator[bytes]:
     """Write the files; yield their paths."""
     from tltui.inputs.index.indexed_log import Elsewhere
-    from tltui.questions.artifacts.show_output import extract
+    from tltui.questions.artifacts.show_page import extract
 
     missing: list[Elsewhere] = []
     loaded = load(options)

@@ -51,7 +51,7 @@ RESULTS = {
     "check": "tltui.questions.check.limits:Gates",
     "bundle": "tltui.writers.bundle:BundleResult",
     "case": "tltui.writers.case:CaseResult",
-    "show": "tltui.questions.artifacts.show_output:ShownArtifact|ShownText",
+    "show": "tltui.questions.artifacts.show_page:ShownArtifact|ShownText",
     "tail": "tltui.questions.news.news_sections:TailLine",
     "log": "tltui.questions.records.log_page:OutputReport",
     "config": "tltui.cli.config:ConfigReport",

@@ -396,7 +396,7 @@ def has_findings(name: str, result: object) -> bool:
 
     Sentences about the absence of findings do not count; a matrix needs two ranks.
     """
-    if name == "matrix" and getattr(result, "ranks", 0) < 2:
+    if name == "matrix" and getattr(result, "rank_count", 0) < 2:
         return False
     return name in ALWAYS or _has_any(result, _DEEP)
 

@@ -157,9 +157,8 @@ def causes_of(recompiles: Iterable[Explained], guards: FrameGuards | None) -> li
     calls = {call.ref: call for call in guards.calls} if guards is not None else {}
     results: list[RecompileCauses] = []
     for recompile in recompiles:
-        reported = recompile.keys
         call = calls.get(recompile.ref)
-        keys = dict.fromkeys(reported)
+        keys = dict.fromkeys(key for reason in recompile.reasons for key in recompile.keys_of(reason))
         for comparison in call.comparisons if call is not None else ():
             for difference in comparison.differences:
                 if difference.cause != guard_grammar.STATE or not recompile.settings:

@@ -62,7 +62,7 @@ def failure_is_in(found: Problems, row: Row) -> bool:
         failure = group.failure
         if failure is None:
             continue
-        frames = (failure, failure.inner) if failure.inner is not None else (failure,)
+        frames = (failure, failure.innermost_frame) if failure.innermost_frame is not None else (failure,)
         places = {f"{frame.file}:{frame.line}" for frame in frames} | {"N/A:0"}  # tlparse knows the innermost one of metrics only
         same = failure.type == row.type and squeezed(failure.reason) == squeezed(row.text) and row.place in places
         if same and any(same_compile(item.ref, row) for item in group.occurrences):

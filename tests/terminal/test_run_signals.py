@@ -158,7 +158,7 @@ def test_a_job_that_is_killed(home: Path) -> None:
     os.kill(piped.job, signal.SIGKILL)
     error = piped.process.communicate(timeout=20)[1]
     assert piped.process.returncode == 137
-    assert "memory runs out (dmesg tells)" in error
+    assert "by the kernel if memory ran out (see dmesg)" in error
 
 
 def test_what_nohup_made_deaf_stays_deaf_and_the_rest_is_as_it_was(home: Path) -> None:

@@ -14,7 +14,7 @@ from terminal import SOURCES, Terminal
 
 TRACES = Path(__file__).parents[1] / "traces" / "torch-2.13"
 DEMO_LOGS = sorted((Path(__file__).parents[2] / "src" / "tltui" / "demo").glob("*.log"))
-LISTED = "⚑ [0/0] f  breaks.py:2"
+LISTED = "6 compiles · 7.97 s of compiling"
 
 
 def environment(tmp_path: Path, **more: str) -> dict[str, str]:
@@ -22,14 +22,14 @@ def environment(tmp_path: Path, **more: str) -> dict[str, str]:
     return {**clean, "PYTHONPATH": str(SOURCES), **more}
 
 
-def test_without_a_terminal_it_prints_the_listing(tmp_path: Path) -> None:
+def test_without_a_terminal_it_prints_the_summary(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tltui", str(TRACES / "breaks")],
         stdin=subprocess.DEVNULL, capture_output=True, timeout=20, env=environment(tmp_path), text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0
     assert LISTED in done.stdout
-    assert "standard input is not a terminal; printing what `tltui ls` prints" in done.stderr
+    assert "standard input is not a terminal: printing the summary" in done.stderr
     assert "\x1b" not in done.stdout
 
 

@@ -449,7 +449,7 @@ async def test_a_real_trace_played_piece_by_piece(
         await live.press("2")
         live.view.focus()
         await live.shown("@problems")
-        await live.press("j", "j")
+        await live.press("j", "j", "j")  # title, counts, a blank line
         row = live.row()
         for _ in steps:
             await live.poll()

@@ -325,8 +325,9 @@ class _Matching:
         self.back: array[int] = array("q", [-1]) * len(new.lines)
         if self._ends() and old.lines:
             self._pair_titled(old, new)
-            if self.forward[0] < 0 and self.back[0] < 0 and self._are_first():
-                self._pair(0, 0)
+            head = self._open[0].start  # the counts come first, or below the title
+            if head <= 1 and self.forward[head] < 0 and self.back[head] < 0 and self._are_alike(head):
+                self._pair(head, head)
             numbers: dict[tuple[str, ...], int] = {}
             self._places = _places(old, numbers), _places(new, numbers)
             for key in _KEYS:
@@ -354,11 +355,11 @@ class _Matching:
             if place is not None and self.forward[line] < 0 and self.back[place] < 0:
                 self._pair(line, place)
 
-    def _are_first(self) -> bool:
-        """Whether the first lines are the same one, saying something else: neither is to be found elsewhere in the other page."""
+    def _are_alike(self, head: int) -> bool:
+        """Whether the lines at the head are one line with other contents: neither is elsewhere in the other page."""
         return not any(
             other.text == line.text or (line.links and _targets(other) == _targets(line))
-            for line, lines in ((self._left[0], self._right), (self._right[0], self._left))
+            for line, lines in ((self._left[head], self._right), (self._right[head], self._left))
             for other in lines
         )
 

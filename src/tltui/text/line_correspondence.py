@@ -325,13 +325,19 @@ class _Matching:
         self.back: array[int] = array("q", [-1]) * len(new.lines)
         if self._ends() and old.lines:
             self._pair_titled(old, new)
-            head = self._open[0].start  # the counts come first, or below the title
-            if head <= 1 and self.forward[head] < 0 and self.back[head] < 0 and self._are_alike(head):
-                self._pair(head, head)
+            self._pair_head(0)
             numbers: dict[tuple[str, ...], int] = {}
             self._places = _places(old, numbers), _places(new, numbers)
             for key in _KEYS:
                 self._round(key)
+            if self.forward[0] == 0:
+                self._pair_head(1)  # the counts below a title
+
+    def _pair_head(self, head: int) -> None:
+        """Pair the lines of this number if they are one line with other contents."""
+        is_open = head < min(len(self._left), len(self._right)) and self.forward[head] < 0 and self.back[head] < 0
+        if is_open and self._are_alike(head):
+            self._pair(head, head)
 
     def _pair(self, left: int, right: int) -> None:
         self.forward[left], self.back[right] = right, left

@@ -42,7 +42,7 @@ def test_the_first_frame_comes_before_all_files_were_looked_at(files: Path, tmp_
     log = files / "zz_rank_0.log"
     log.write_bytes(LOG.read_bytes())
     with Terminal.tltui(files, home=tmp_path) as terminal:
-        terminal.wait_for("looking for logs: 0 found")
+        terminal.wait_for("searching for logs: 0 found")
         assert "? help" in terminal.text(), "all of the screen is there"
         terminal.wait_for("[0/0]")
         terminal.press("q")
@@ -54,7 +54,7 @@ def test_nothing_among_many_files(files: Path, tmp_path: Path) -> None:
     with Terminal.tltui(files, home=tmp_path) as terminal:
         terminal.wait_for("searching for logs")
         assert terminal.wait_end() == 2
-        assert "4000 other files that are no log" in terminal.text()
+        assert "4000 other files without a log" in terminal.text()
 
 
 @pytest.fixture(scope="module")

@@ -167,7 +167,7 @@ def test_a_job_that_does_not_hear(begun: Begun) -> None:
     terminal = begun(DEAF, patience=0.3)
     terminal.wait_for("ready")
     terminal.press("q", "s")
-    terminal.wait_for("heard", "k kill it", "the job runs after ctrl+c")
+    terminal.wait_for("heard", "k kill it", "still runs after ctrl+c")
     terminal.press("k")
     said = terminal.ends()
     assert terminal.code == 137

@@ -582,7 +582,7 @@ def test_the_number_of_a_thread_is_not_given_for_that_of_a_process(tmp_path: Pat
     """It stands in the logs of torch 2.4."""
     run = going_on(job(tmp_path, stuck(0, ["block0"], "block1", pid=140386553469824)))
     told = text(page(run, "@where", 100))
-    assert "--stacks shows its Python stacks." in told and "140386553469824" not in told
+    assert "Add --stacks for its Python stacks." in told and "140386553469824" not in told
 
 
 def test_the_command_asks_for_processes(tmp_path: Path) -> None:

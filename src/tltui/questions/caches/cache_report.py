@@ -596,7 +596,7 @@ def _precompile(name: str, record: int, ref: str, reader: Reader) -> CacheAnswer
     fields = reader.json(record)
     reason = text_in(fields, "_reason")
     if reason is None and (missing := text_in(fields, "missing_backend")):
-        reason = f"the compiled graph {missing} is not in the package"
+        reason = f"the precompile package lacks the compiled graph {missing}"
     cache, state = BYPASSES[name]
     return CacheAnswer(cache, state, reason=reason, ref=ref)
 

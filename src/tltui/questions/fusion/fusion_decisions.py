@@ -283,7 +283,7 @@ KNOWN_REASONS: tuple[KnownCause, ...] = (
     KnownCause("no shared data",
           "Torch expects no savings from one kernel: they share no buffer, do not use the same elements of it in the same order, "
           "or run over different sizes.",
-          "torch._inductor.config.aggressive_fusion = True makes Inductor try such nodes too if none is a reduction. "
+          "torch._inductor.config.aggressive_fusion = True makes Inductor try to fuse such nodes too, if none is a reduction. "
           "This launches fewer kernels with about the same memory traffic."),
     KnownCause("intermediate nodes between node1 & node2", _ORDER),
     KnownCause("score_fusion_memory_threshold",

@@ -282,8 +282,8 @@ def _suggest_stacks(page: Page, pid: int, place: str) -> None:
     # logs of torch 2.4 and older have the number of the thread in place of the process
     command = f" (py-spy dump --pid {pid})" if 0 < pid <= PID_MAX else ""
     page.say(
-        f"On the machine {place}, tltui where {page.options.path} --pids (on screen: P) shows whether it is alive and its state; "
-        f"--stacks shows its Python stacks{command}.", "", tokens.DIM,
+        f"To see whether the process is alive, run `tltui where {page.options.path} --pids` on the machine {place} (on screen: P). "
+        f"Add --stacks for its Python stacks{command}.", "", tokens.DIM,
     )  # fmt: skip
 
 

@@ -316,7 +316,7 @@ def add_ids(page: Page, node: Compile, study: Study) -> None:
         page.labelled("started", fmt.when(study.timing.start_at_us))
     if process.rank is not None:
         page.labelled("rank", str(process.rank))
-    place = "" if process.alone else f", number {process.number} of this rank"
+    place = "" if process.alone else f", process {process.number} of this rank"
     page.labelled("process", f"{fmt.pid(process.pid)}{place}")
     version = version_of(process).description or f"unknown (not in the log{' so far' if page.goes_on else ''})"
     page.labelled("torch", study.torch_version or version.removeprefix("torch "))

@@ -343,7 +343,7 @@ OPS_SHOWN = 6
 BREAKS_SHOWN = 8
 NEVER_SHOWN = 8
 EAGER_FOLDED = 200
-NOT_LOGGED = "unknown why these are not in its graph (not in the trace)"
+NOT_LOGGED = "The trace has no graph break that explains why these operators ran eagerly."
 OTHER_BACKEND = "no Inductor graph ran for it: its backend runs operators one by one, like eager and aot_eager"
 
 

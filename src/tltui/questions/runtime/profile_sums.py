@@ -213,7 +213,7 @@ class Sums:
             seconds = _covered(profile, nested.compiling) / 1e9
             doubts.append(f"torch compiled for {seconds:.3g} s in the window: steps without compiling take less")
         if nested.overlapping:
-            doubts.append(f"{nested.overlapping:,} events begin inside another and end outside of it: they count where they begin")
+            doubts.append(f"{nested.overlapping:,} events overlap another one in part: each counts to the event in which it begins")
         if self._never_called() and len({profile.thread[nested.event[span]] for span in self.joined.compile_of}) == 1:
             doubts.append("other threads are recorded with profile_all_threads only: compiles without calls may have run there")
         for text, count in self._kernels.doubts.items():

@@ -99,7 +99,7 @@ def _checked(node: ast.expr, depth: int) -> ast.expr:
         return node
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords and node.args:
         return _function(node, node.func.id, [_checked(each, depth + 1) for each in node.args])
-    raise Refused("the graph has a size that is not an integer")
+    raise Refused("the graph has a size expression of an unsupported form")
 
 
 def _is_small_power(node: ast.BinOp) -> bool:

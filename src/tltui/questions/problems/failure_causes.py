@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 from tltui.model.status import SOFT
 from tltui.questions.problems.compile_problems import Failure, message_of
@@ -15,7 +15,8 @@ from tltui.questions.problems.problem_list import EagerGroup, FailedGroup
 Group = TypeVar("Group", FailedGroup, EagerGroup)
 
 
-class Cause(NamedTuple, Generic[Group]):
+@dataclass(frozen=True)
+class Cause(Generic[Group]):
     """Failures with one cause."""
 
     group: Group

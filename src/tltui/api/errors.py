@@ -40,7 +40,7 @@ class BadArgument(TltuiError, ValueError):
 
 
 class ProfileError(TltuiError):
-    """A profile of `torch.profiler` that cannot be read, or profiles of which none matches the trace."""
+    """A profile of `torch.profiler` that cannot be read or does not match the trace."""
 
 
 class Unavailable(TltuiError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from typing import NamedTuple
@@ -14,6 +15,7 @@ from tltui.questions.guards.guard_report import LIMIT, TREE
 from tltui.questions.recompiles import guard_requirements as required
 from tltui.questions.recompiles.explanations import Explained, Key
 from tltui.questions.recompiles.guard_comparison import MODES, Comparison, Values, Version, compared
+from tltui.questions.recompiles.guard_grammar import DEVICE
 from tltui.questions.recompiles.guard_requirements import (
     Property,
     has_ordered_keys,
@@ -230,7 +232,7 @@ def _rows(calls: Sequence[Call], versions: Sequence[Version], properties: Mappin
     for key, _ in times.most_common(MOST_ROWS):
         name = properties.get(key)
         if name is not None and name.kind != required.CONDITION:
-            rows.append(TableRow(*key, _labels(name, [version.value(name) for version in versions])))
+            rows.append(TableRow(*key, _labels(key[0], name, [version.value(name) for version in versions])))
     return tuple(rows)
 
 
@@ -244,7 +246,7 @@ def _callees(versions: Sequence[Version]) -> tuple[str, ...]:
     return ()
 
 
-def _labels(key: Property, values: Sequence[str | None]) -> tuple[str, ...]:
+def _labels(cause: str, key: Property, values: Sequence[str | None]) -> tuple[str, ...]:
     """Return values for the eye: of object ids `A`, `B` …"""
     if key.kind == required.OBJECT:
         names: dict[str, str] = {}
@@ -255,5 +257,13 @@ def _labels(key: Property, values: Sequence[str | None]) -> tuple[str, ...]:
     if key.kind == required.GRAD:
         return tuple({"True": "yes", "False": "no"}.get(value or "", "") for value in values)
     if key.kind == required.KEYS:
-        return tuple((value or "").partition("(")[2].partition(",")[0] for value in values)
+        devices = tuple((value or "").partition("(")[2].partition(",")[0] for value in values)
+        if cause == DEVICE:
+            return devices
+        sets = [
+            None if value is None else {name.removesuffix(device) for name in re.findall(r"\w+", value.partition("(")[2])}
+            for value, device in zip(values, devices, strict=True)
+        ]
+        common = set.intersection(*(keys for keys in sets if keys is not None))
+        return tuple("" if keys is None else ", ".join(sorted(keys - common)) or "plain" for keys in sets)
     return tuple(value or "" for value in values)

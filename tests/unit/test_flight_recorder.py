@@ -101,7 +101,8 @@ def test_where_finds_the_dumps_beside_the_logs(tmp_path: Path) -> None:
     assert lines[0].startswith("Rank 1 has not entered barrier, number 2 of the group of all ranks (")
     assert "flight_recorder.py:40 in step" in " ".join(lines[:3]), "the pickle is read, as JSON has no stacks"
     assert "Flight recorder of ranks 0–2" in lines
-    assert "On the machine where rank 1 runs" in text(document) and "py-spy dump --pid 1001" in text(document)
+    unwrapped = " ".join(text(document).lower().split())
+    assert "on the machine where rank 1 runs" in unwrapped and "py-spy dump --pid 1001" in unwrapped
     report = result_of(document)
     assert isinstance(report, WhereReport) and report.collectives is not None and report.collectives.pending[0].missing_ranks == "1"
     assert "Flight recorder" not in text(page(run, "@where:1:")), "of one rank alone there is nothing to compare"

@@ -154,7 +154,7 @@ AUTOGRAD: tuple[Kind, ...] = section(
         Row(
             "aot_inference_graph_after_hop_passes",
             "fx",
-            "Inference graph after passes on nested compile regions",
+            "Inference graph, nested regions transformed",
             "The inference graph after nested compile regions were split into forward and backward.",
             since=(2, 13),
         ),

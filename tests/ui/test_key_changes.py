@@ -97,7 +97,7 @@ async def test_the_footer_belongs_to_the_place(tmp_path: Path) -> None:
 def test_each_footer_names_commands_with_words() -> None:
     for place, names in FOOTERS.items():
         assert all(BY_ID[name].hint for name in names), place
-        assert place == "help" or names[0] == "app.back" and names[-1] == "app.help"
+        assert place == "help" or (names[0], names[-1]) == ("app.back", "app.help")
     assert HINTS == 8
 
 
@@ -118,7 +118,9 @@ async def test_the_generated_code_of_a_compile_and_of_its_next_unit() -> None:
         assert "select a compile first" in driver.message
 
 
-OLD = {"app.forward": ("ctrl+o", "alt+right"), "app.back": ("backspace",), "app.help": ("question_mark",), "document.fold": ("space",)}
+OLD = {
+    "app.forward": ("ctrl+o", "alt+right"), "app.back": ("backspace",), "app.help": ("question_mark",), "document.fold": ("space",),
+}  # fmt: skip
 """Bindings of an earlier version, as its user may have written them down."""
 
 

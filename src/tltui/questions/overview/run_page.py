@@ -152,8 +152,7 @@ def _no_records(page: Page, run: Run) -> None:
         page.say(f"No log in {where}: {why}.", "", tokens.WARN)
     if run.discovered.outputs:
         page.blank()
-        page.add(("@output", tokens.LINK, "@output"), "  the output of the job  ",
-                 key_hint(page.options, "app.output"))  # fmt: skip
+        page.row([to_page("output", "@output"), "  the output of the job  ", key_hint(page.options, "app.output")], "")
 
 
 ONLY_WARNINGS = " Torch wrote only warnings and errors: TORCH_LOGS was not set, or the ranks wrote elsewhere."

@@ -20,7 +20,8 @@ def compiled_nothing_below(hit: Compile) -> bool:
     """Return whether no later compile of the process came from a call of the function at its limit.
 
     False also where that is unknown: without a trace, in a log that may go on, after more than `LATER_READ` later compiles, and
-    where the caller is not in the log. A function that calls torch.compile itself, as flex_attention does, is compiled from such calls too.
+    where the caller is not in the log. A function that calls torch.compile itself, as flex_attention does, is compiled from such
+    calls too.
     """
     if not hit.is_traced:
         return False

@@ -77,8 +77,8 @@ class Recompile:
 
     reasons: tuple[RecompileReason, ...]
     reasons_from: str
-    """`artifact`, `metrics`, `exception` (`error_on_recompile`), `warning` (of the recompile limit), `never` (this torch writes none),
-    '' where none was logged."""
+    """`artifact`, `metrics`, `exception` (`error_on_recompile`), `warning` (of the recompile limit, in TORCH_LOGS text), `never`
+    (this torch writes none), '' where none was logged."""
     ref: str | None = None
     """The address of the record."""
     became_dynamic: tuple[Became, ...] = ()

@@ -163,7 +163,7 @@ def test_the_essentials_are_on_the_first_screen(name: str) -> None:
         if not compile_.is_compile:
             continue
         facts = compile_.facts
-        lines = 40 if facts.recompile_limit_hit else 30  # torch's text about the limit, and the versions that did not match
+        lines = 30
         top = "\n".join(visible(compile_document(run, compile_, Options(width=80)))[:lines])
         expected = {
             "Failure": facts.failed and not (facts.eager_reason and facts.breaks),

@@ -124,16 +124,17 @@ class Page(Builder):
         """
         line: list[Piece] = []
         used = len(indent)
+        hang = "    " if len(indent) < 4 else indent + "  "
         pieces = [part for piece in map(self._screen_piece, pieces) for part in self._broken(piece)]
         for number, piece in enumerate(pieces):
             text = piece_text(piece)
             after = pieces[number + 1] if number + 1 < len(pieces) else ""
             wanted = text + piece_text(after) if piece_text(after).startswith(CLOSING) else text
-            if len(wanted) > self.width - len("    "):
+            if len(wanted) > self.width - len(hang):
                 wanted = text
             if line and used + len(wanted.rstrip()) > self.width:
                 self.add(indent, *line)
-                line, indent = [], "    "
+                line, indent = [], hang
                 used = len(indent)
                 if isinstance(piece, str):
                     piece = text = piece.lstrip()

@@ -181,12 +181,15 @@ def compile_document(run: Run, node: Compile, options: Options) -> TextDocument:
         for failure in failures:
             if failure.is_backward and len(failures) > 1:
                 page.add(("  of the backward", tokens.LABEL))
-            reason_sections.add_failure(page, failure, breaks=facts.breaks)
+            reason_sections.add_failure(page, failure, breaks=facts.breaks, fold_advice=facts.facts.recompile_limit_hit)
     add_of_compile(page, run, str(node.ref))
     _breaks(page, node, facts)
     if facts.recompile is not None:
         page.heading("Why it recompiled" if node.is_recompile or node.is_compile else "Why")
         reason_sections.add_recompile(page, facts.recompile, {str(other.ref) for other in node.frame.compiles})
+        if facts.facts.recompile_limit_hit:
+            link = to_page("recompiles", f"@recompiles:{node.frame.ref}")
+            page.row([link, ("  all recompilations of this function, and how to avoid them", tokens.DIM)])
     _function(page, node, facts)
     add_inputs(page, facts.inputs, facts.graph_inputs)
     add_symbols(page, facts.inputs.symbols)

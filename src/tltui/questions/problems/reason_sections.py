@@ -225,10 +225,12 @@ def is_listed_break(failure: Failure, breaks: Sequence[GraphBreak]) -> bool:
     return any((other.headline, other.gb, other.context) == wanted for other in breaks)
 
 
-def add_failure(page: Page, failure: Failure, indent: str = "  ", breaks: Sequence[GraphBreak] = ()) -> None:
+def add_failure(
+    page: Page, failure: Failure, indent: str = "  ", breaks: Sequence[GraphBreak] = (), fold_advice: bool = False
+) -> None:
     """Add type, reason and location of a failure, with a long reason folded after its first lines.
 
-    Text that is also in one of the `breaks` below is omitted.
+    Text that is also in one of the `breaks` below is omitted. `fold_advice`: the page has better advice than torch's message.
     """
     kind = fmt.clip(sanitize(failure.type), page.width - 20)
     pieces: list[Piece] = [(kind, tokens.ERROR)]
@@ -242,7 +244,11 @@ def add_failure(page: Page, failure: Failure, indent: str = "  ", breaks: Sequen
             return
         page.say(graph_break.headline, indent, tokens.STRONG)
         _add_where(page, failure, indent)
-        add_advice(page, graph_break, indent)
+        if fold_advice:
+            with page.fold("torch's explanation and hints", indent):
+                add_advice(page, graph_break, indent + "  ")
+        else:
+            add_advice(page, graph_break, indent)
         add_gb_page(page, graph_break.gb, indent)
         return
     if not failure.reason:

@@ -677,7 +677,7 @@ def _head(page: Page, run: Run, scope: Scope, events: int) -> None:
 
 
 def _of(scope: Scope) -> list[Piece]:
-    return [" of ", (f"[{scope.ref}]", tokens.LINK, str(scope.ref))] if str(scope.ref) else [" of the run"]
+    return [" of ", (f"[{scope.ref}]", tokens.LINK, str(scope.ref))] if str(scope.ref) else []
 
 
 def _no_timing(page: Page, events: int) -> None:

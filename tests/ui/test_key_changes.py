@@ -125,7 +125,7 @@ OLD = {
 
 
 def test_commands_of_the_first_version_are_there() -> None:
-    names = {line.split()[0] for line in (Path(__file__).parents[1] / "unit" / "data" / "commands-0.1.txt").read_text().splitlines()}
+    names = set((Path(__file__).parents[1] / "unit" / "data" / "commands-0.1.txt").read_text("utf-8").split())
     assert names <= {command.id for command in COMMANDS}
     assert len(names) > 100
 

@@ -31,7 +31,7 @@ GAP = 3
 
 def add_timeline(page: Page, run: Run, pace: Pace) -> None:
     """Add the timeline of the run, a row for each group of ranks with the same compiles."""
-    odd = {rank for item in (*pace.slow, *pace.late) for rank in item.ranks}
+    odd = {rank for slow in pace.slow for rank in slow.ranks} | {rank for late in pace.late for rank in late.ranks}
     label = LABEL if any(rank.number is not None for rank in run.ranks) else len(FIRST)
     width = max(min(page.width, MOST) - 2 - label - 2, 10)
     result = timeline(run.processes(), width, pace.offsets, odd)

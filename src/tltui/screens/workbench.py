@@ -185,9 +185,9 @@ class Workbench(Screen[T]):
     def key_without_command(self, key: str) -> None:
         """Show that a key has no command here."""
         keys = self.config.keys
-        elsewhere = " here" if any(key in keys.get(command.id, command.keys) for command in COMMANDS) else ""
+        place = " here" if any(key in keys.get(command.id, command.keys) for command in COMMANDS) else ""
         help_key = self.key_of("app.help")
-        self.show_message(f"No command on {key_label(key)}{elsewhere}.{f' {help_key} lists the keys.' if help_key else ''}")
+        self.show_message(f"No command on {key_label(key)}{place}.{f' {help_key} lists the keys.' if help_key else ''}")
 
     @property
     def awaits_document(self) -> bool:

@@ -47,7 +47,7 @@ class Timeline:
     """The time of first compiles."""
     recompile_s: float
     """The time of recompiles."""
-    undrawn: int
+    too_short: int
     """Compiles of which no cell is drawn."""
 
 
@@ -87,9 +87,9 @@ def timeline(
     start, end = min(begin for begin, _, _ in everything), max(end for _, end, _ in everything)
     if not 0 < end - start < LONGEST * 1e6:
         return None
-    drawn = [_row(members, start, (end - start) / width, width) for members in groups.values()]
-    rows = sorted((row for row, _ in drawn), key=lambda row: (-len(row.ranks), row.ref))
-    return Timeline(start, (end - start) / 1e6, tuple(rows), first_s, recompile_s, sum(count for _, count in drawn))
+    pairs = [_row(members, start, (end - start) / width, width) for members in groups.values()]
+    rows = sorted((row for row, _ in pairs), key=lambda row: (-len(row.ranks), row.ref))
+    return Timeline(start, (end - start) / 1e6, tuple(rows), first_s, recompile_s, sum(count for _, count in pairs))
 
 
 def _row(members: Sequence[tuple[Process, list[Interval]]], start: float, cell_us: float, width: int) -> tuple[TimelineRow, int]:
@@ -108,11 +108,11 @@ def _row(members: Sequence[tuple[Process, list[Interval]]], start: float, cell_u
             if (mark := _mark(compile_)) and (not marks[place] or MARKS.index(mark) < MARKS.index(marks[place])):
                 marks[place] = mark
     count = len(members)
-    shares, again = covered.shares(), recompiled.shares()
+    shares, recompile_shares = covered.shares(), recompiled.shares()
     levels = tuple(min(round(FULL * share / count), FULL) for share in shares)
     return TimelineRow(
         str(members[0][0].ref), tuple(process.rank for process, _ in members), levels,
-        tuple(2 * part > share for part, share in zip(again, shares, strict=True)), tuple(marks),
+        tuple(2 * part > share for part, share in zip(recompile_shares, shares, strict=True)), tuple(marks),
     ), sum(number for (first, last), number in spans.items() if not any(levels[first : last + 1]))  # fmt: skip
 
 
@@ -144,8 +144,8 @@ class _Coverage:
 
     def shares(self) -> list[float]:
         """Return the covered part of each cell, summed over the intervals."""
-        results, whole = [], 0.0
+        results, covering = [], 0.0
         for part, change in zip(self._parts, self._changes, strict=False):
-            whole += change
-            results.append(whole + part)
+            covering += change
+            results.append(covering + part)
         return results

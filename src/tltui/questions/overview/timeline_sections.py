@@ -42,17 +42,17 @@ def add_timeline(page: Page, run: Run, pace: Pace) -> None:
     for row in result.rows[:ROWS]:
         _row(page, row, label)
     if len(result.rows) > ROWS:
-        rest = len(result.rows) - ROWS
-        page.row([(f"{fmt.plural(rest, 'more kind')} of ranks: ", tokens.DIM), to_page("matrix", "@matrix")])
-    _first_and_again(page, result, label, width)
+        others = len(result.rows) - ROWS
+        page.row([(f"{fmt.plural(others, 'more kind')} of ranks: ", tokens.DIM), to_page("matrix", "@matrix")])
+    _add_shares(page, result, label, width)
 
 
 def _row(page: Page, row: TimelineRow, label: int) -> None:
     """Add the cells of a row, and its marks below."""
     cells: list[Piece] = []
-    for is_again, run_ in groupby(zip(row.levels, row.recompiles, strict=True), key=lambda cell: cell[1]):
+    for is_recompile, run_ in groupby(zip(row.levels, row.recompiles, strict=True), key=lambda cell: cell[1]):
         text = "".join(LEVELS[level] for level, _ in run_)
-        cells.append((text, tokens.RECOMPILE if is_again else tokens.PHASE_INDUCTOR))
+        cells.append((text, tokens.RECOMPILE if is_recompile else tokens.PHASE_INDUCTOR))
     name = fmt.clip(_name(row), label)
     page.add("  ", (name, tokens.LINK, row.ref), " " * (label - len(name)), "  ", *_without_end(cells), signs=True)
     if any(row.marks):
@@ -77,8 +77,8 @@ def _name(row: TimelineRow) -> str:
     numbers = [rank for rank in row.ranks if rank is not None]
     if not numbers:
         return "compiles"
-    named = f"ranks {ranges(numbers)}" if len(set(numbers)) > 1 else f"rank {numbers[0]}"
-    return named if len(named) <= LABEL else fmt.plural(len(set(numbers)), "rank")
+    text = f"ranks {ranges(numbers)}" if len(set(numbers)) > 1 else f"rank {numbers[0]}"
+    return text if len(text) <= LABEL else fmt.plural(len(set(numbers)), "rank")
 
 
 def _axis(duration_s: float, width: int) -> str:
@@ -111,7 +111,7 @@ def _tick(seconds: float) -> str:
     return f"{seconds / 60:.4g} min" if seconds < 3600 else f"{seconds / 3600:.4g} h"
 
 
-def _first_and_again(page: Page, result: Timeline, label: int, width: int) -> None:
+def _add_shares(page: Page, result: Timeline, label: int, width: int) -> None:
     """Add the time of first compiles and of recompiles, each with a bar, and the number of compiles that are not drawn."""
     total = result.first_s + result.recompile_s
     if result.recompile_s:
@@ -121,5 +121,5 @@ def _first_and_again(page: Page, result: Timeline, label: int, width: int) -> No
             text = f"{fmt.seconds(seconds):>10}  {fmt.percent(seconds, total):>4}  "
             bar = fmt.bar((width - len(text)) * seconds / total)
             page.add("  ", (name.ljust(label), tokens.LABEL), "  ", (text, tokens.NUMBER), (bar, style))
-    if result.undrawn:
-        page.say(f"too short to draw: {fmt.plural(result.undrawn, 'compile')}", "  ", tokens.DIM)
+    if result.too_short:
+        page.say(f"too short to draw: {fmt.plural(result.too_short, 'compile')}", "  ", tokens.DIM)

@@ -262,7 +262,7 @@ def add_clocks(page: Page, clocks: Sequence[Clock]) -> None:
 def clock_sentence(clock: Clock) -> str:
     """`Rank 3's clock is 62 s ahead of the others', or it started that much later: 8 compiles agree (± 12 ms).`"""
     many = clock.count > 1
-    whose = f"The clocks of ranks {_short(clock.ranks)}" if many else f"Rank {clock.ranks}'s clock"
+    whose = f"The clocks of ranks {_short(str(clock.ranks))}" if many else f"Rank {clock.ranks}'s clock"
     if clock.hosts:
         whose += f" ({fmt.clip(sanitize(', '.join(clock.hosts)), LIST_WIDTH)})"
     apart = abs(clock.ahead_s)

@@ -20,6 +20,7 @@ from tltui.model.run import Run
 from tltui.questions.build import build
 from tltui.questions.check.limits import gates, parse_limits
 from tltui.questions.index import QUESTIONS
+from tltui.questions.question import question_of
 from tltui.text.document import Options
 from tltui.tree.listing import listing_data
 
@@ -77,11 +78,14 @@ def problem(path: str, value: Any) -> str:
 
 
 def printed(run: Run) -> Iterator[tuple[str, Any]]:
-    """Yield what is printed of the run and of two compiles, by the name of the command."""
+    """Yield what is printed of the run and of two compiles, by the name of the command, and the rows of the Python API."""
     compiles = sorted(run.compiles(), key=lambda c: (not c.facts.failed, -c.facts.breaks, -c.tally.compile_s))[:2]
     for view in QUESTIONS:
         for ref in ("", *(str(compile_.ref) for compile_ in compiles)):
-            yield view.name, view_data(run, view.name, ref)["result"]
+            data: Any = view_data(run, view.name, ref)["result"]
+            yield view.name, data
+            if not ref and view.name != "summary":  # its row has counts
+                yield f"{view.name} rows", list(question_of(view.name).records(data))
     yield "ls", listing_data(run)
     yield "damage", document_data(run, "@damage")
     yield "records", document_data(run, f"@records:{compiles[0].ref}" if compiles else "@records")

@@ -53,7 +53,7 @@ from tltui.questions.problems.page import ProblemRow
 from tltui.questions.problems.problem_list import Problems
 from tltui.questions.provenance.page import Coverages, ProvenanceRow
 from tltui.questions.provenance.records import ProvenanceJson
-from tltui.questions.ranks.matrix import Matrix
+from tltui.questions.ranks.matrix_cells import MatrixReport
 from tltui.questions.ranks.matrix_page import CellRow
 from tltui.questions.ranks.page import DifferenceRow, RanksReport
 from tltui.questions.ranks.stragglers_page import StragglerRow, Stragglers
@@ -103,7 +103,7 @@ def layers(
     `layer`: only this one: `layers.3.attn`, `layers.*.attn`, or its last part. `merge`: iterations merged, `layers.*`.
     """
 
-def matrix(run: Run | Node, ref: str | Node = "", *, show: str = "", width: int = 100) -> Result[CellRow, Matrix]:
+def matrix(run: Run | Node, ref: str | Node = "", *, show: str = "", width: int = 100) -> Result[CellRow, MatrixReport]:
     """A grid of ranks by compiles, one row per cell. Ranks that did the same share one row.
 
     `show`: content of the cells of the page: difference, status, graph, time, cache.

@@ -121,7 +121,7 @@ def flat(found: Any) -> None:
         assert all(type(value) in (str, int, float, bool, type(None)) for value in record.values()), record
         if dataclasses.is_dataclass(row):
             values = {key: getattr(row, key) for key in record}
-            assert {key: ", ".join(value) if isinstance(value, tuple) else value for key, value in values.items()} == record
+            assert {key: ", ".join(map(str, value)) if isinstance(value, tuple) else value for key, value in values.items()} == record
     json.dumps(records, allow_nan=False)
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tltui.questions.problems.problem_list import Problems
     from tltui.questions.provenance.page import Coverages, ProvenanceRow
     from tltui.questions.provenance.records import ProvenanceJson
-    from tltui.questions.ranks.matrix import Matrix
+    from tltui.questions.ranks.matrix_cells import MatrixReport
     from tltui.questions.ranks.matrix_page import CellRow
     from tltui.questions.ranks.page import DifferenceRow, RanksReport
     from tltui.questions.ranks.stragglers_page import StragglerRow, Stragglers
@@ -105,7 +105,7 @@ class RunViews:
 
     def matrix(
         self, ref: str | Node = "", *, rank: int | None = None, frame: int | None = None, show: str = "", width: int = 100,
-    ) -> Result[CellRow, Matrix]:
+    ) -> Result[CellRow, MatrixReport]:
         """A grid of ranks by compiles, one row per cell. Ranks that did the same share one row.
 
         `show`: content of the cells of the page: difference, status, graph, time, cache.

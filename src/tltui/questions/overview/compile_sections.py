@@ -174,12 +174,12 @@ def _tensors(page: Page, tensors: Sequence[TensorInput], indent: str = "  ") -> 
     ), indent=indent), tensors)  # fmt: skip
 
 
-def _shape(numbers: tuple[str, ...] | None) -> str:
-    return "[?]" if numbers is None else "[" + ", ".join(numbers) + "]"
+def _shape(numbers: Sequence[object] | None) -> str:
+    return "[?]" if numbers is None else "[" + ", ".join(map(str, numbers)) + "]"
 
 
 def _remarks(tensor: TensorInput) -> str:
-    words = list(tensor.hints)
+    words = [f"{each.symbol}={each.value}" for each in tensor.hints]
     if tensor.requires_grad and not tensor.is_parameter:
         words.append("requires grad")
     if tensor.dynamic:

@@ -19,7 +19,6 @@ from tltui.text.torch_names import short
 _WORD = re.compile(r"\s*\S+\s*")
 COLUMN, LAST = 6, 16
 """Cells that are left of a column, and of the last one while others can give way."""
-BAR, BAR_END = "▇", "▏"
 CLOSING = (",", ":", ";", ".")
 """Characters that no line begins with."""
 Cell = tuple[str, str, str]

@@ -419,10 +419,11 @@ def _time(page: Page, node: Compile, study: Study, finished: bool) -> None:
     message = node.duration_s is None and timing.seconds >= LEAST_SHOWN_S
     total = f", {fmt.seconds(timing.seconds)}" if message else ""
     page.heading(f"Time by phase{total}{' so far' if total and timing.open else ''}")
-    reason_sections.add_time(page, timing.phases)
+    scale_s = max(sum(phase.self_s for phase in phases) for phases in (timing.phases, timing.backward))
+    reason_sections.add_time(page, timing.phases, scale_s=scale_s)
     if timing.backward:
         page.add("  ", (f"backward, compiled later: {fmt.seconds(timing.backward_seconds)}", tokens.LABEL))
-        reason_sections.add_time(page, timing.backward)
+        reason_sections.add_time(page, timing.backward, scale_s=scale_s)
     if timing.open:
         inner = timing.open[-1]
         state = "still running" if not finished else "started, no end logged"

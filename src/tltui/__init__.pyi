@@ -98,7 +98,7 @@ def layers(
 ) -> Result[LayerRow, tuple[CompileLayers, ...]]:
     """Kernels, graph nodes and source lines by model layer, with memory traffic and time. A row per layer.
 
-    For several compiles the page only counts the layers of each, and the rows of all of them take a while if they are many.
+    For several compiles the page shows the number of layers of each. Rows of many compiles take a while.
 
     `layer`: only this one: `layers.3.attn`, `layers.*.attn`, or its last part. `merge`: iterations merged, `layers.*`.
     """

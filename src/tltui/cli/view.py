@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tltui.cli.exits import Failure
 from tltui.cli.loading import load, part_of
-from tltui.cli.options import add_json, add_output, add_part, add_paths, add_text, refs
+from tltui.cli.options import add_json, add_output, add_part, add_paths, add_text, baseline, refs
 from tltui.cli.parser import Argument, Command, Parser, argument, defaults
 from tltui.cli.printing import as_json, as_text, layout, message, result_of
 from tltui.documents.envelope import envelope
@@ -36,6 +36,12 @@ def _print_page(run: Run, document: Document, options: argparse.Namespace) -> It
         return
     printed = envelope(options.command, run.title, str(part_of(options)), result_of(document))
     yield from as_json(printed, indent=not question_of(options.command).is_long)
+
+
+def caches(options: argparse.Namespace) -> Iterator[bytes]:
+    """Yield the page, or its result; a baseline is one more input, compared with those before it."""
+    options.paths = [*options.paths, *(options.baseline or ())]
+    yield from view(options)
 
 
 def layers(options: argparse.Namespace) -> Iterator[bytes]:
@@ -139,6 +145,7 @@ EXAMPLES = {
     "caches": """\
   tltui caches /tmp/tracedir                          hits, misses and bypasses, with reasons
   tltui caches /tmp/tracedir 0/1 --json               the cache lookups of [0/1]
+  tltui caches NEW --baseline OLD                     why vLLM's cache directory OLD was not used again
 """,
     "timing": """\
   tltui timing /tmp/tracedir --sort total             phases by wall time
@@ -218,6 +225,7 @@ def _command(name: str) -> Command:
 
 
 OWN: dict[str, tuple[Callable[[argparse.Namespace], Iterator[bytes]], tuple[Argument, ...]]] = {
+    "caches": (caches, (baseline("an earlier cache directory of vLLM: name the factors by which its hash differs"),)),
     "layers": (layers, ()),
     "timing": (timing, (argument("--perfetto", metavar="FILE", help="write the events as JSON for ui.perfetto.dev instead"),)),
     "where": (where, (

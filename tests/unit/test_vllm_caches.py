@@ -103,7 +103,16 @@ def test_a_cache_of_before_0_14_has_no_factors(tmp_path: Path) -> None:
     old, new = cache(tmp_path, "0123456789"), cache(tmp_path, "89abcdef01")
     (old / "rank_0_0" / "backbone" / "cache_key_factors.json").unlink()
     (one,) = caches_of(new, old).differences
-    assert one.note == "the old cache has no readable cache_key_factors.json (vLLM writes it since 0.14)"
+    assert one.note == "the old cache has no readable cache_key_factors.json (vLLM writes it since 0.14, SGLang never)"
+
+
+def test_a_cache_of_sglang(tmp_path: Path) -> None:
+    prefix = tmp_path / "torch_compile_cache" / "0123456789" / "rank_0_0" / "backbone"
+    prefix.mkdir(parents=True)
+    (prefix / "sglang_compile_cache.py").write_text("{   (None, 0, 'inductor'): ('fabc', '/root/a')}")
+    (prefix / "computation_graph_1795166488.1234.py").write_text("class GraphModule(torch.nn.Module):\n")
+    (one,) = caches_of(tmp_path).caches
+    assert (one.cache_hash, one.ranges, one.graphs, one.factors) == ("0123456789", ("all sizes",), 1, ())
 
 
 def test_the_command_compares_with_a_baseline(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:

@@ -1,7 +1,8 @@
-"""vLLM's compile cache: recognition of its directories, and its JSON and literals, read within limits.
+"""vLLM's and SGLang's compile cache: recognition of its directories, and its JSON and literals, read within limits.
 
 Nothing in a cache is imported, unpickled or executed. Written by vllm/compilation/backends.py and decorators.py (0.8.0–0.33.0):
-`torch_compile_cache/HASH/rank_R_D/[PREFIX/]` and `torch_aot_compile/HASH/rank_R_D/model`.
+`torch_compile_cache/HASH/rank_R_D/[PREFIX/]` and `torch_aot_compile/HASH/rank_R_D/model`. SGLang's has the same layout
+(sglang/srt/compilation/backend.py, 0.5.4–0.5.23) and records no factors.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from typing import Any
 
 from tltui.text.frozen import frozen
 
-FACTORS, ENTRIES, GRAPH, AOT_MODEL = "cache_key_factors.json", "vllm_compile_cache.py", "computation_graph.py", "model"
-MARKS = frozenset((FACTORS, ENTRIES, GRAPH))
+FACTORS, GRAPH, AOT_MODEL = "cache_key_factors.json", "computation_graph.py", "model"
+ENTRIES = frozenset(("vllm_compile_cache.py", "sglang_compile_cache.py"))
+SGLANG_GRAPH = re.compile(r"computation_graph_\d{1,12}(?:\.\d{1,9})?\.py")
+MARKS = frozenset((FACTORS, GRAPH, *ENTRIES))
 RANK = re.compile(r"rank_\d{1,6}_\d{1,6}")
 _HASH = re.compile(r"[0-9a-f]{64}")
 PREFIXES = 64
@@ -111,8 +114,13 @@ def parse_factors(data: bytes) -> dict[str, Any]:
     return value
 
 
+def is_graph(name: str) -> bool:
+    """Return whether a file has the graph that was compiled."""
+    return name == GRAPH or SGLANG_GRAPH.fullmatch(name) is not None
+
+
 def parse_entries(data: bytes) -> dict[Any, Any]:
-    """Parse `vllm_compile_cache.py`: a dictionary of strings, numbers and tuples, never code. Raises `NotParsed`."""
+    """Parse `vllm_compile_cache.py` or `sglang_compile_cache.py`: a dictionary of strings, numbers and tuples, never code. Raises `NotParsed`."""
     text = _text(data)
     if _TOKEN.sub("", text):  # operators nest without brackets, names would be code
         raise NotParsed("not a literal of strings and numbers")

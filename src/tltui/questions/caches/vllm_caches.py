@@ -13,7 +13,7 @@ from typing import Any
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.inputs.debug_directory import DebugLog
-from tltui.inputs.vllm_cache import ENTRIES, FACTORS, GRAPH, LIMIT, NotParsed, hash_of, is_binary, parse_entries, parse_factors
+from tltui.inputs.vllm_cache import ENTRIES, FACTORS, LIMIT, NotParsed, hash_of, is_binary, is_graph, parse_entries, parse_factors
 from tltui.model.run import Run
 from tltui.text import tokens
 from tltui.text.document import Piece
@@ -160,7 +160,7 @@ def _read_unit(
         yield
         name, size = log.kind(record).name, log.columns.size[record]
         try:
-            data = log.source_of(record).read(0, LIMIT + 1 if name in (FACTORS, ENTRIES, GRAPH) else SNIFFED)
+            data = log.source_of(record).read(0, LIMIT + 1 if name == FACTORS or name in ENTRIES or is_graph(name) else SNIFFED)
         except OSError as error:
             refused.append(f"{name}: {error.strerror or error}")
             continue
@@ -168,10 +168,10 @@ def _read_unit(
         try:
             if name == FACTORS:
                 factors = _factors(parse_factors(data))
-            elif name == ENTRIES:
+            elif name in ENTRIES:
                 entries = parse_entries(data)
-            elif name == GRAPH:
-                lines = set(_CODE_LINE.findall(data[:LIMIT].decode("utf-8", "replace")))
+            elif is_graph(name):
+                lines |= set(_CODE_LINE.findall(data[:LIMIT].decode("utf-8", "replace")))
         except NotParsed as error:
             refused.append(f"{name}: {error}")
     ranges = tuple(sorted({_range(key) for key in entries}))
@@ -207,7 +207,7 @@ def _differences(
 ) -> Iterator[FactorDifference]:
     missing = [side for side, cache in (("new", new), ("old", old)) if not cache.factors]
     if missing:
-        note = f"the {' and the '.join(missing)} cache has no readable {FACTORS} (vLLM writes it since 0.14)"
+        note = f"the {' and the '.join(missing)} cache has no readable {FACTORS} (vLLM writes it since 0.14, SGLang never)"
         yield FactorDifference(new.unit, COMPONENTS, "", "", "", note)
         return
     values = [{(one.kind, one.name): one.value for one in cache.factors} for cache in (new, old)]

@@ -27,6 +27,8 @@ class Needs:
     """Whether a torch_compile_debug directory has what the page shows."""
     in_vllm_cache: bool = False
     """Whether the page shows vLLM's compile cache."""
+    reads_output: bool = False
+    """Whether the page shows contents of output without a compile."""
     is_overview: bool = False
     """Whether the page is about all there is: it names what text lacks for a torch_compile_debug directory too."""
 

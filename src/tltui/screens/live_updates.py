@@ -183,6 +183,7 @@ class ProfileReading:
         else:
             self._bench.show_message(f"{plural(count, 'profile')} read", tokens.DIM)
         self._bench.run_changed(False, False)
+        self._bench.name_panes()
         for screen in self._bench.app.screen_stack:
             if isinstance(screen, PanesScreen):
                 screen.profiles_read()

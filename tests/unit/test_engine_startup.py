@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from real import TRACES, fresh
 
+from tltui.cli import main
 from tltui.model.run import Run
 from tltui.questions.build import build
 from tltui.questions.timing.timing_events import OTHER, group_of
@@ -80,6 +82,28 @@ def test_pages_show_the_budget_of_a_log_alone() -> None:
         assert "20.4 s  48%  compile all sizes" in text
         assert "Rest: 1.60 s" in text
         assert "No timing data" not in text
+
+
+def test_a_warning_of_torch_in_the_log_changes_nothing(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    warning = b"W1120 10:00:00.000000 123 torch/_inductor/utils.py:1137] [0/0] Not enough SMs to use max_autotune_gemm mode\n"
+    path = tmp_path / "vllm.log"
+    path.write_bytes((ENGINES / "vllm-0.10.2.log").read_bytes() + warning)
+    for command in ("vllm", "timing"):
+        assert main([command, str(path)]) == 0
+        text = capsysbinary.readouterr().out.decode()
+        assert "Start-up of vLLM  42.1 s" in text
+        assert "has no" not in text
+
+
+def test_commands_and_summary_of_a_log_alone(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    path = str(ENGINES / "vllm-0.33.0.log")
+    for command in ("vllm", "timing", "summary"):
+        assert main([command, path]) == 0
+        assert "Start-up of vLLM" in capsysbinary.readouterr().out.decode()
+    assert main(["vllm", path, "--json"]) == 0
+    (found,) = json.loads(capsysbinary.readouterr().out)["result"]["startups"]
+    assert (found["engine"], found["total_s"], len(found["processes"][0]["steps"])) == ("vLLM", 45.0, 6)
+    assert main(["recompiles", path]) == 2
 
 
 def test_a_trace_shows_nothing_of_it() -> None:

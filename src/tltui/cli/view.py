@@ -34,8 +34,10 @@ def view(options: argparse.Namespace) -> Iterator[bytes]:
 def refuse_without_compiles(run: Run, options: argparse.Namespace) -> None:
     """Raise `Failure` if the page needs compiles and the run is only output of a job without any."""
     from tltui.questions.job_failures.output_contents import has_only_output, has_torch, size_of_output
+    from tltui.questions.vllm.startup import has_startup
 
-    if question_of(options.command).needs.reads_output or not has_only_output(run):
+    needs = question_of(options.command).needs
+    if needs.reads_output or not has_only_output(run) or (needs.reads_engine_log and has_startup(run)):
         return
     paths = " ".join(options.paths)
     content = "no compile" if has_torch(run) else "nothing of torch.compile"
@@ -63,6 +65,7 @@ def guards(options: argparse.Namespace) -> Iterator[bytes]:
     from tltui.questions.question import view_document
 
     run = load(options)
+    refuse_without_compiles(run, options)
     document = view_document(run, BY_NAME["guards"], part_of(options), layout(options))
     yield from _print_page(run, document, options)
     if options.filter.strip() and not has_guards(result_of(document)):

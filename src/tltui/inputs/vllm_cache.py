@@ -120,7 +120,7 @@ def is_graph(name: str) -> bool:
 
 
 def parse_entries(data: bytes) -> dict[Any, Any]:
-    """Parse `vllm_compile_cache.py` or `sglang_compile_cache.py`: a dictionary of strings, numbers and tuples, never code. Raises `NotParsed`."""
+    """Parse `vllm_compile_cache.py` or `sglang_compile_cache.py`: a dictionary of literals, never code. Raises `NotParsed`."""
     text = _text(data)
     if _TOKEN.sub("", text):  # operators nest without brackets, names would be code
         raise NotParsed("not a literal of strings and numbers")

@@ -29,6 +29,8 @@ class Needs:
     """Whether the page shows vLLM's compile cache."""
     reads_output: bool = False
     """Whether the page shows contents of output without a compile."""
+    reads_engine_log: bool = False
+    """Whether the page shows the start-up of an engine from the log of vLLM or SGLang."""
     is_overview: bool = False
     """Whether the page is about all there is: it names what text lacks for a torch_compile_debug directory too."""
 

@@ -745,7 +745,7 @@ QUESTION = Question(
     group="why is it so",
     order=80,
     sorts=SORTS,
-    needs=Needs("has no times"),
+    needs=Needs("has no times", reads_engine_log=True),
     document=document,
     add_arguments=add_arguments,
     answer=Timing,

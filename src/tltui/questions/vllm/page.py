@@ -720,7 +720,7 @@ QUESTION = Question(
     help="vLLM: compile calls, piecewise graphs by compile range, and changes by each pass",
     group="why is it so",
     order=710,
-    needs=Needs("has no vLLM records"),
+    needs=Needs("has no vLLM records", reads_engine_log=True),
     document=document,
     answer=Vllm,
     rows=VllmRow,

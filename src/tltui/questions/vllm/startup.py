@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from weakref import WeakKeyDictionary
 
 from tltui.documents import format as fmt
@@ -139,6 +140,17 @@ def startups_of(run: Run) -> tuple[Startup, ...]:
             if times := [one for one in state.times if one.engine == engine]:
                 startups.append(startup_of(model.log.path, engine, times))
     return tuple(startups)
+
+
+BEGINNING = 8
+"""Blocks of the outputs of a run in which an engine's start-up is looked for: it is at the beginning."""
+
+
+def has_startup(run: Run) -> bool:
+    """Return whether the beginning of an output is the log of an engine."""
+    for _ in islice(read_startups(run), BEGINNING):
+        pass
+    return bool(startups_of(run))
 
 
 PARTS = (DYNAMO, COMPILE, LOAD)

@@ -183,9 +183,9 @@ def _read_unit(
 def _factors(value: dict[str, Any]) -> tuple[CacheFactor, ...]:
     environment = value.get("env")
     environment = environment if isinstance(environment, dict) else {}
-    found = [CacheFactor(ENVIRONMENT, name, _value(environment[name])) for name in sorted(environment)]
-    found += [CacheFactor(kind, name, _value(value[name])) for name, kind in HASHES.items() if name in value]
-    return tuple(found)
+    recorded = [CacheFactor(ENVIRONMENT, name, _value(environment[name])) for name in sorted(environment)]
+    recorded += [CacheFactor(kind, name, _value(value[name])) for name, kind in HASHES.items() if name in value]
+    return tuple(recorded)
 
 
 def _value(value: Any) -> str:

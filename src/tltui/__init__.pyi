@@ -74,7 +74,7 @@ def absent(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result
 
 def caches(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[CacheRow, CachesReport]:
     """Cache hits, misses, bypasses: a row per cache lookup of a compile. `data.misses` has the differences of
-    missed keys.
+    missed keys, `data.vllm` the contents of vLLM's cache directories and the factors by which their hashes differ.
     """
 
 def exports(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[ExportRow, Exports]:

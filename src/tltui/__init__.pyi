@@ -34,6 +34,8 @@ from tltui.api import TltuiWarning as TltuiWarning
 from tltui.api import Unavailable as Unavailable
 from tltui.questions.caches.cache_report import CachesReport
 from tltui.questions.caches.page import CacheRow
+from tltui.questions.cudagraphs.cudagraph_report import CudagraphReport
+from tltui.questions.cudagraphs.page import CudagraphRow
 from tltui.questions.exports.export_report import Exports
 from tltui.questions.exports.page import ExportRow
 from tltui.questions.fusion.page import FusionReport, FusionRow
@@ -76,6 +78,9 @@ def caches(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result
     """Cache hits, misses, bypasses: a row per cache lookup of a compile. `data.misses` has the differences of
     missed keys.
     """
+
+def cudagraphs(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[CudagraphRow, CudagraphReport]:
+    """CUDA graphs by compile: used, skipped with reason and line, or recorded for many sizes. One row per compile with a record."""
 
 def exports(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[ExportRow, Exports]:
     """Export runs: values that export guessed, could not decide or found wrong, and why. One row per finding."""

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from tltui.api.results import Result
     from tltui.questions.caches.cache_report import CachesReport
     from tltui.questions.caches.page import CacheRow
+    from tltui.questions.cudagraphs.cudagraph_report import CudagraphReport
+    from tltui.questions.cudagraphs.page import CudagraphRow
     from tltui.questions.exports.export_report import Exports
     from tltui.questions.exports.page import ExportRow
     from tltui.questions.fusion.page import FusionReport, FusionRow
@@ -68,6 +70,12 @@ class RunViews:
         missed keys.
         """
         return self._ask("caches", ref, rank, frame, width=width)  # type: ignore[no-any-return]
+
+    def cudagraphs(
+        self, ref: str | Node = "", *, rank: int | None = None, frame: int | None = None, width: int = 100,
+    ) -> Result[CudagraphRow, CudagraphReport]:
+        """CUDA graphs by compile: used, skipped with reason and line, or recorded for many sizes. One row per compile with a record."""
+        return self._ask("cudagraphs", ref, rank, frame, width=width)  # type: ignore[no-any-return]
 
     def exports(
         self, ref: str | Node = "", *, rank: int | None = None, frame: int | None = None, width: int = 100,

@@ -11,6 +11,8 @@ from tltui.api.functions import FUNCTIONS
 if TYPE_CHECKING:
     from tltui.api.nodes import Node
     from tltui.api.results import Result
+    from tltui.questions.autotune.autotune_report import AutotuneReport
+    from tltui.questions.autotune.page import TuningRow
     from tltui.questions.caches.cache_report import CachesReport
     from tltui.questions.caches.page import CacheRow
     from tltui.questions.cudagraphs.cudagraph_report import CudagraphReport
@@ -62,6 +64,12 @@ class RunViews:
     ) -> Result[AbsentRow, Absence]:
         """Absent artifacts and the reasons: failed, cut off, not logged, cached. A row per artifact and reason."""
         return self._ask("absent", ref, rank, frame, width=width)  # type: ignore[no-any-return]
+
+    def autotune(
+        self, ref: str | Node = "", *, rank: int | None = None, frame: int | None = None, width: int = 100,
+    ) -> Result[TuningRow, AutotuneReport]:
+        """Autotuning by operation and shape: choices, winner, cost of the search. One row per search, the most expensive first."""
+        return self._ask("autotune", ref, rank, frame, width=width)  # type: ignore[no-any-return]
 
     def caches(
         self, ref: str | Node = "", *, rank: int | None = None, frame: int | None = None, width: int = 100,

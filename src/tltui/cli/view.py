@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tltui.cli.exits import Failure
-from tltui.cli.loading import load, part_of
-from tltui.cli.options import add_json, add_output, add_part, add_paths, add_text, refs
+from tltui.cli.loading import load, load_other, part_of
+from tltui.cli.options import add_json, add_output, add_part, add_paths, add_text, baseline, refs
 from tltui.cli.parser import Argument, Command, Parser, argument, defaults
 from tltui.cli.printing import as_json, as_text, layout, message, result_of
 from tltui.documents.envelope import envelope
@@ -94,6 +94,18 @@ def runtime(options: argparse.Namespace) -> Iterator[bytes]:
     if results and all(isinstance(item, Refused) for item in results):
         raise Failure("\n".join(f"{item.profile}: not joined: {item.reason}" for item in results if isinstance(item, Refused)))
     yield from _print_page(model, view_document(model, BY_NAME["runtime"], part_of(options), layout(options)), options)
+
+
+def autotune(options: argparse.Namespace) -> Iterator[bytes]:
+    """Yield the page, or its result, with `--baseline` compared with another run."""
+    if not options.baseline:
+        yield from view(options)
+        return
+    from tltui.documents.scope import scope_of
+    from tltui.questions.autotune.page import document
+
+    run, other = load(options), load_other(options.baseline, options.latest)
+    yield from _print_page(run, document(run, scope_of(run, part_of(options)), layout(options), other), options)
 
 
 def _add_question_arguments(parser: Parser) -> None:
@@ -194,6 +206,14 @@ EXAMPLES = {
   tltui metrics /tmp/tracedir                         the compilation metrics of the run
   tltui metrics /tmp/tracedir 0/1 --json              every field of one compile
 """,
+    "autotune": """\
+  tltui autotune /tmp/tracedir job.err                winners and cost, with your lines (trace) and all times (output)
+  tltui autotune new --baseline old                   other winners, and the cost of both searches
+""",
+    "cudagraphs": """\
+  tltui cudagraphs /tmp/tracedir                      compiles without CUDA graphs, the reasons and lines
+  tltui cudagraphs job.err                            from the warnings that torch prints by default
+""",
     "exports": """\
   tltui exports /tmp/tracedir                         export runs: guessed values and errors
   tltui exports /tmp/tracedir --json
@@ -218,6 +238,7 @@ def _command(name: str) -> Command:
 
 
 OWN: dict[str, tuple[Callable[[argparse.Namespace], Iterator[bytes]], tuple[Argument, ...]]] = {
+    "autotune": (autotune, (baseline("compare winners and cost with this run"),)),
     "layers": (layers, ()),
     "timing": (timing, (argument("--perfetto", metavar="FILE", help="write the events as JSON for ui.perfetto.dev instead"),)),
     "where": (where, (

@@ -174,6 +174,7 @@ NOTABLE = frozenset(
         "dynamo_error",
         "recompile_reasons",
         "cudagraphs",
+        "recompile_limit",
         "torch_version",
         "fx_graph_cache_hit",
         "fx_graph_cache_miss",

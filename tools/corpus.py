@@ -2,8 +2,8 @@
 
     python tools/corpus.py [--jobs N] [--table FILE] [NAME ...]
 
-Needs a `python` on PATH with torch and the libraries of the programs. A program whose library is missing is listed as skipped.
-Runs are kept in build/corpus: a second call repeats only what has changed, and computes predictions and table again.
+Needs torch and the libraries of the programs, in the `python` on PATH or in that of TLTUI_TORCH_PYTHON. A program without its
+library is listed as skipped. Runs are kept in build/corpus: a second call repeats only what has changed, and computes predictions and table again.
 `--table FILE` writes the table of all programs whose runs are kept.
 """
 
@@ -88,19 +88,19 @@ def _lines(report: dict[str, Any]) -> Iterator[str]:
         yield f"   {line}"
 
 
-def examine(name: str) -> dict[str, Any]:
-    """Run a program unchanged and with each remedy; return the report."""
+def examine(name: str, place: Path = RUNS) -> dict[str, Any]:
+    """Run a program unchanged and with each remedy; return the report. `place`: the directory of the runs."""
     program = PROGRAMS / f"{name}.py"
     title = ast.get_docstring(ast.parse(program.read_text())) or ""
     report: dict[str, Any] = {"program": name, "title": title.split("\n")[0]}
     try:
-        return report | _examined(program)
+        return report | _examined(program, place)
     except Exception:
         return report | {"skipped": "".join(traceback.format_exc())[-900:]}
 
 
-def _examined(program: Path) -> dict[str, Any]:
-    unchanged = [run_program(program, RUNS, how) for how in (Application(), Application(reports_guards=True))]
+def _examined(program: Path, place: Path) -> dict[str, Any]:
+    unchanged = [run_program(program, place, how) for how in (Application(), Application(reports_guards=True))]
     if unchanged[0].code:
         return {"skipped": unchanged[0].problem}
     run = run_of(Path(unchanged[0].directory))
@@ -112,7 +112,7 @@ def _examined(program: Path) -> dict[str, Any]:
     not_applied: list[str] = []
     of_pages = list(_of_pages(program.stem, frames, keys, not_applied))
     for trial in (*of_pages, *(trial for trial in _trials(run) if not _is_marked(trial, of_pages))):
-        ended = run_program(program, RUNS, trial.how)
+        ended = run_program(program, place, trial.how)
         results.append(_result(trial, unchanged, ended))
     false, checked = _false_claims(frames, lines_of(Path(unchanged[1].directory), "guards"))
     causes = [(frame, recompile) for frame in frames for recompile in frame.recompiles]

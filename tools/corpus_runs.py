@@ -22,6 +22,7 @@ from tltui.running.trial import Surroundings, run_trial
 
 ROOT = Path(__file__).resolve().parent.parent
 HOOK = Path(__file__).resolve().parent / "corpus_hook"
+PYTHON = os.environ.get("TLTUI_TORCH_PYTHON", "python")
 LIMIT_S = 400.0
 THREADS = {"OMP_NUM_THREADS": "1", "TORCHINDUCTOR_COMPILE_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1",
            "PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": "ignore"}  # fmt: skip
@@ -96,7 +97,7 @@ def run_program(program: Path, place: Path, how: Application) -> Ended:
         environment |= {"CORPUS_MARKS": json.dumps([asdict(mark) for mark in how.marks]),
                         "CORPUS_RECORDER": str(ROOT / "src" / "tltui" / "running" / "hook"),
                         "CORPUS_GUARDS": "1" if how.reports_guards else ""}  # fmt: skip
-        shared = Surroundings(("python", program.name), environment, str(directory), str(directory))
+        shared = Surroundings((PYTHON, program.name), environment, str(directory), str(directory))
         ended = run_trial(shared, 1, how.change, LIMIT_S)
         code = 124 if ended.timed_out else ended.code
         stored.write_text(json.dumps({"code": code, "trace": ended.trace, "seconds": ended.seconds, "change": how.change.title,

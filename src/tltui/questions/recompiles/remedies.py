@@ -589,6 +589,13 @@ def _type(facts: CauseFacts, settings: Settings) -> Advice:
     return Advice("Each type is compiled separately.")
 
 
+def _value(facts: CauseFacts, settings: Settings) -> Advice:
+    if "None" in facts.values:
+        text = "None and other values are compiled separately. If this is unintended, set or pass it from the first call on."
+        return Advice(text)
+    return Advice("It cannot be dynamic: every new value triggers a recompilation.")
+
+
 _EACH = "Each is compiled separately. If this is unintended, convert before the call."
 
 _ADVICE: dict[str, Advice | Callable[[CauseFacts, Settings], Advice | None]] = {
@@ -610,6 +617,7 @@ _ADVICE: dict[str, Advice | Callable[[CauseFacts, Settings], Advice | None]] = {
     guard_grammar.FLOAT: _float,
     guard_grammar.BOOL: Advice("Bools cannot be dynamic: True and False are compiled separately (at most two versions)."),
     guard_grammar.STR: _text,
+    guard_grammar.VALUE: _value,
     guard_grammar.TYPE: _type,
     guard_grammar.OBJECT: _object,
     guard_grammar.STATE: _state,

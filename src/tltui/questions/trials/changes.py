@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from tltui.questions.problems.problem_list import Problems
 from tltui.questions.recompiles.dynamic_sources import VARIABLE, assignment, entry_of, full_source
 from tltui.questions.recompiles.explanations import Key
-from tltui.questions.recompiles.guard_grammar import FLOAT, INT, SIZE
+from tltui.questions.recompiles.guard_grammar import FLOAT, INT, NAMED, SIZE
 from tltui.questions.recompiles.guard_table import Call
 from tltui.questions.recompiles.predictions import DYNAMIC, Simulation, effect_of
 from tltui.text.frozen import frozen
@@ -131,7 +131,10 @@ class Predictor:
             effects = {
                 key: effect for key in keys for kind, source, effect in change.effects if kind == key[0] and source in ("", key[1])
             }
-            certain = {key: effect for key, effect in effects.items() if not (everything and key in equal)}
+            certain = {
+                key: effect for key, effect in effects.items()
+                if not (everything and key in equal) and not (change.environment and key[0] in NAMED)
+            }  # fmt: skip
             fewest, most = simulation.remaining(effects, False), simulation.remaining(certain, True)
             low, high = low + fewest, high + max(fewest, most)
         return replace(change, predicted=(low, high))
@@ -162,7 +165,7 @@ def _dynamic(causes: Sequence[Cause], is_static: bool) -> Iterator[Change]:
     entries = {source: entry for source in sources if (entry := dynamic_source(source))}
     if entries:
         value = ",".join(dict.fromkeys(entries.values()))
-        effects = tuple((kind, source, DYNAMIC) for source in entries for kind in (SIZE, INT))
+        effects = tuple((kind, source, DYNAMIC) for source in entries for kind in (SIZE, INT, *NAMED))
         yield Change(assignment(value), reason, environment=((VARIABLE, value),), effects=effects)
     effects = () if is_static else tuple((kind, "", DYNAMIC) for kind in (SIZE, INT, FLOAT))
     yield Change("torch.compile(dynamic=True)", reason, arguments=(("dynamic", True),), effects=effects)

@@ -3,7 +3,8 @@
     python tools/corpus.py [--jobs N] [--table FILE] [NAME ...]
 
 Needs torch and the libraries of the programs, in the `python` on PATH or in that of TLTUI_TORCH_PYTHON. A program without its
-library is listed as skipped. Runs are kept in build/corpus: a second call repeats only what has changed, and computes predictions and table again.
+library is listed as skipped. Runs are kept in build/corpus: a second call repeats only what has changed, and computes predictions
+and table again.
 `--table FILE` writes the table of all programs whose runs are kept.
 """
 

@@ -165,7 +165,7 @@ def _dynamic(causes: Sequence[Cause], is_static: bool) -> Iterator[Change]:
     entries = {source: entry for source in sources if (entry := dynamic_source(source))}
     if entries:
         value = ",".join(dict.fromkeys(entries.values()))
-        effects = tuple((kind, source, DYNAMIC) for source in entries for kind in (SIZE, INT, *NAMED))
+        effects = tuple((kind, source, DYNAMIC) for source in entries for kind in (SIZE, INT, *sorted(NAMED)))
         yield Change(assignment(value), reason, environment=((VARIABLE, value),), effects=effects)
     effects = () if is_static else tuple((kind, "", DYNAMIC) for kind in (SIZE, INT, FLOAT))
     yield Change("torch.compile(dynamic=True)", reason, arguments=(("dynamic", True),), effects=effects)

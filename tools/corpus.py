@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from corpus_edits import EDITS
-from corpus_runs import Application, Ended, FrameKey, Mark, frame_keys, lines_of, run_of, run_program
+from corpus_runs import Application, Ended, FrameKey, Mark, NotRun, frame_keys, lines_of, run_of, run_program
 from corpus_table import table
 
 from tltui.model.run import Run
@@ -41,6 +41,7 @@ from tltui.running.trial import changes_of
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = ROOT / "tests" / "live" / "corpus"
 RUNS = ROOT / "build" / "corpus"
+FAILED = ("wrong", "broke", "unmarked")
 
 
 @dataclass(frozen=True)
@@ -57,25 +58,28 @@ class Trial:
 
 
 def main() -> int:
-    """Run the programs; print what each did."""
+    """Run the programs; print what each did. Returns 1 if a prediction or a claim is wrong, or a remedy breaks a program."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="programs (default: all)")
     parser.add_argument("--jobs", type=int, default=1, help="programs at a time")
     parser.add_argument("--table", type=Path, metavar="FILE", help="write the table of all programs as Markdown")
+    parser.add_argument("--kept", action="store_true", help="run nothing: only compute predictions and results of kept runs again")
     options = parser.parse_args()
     names = options.names or sorted(path.stem for path in PROGRAMS.glob("*.py"))
     RUNS.mkdir(parents=True, exist_ok=True)
+    failed = False
     with ProcessPoolExecutor(options.jobs, max_tasks_per_child=1) as pool:
-        running = {pool.submit(examine, name): name for name in names}
+        running = {pool.submit(examine, name, RUNS, options.kept): name for name in names}
         for done in as_completed(running):
             report = done.result()
             (RUNS / f"{report['program']}.json").write_text(json.dumps(report, indent=1))
+            failed |= bool(report.get("false_only")) or any(trial["verdict"] in FAILED for trial in report.get("trials", ()))
             print(json.dumps(report) if report.get("skipped") else "\n".join(_lines(report)), flush=True)
     if options.table:
         reports = [json.loads((RUNS / f"{path.stem}.json").read_text()) for path in sorted(PROGRAMS.glob("*.py"))
                    if (RUNS / f"{path.stem}.json").exists()]  # fmt: skip
         options.table.write_text(table(reports))
-    return 0
+    return int(failed)
 
 
 def _lines(report: dict[str, Any]) -> Iterator[str]:
@@ -89,19 +93,24 @@ def _lines(report: dict[str, Any]) -> Iterator[str]:
         yield f"   {line}"
 
 
-def examine(name: str, place: Path = RUNS) -> dict[str, Any]:
-    """Run a program unchanged and with each remedy; return the report. `place`: the directory of the runs."""
+def examine(name: str, place: Path = RUNS, is_kept: bool = False) -> dict[str, Any]:
+    """Run a program unchanged and with each remedy; return the report.
+
+    `place`: the directory of the runs; `is_kept`: without new ones.
+    """
     program = PROGRAMS / f"{name}.py"
     title = ast.get_docstring(ast.parse(program.read_text())) or ""
     report: dict[str, Any] = {"program": name, "title": title.split("\n")[0]}
     try:
-        return report | _examined(program, place)
+        return report | _examined(program, place, is_kept)
+    except NotRun:
+        return report | {"skipped": "not run"}
     except Exception:
         return report | {"skipped": "".join(traceback.format_exc())[-900:]}
 
 
-def _examined(program: Path, place: Path) -> dict[str, Any]:
-    unchanged = [run_program(program, place, how) for how in (Application(), Application(reports_guards=True))]
+def _examined(program: Path, place: Path, is_kept: bool) -> dict[str, Any]:
+    unchanged = [run_program(program, place, how, is_kept) for how in (Application(), Application(reports_guards=True))]
     if unchanged[0].code:
         return {"skipped": unchanged[0].problem}
     run = run_of(Path(unchanged[0].directory))
@@ -113,7 +122,11 @@ def _examined(program: Path, place: Path) -> dict[str, Any]:
     not_applied: list[str] = []
     of_pages = list(_of_pages(program.stem, frames, keys, not_applied))
     for trial in (*of_pages, *(trial for trial in _trials(run) if not _is_marked(trial, of_pages))):
-        ended = run_program(program, place, trial.how)
+        try:
+            ended = run_program(program, place, trial.how, is_kept)
+        except NotRun:
+            not_applied.append(f"not run: {trial.label}")
+            continue
         results.append(_result(trial, unchanged, ended))
     false, checked = _false_claims(frames, lines_of(Path(unchanged[1].directory), "guards"))
     causes = [(frame, recompile) for frame in frames for recompile in frame.recompiles]

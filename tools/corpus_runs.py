@@ -82,13 +82,22 @@ class Ended:
     """The last line that a failed run printed, or a call of a mark that failed."""
 
 
-def run_program(program: Path, place: Path, how: Application) -> Ended:
-    """Run a program with remedies, unless an equal run is kept in `place`."""
+class NotRun(Exception):
+    """No run like this is kept, and none was to be made."""
+
+
+def run_program(program: Path, place: Path, how: Application, is_kept: bool = False) -> Ended:
+    """Run a program with remedies, unless an equal run is kept in `place`.
+
+    `is_kept`: raise `NotRun` where none is kept.
+    """
     source = how.program(program.read_text())
     key = json.dumps([source, how.change.environment, how.change.arguments, how.change.config, [asdict(m) for m in how.marks],
-                      (HOOK / "sitecustomize.py").read_text() if how.reports_guards else ""])  # fmt: skip
+                      "guards" if how.reports_guards else ""])  # fmt: skip
     directory = place / program.stem / hashlib.sha1(key.encode()).hexdigest()[:12]
     stored = directory / "ended.json"
+    if is_kept and not stored.exists():
+        raise NotRun
     if not stored.exists():
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir(parents=True)

@@ -32,7 +32,7 @@ def table(reports: Sequence[dict[str, Any]]) -> str:
              "| --- | --- | --: | --: | --: | --- |"]  # fmt: skip
     for report in reports:
         lines += _rows(report)
-    lines += ["", "## Not applied", "", "Remedies in words for which the corpus has no edit.", ""]
+    lines += ["", "## Not applied", "", "Remedies in words for which the corpus has no edit, and remedies that were not run.", ""]
     for report in ran:
         lines += [f"- {report['program']}: {_cell(text.removeprefix('no edit: '), 160)}" for text in report["not_applied"]]
     return HEAD + "\n".join(lines) + "\n"

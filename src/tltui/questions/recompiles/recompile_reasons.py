@@ -13,6 +13,7 @@ from tltui.model.record_reader import Reader, address, logged, number_in, record
 from tltui.model.ref import BadAddress, Ref, parse_ref
 from tltui.model.torch_version import version_by_metrics
 from tltui.questions.recompiles.guard_grammar import NO_COMMENT, Comment, comment_of, split_comment
+from tltui.questions.recompiles.limit_warnings import limit_warning
 from tltui.questions.recompiles.user_contexts import user_contexts_of
 from tltui.questions.stacks.tracebacks import StackFrame, traceback_frames, user_frames
 from tltui.questions.timing.timing_events import Event
@@ -76,7 +77,8 @@ class Recompile:
 
     reasons: tuple[RecompileReason, ...]
     reasons_from: str
-    """`artifact`, `metrics`, `exception` (`error_on_recompile`), `never` (this torch writes none), '' where none was logged."""
+    """`artifact`, `metrics`, `exception` (`error_on_recompile`), `warning` (of the recompile limit, in TORCH_LOGS text), `never`
+    (this torch writes none), '' where none was logged."""
     ref: str | None = None
     """The address of the record."""
     became_dynamic: tuple[Became, ...] = ()
@@ -111,6 +113,9 @@ def _recompile(compile_: Compile, events: list[Event], reader: Reader) -> Recomp
     texts = in_exception(compile_.facts.fail_reason or "")
     if texts:
         return Recompile(tuple(parse_reason(text, compile_) for text in texts), "exception", None, became)
+    warning = limit_warning(compile_)
+    if warning is not None and warning.reason:
+        return Recompile((parse_reason(warning.reason, compile_),), "warning", warning.ref, became)
     if not compile_.is_recompile:
         return None
     return Recompile((), "never" if never_logged(compile_, reader) else "", None, became)

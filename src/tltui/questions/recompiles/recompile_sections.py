@@ -84,6 +84,13 @@ def _guard_link(reason: Reason) -> list[Piece]:
     return ["  ", ("guard", tokens.LINK, reason.guard)] if reason.guard else []
 
 
+FEWER_REASONS = {
+    "metrics": "from the metrics, which keep one reason only",
+    "warning": "from torch's warning, which has the last reason only: TORCH_LOGS=recompiles logs all",
+}
+"""`Recompile.reasons_from` → a note where that has fewer reasons than torch knew."""
+
+
 class RecompileLines:
     """Writer of recompiles: `[0/2] recompiled 541 ms`, below it a line for each older version with its failed guard."""
 
@@ -131,8 +138,8 @@ class RecompileLines:
             page.say(self._became(change), deep, tokens.VALUE)
         if recompile.failure:
             page.say(f"this compile failed: {recompile.failure}", deep, tokens.ERROR)
-        if recompile.reasons_from == "metrics":
-            page.say("(from the metrics, which keep one reason only)", deep, tokens.DIM)
+        if note := FEWER_REASONS.get(recompile.reasons_from):
+            page.say(f"({note})", deep, tokens.DIM)
 
     def _became(self, change: Dynamic) -> str:
         name, again = name_of(change.source, change.dim), self._fixed.get((change.source, change.dim))

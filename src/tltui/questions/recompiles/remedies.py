@@ -440,7 +440,7 @@ def _float(facts: CauseFacts, settings: Settings) -> Advice:
 
 def _text(facts: CauseFacts, settings: Settings) -> Advice:
     text = "Strings cannot be dynamic: Dynamo guards on the exact value, so every new value triggers a recompilation."
-    if len(facts.values) <= 3:
+    if 1 < len(facts.values) <= 3:
         return Advice(text)
     return Advice(f"{text} Keep it out of the compiled function, or map it to a few values before the call.", "keep strings out")
 

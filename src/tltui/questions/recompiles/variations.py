@@ -21,7 +21,7 @@ from tltui.questions.recompiles.predictions import (
     predictions_of,
     without_index,
 )
-from tltui.questions.recompiles.remedies import REASONS_USED, REFS_LISTED, Advice, CauseFacts, Settings, advice_for
+from tltui.questions.recompiles.remedies import MAYBE_MARK, REASONS_USED, REFS_LISTED, Advice, CauseFacts, Settings, advice_for
 from tltui.text.frozen import frozen
 
 VALUES_SHOWN = 12
@@ -124,6 +124,8 @@ def variations_of(
     for number, (recompile, causes) in enumerate(zip(recompiles, every, strict=True)):
         gathering.add(number, recompile, causes, differences.get(recompile.ref, ()), reason_of)
     facts = list(gathering.causes.values())
+    for each in facts:
+        each.others_vary = any(_is_other_argument(other, each.source) for other in facts)
     advice = [advice_for(each, settings) or Advice("") for each in facts]
     predictions, together = _predicted(facts, advice, groups, guards, equal)
     variations = [
@@ -137,6 +139,17 @@ def variations_of(
     covered = _covered(variations, order)
     ordered = tuple(replace(variations[n], covered_by=covered.get(n, "")) for n in order)
     return Variations(ordered, together, tuple(every) if guards is not None else ())
+
+
+_STRUCTURE = (guard_grammar.VALUE, guard_grammar.TYPE, guard_grammar.LENGTH, guard_grammar.KEY, guard_grammar.RANK)
+
+
+def _is_other_argument(facts: CauseFacts, source: str) -> bool:
+    """Return whether a cause is that another argument is absent, or of another type or length."""
+    return facts.cause in _STRUCTURE and facts.source != source and bool(_ARGUMENT.match(facts.source))
+
+
+_ARGUMENT = re.compile(r"^(?!self\b|G\b|___)[a-zA-Z_]\w*(?:\[|$)")
 
 
 def _covered(variations: Sequence[Variation], order: Sequence[int]) -> dict[int, str]:
@@ -268,7 +281,9 @@ def _predicted(
         numbers[n] = len(candidates) if same is None else same
         if same is None:
             name = name_of_cause(each.cause, each.source, each.dim, groups[each.key])
-            candidates.append(Candidate(name, given.remedy, keys, effect, equal if given.remedy == "dynamic=True" else frozenset()))
+            is_doubtful = bool(given.code) and MAYBE_MARK in given.code[0]
+            doubtful = keys if is_doubtful else equal if given.remedy == "dynamic=True" else frozenset()
+            candidates.append(Candidate(name, given.remedy, keys, effect, doubtful))
     alone, together = predictions_of(guards.calls, candidates)
     return [alone[numbers[n]] if n in numbers else None for n in range(len(facts))], together
 

@@ -101,8 +101,8 @@ class CauseFacts:
     """The other sizes that became dynamic in the same compile: equal to this one, or not."""
     sources: dict[str, None] = field(default_factory=dict)
     """Its source, or several that differ only in an index."""
-    others_vary: bool = False
-    """Whether other arguments are absent, or of another type or length, in some calls: a mark may then not hold in each of them."""
+    arguments_vary: bool = False
+    """Whether an argument is absent, or of another type or length, in some calls: a mark may not hold in each of them."""
     failures: list[str] = field(default_factory=list)
     """The exceptions of its recompiles that failed."""
     reported: int = 0
@@ -116,7 +116,7 @@ class CauseFacts:
     @property
     def mark(self) -> str:
         """The function that marks a size as dynamic: `mark_dynamic` raises where a call needs one size."""
-        return MAYBE_MARK if self.others_vary else "torch._dynamo.mark_dynamic"
+        return MAYBE_MARK if self.arguments_vary else "torch._dynamo.mark_dynamic"
 
     def add(self, reason: Reason, ref: str, failed: bool = False) -> None:
         """Add a reason of a recompile for this cause; `failed`: it made no code, and is no evidence for a remedy."""
@@ -228,7 +228,7 @@ def size(facts: CauseFacts, settings: Settings) -> Advice:
 
 def _why_maybe(facts: CauseFacts) -> str:
     """Return the reason against `mark_dynamic`; '' for none."""
-    if not facts.others_vary:
+    if not facts.arguments_vary:
         return ""
     return " (mark_dynamic raises an error if a call with other arguments needs one size.)"
 

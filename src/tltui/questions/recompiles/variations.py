@@ -124,8 +124,9 @@ def variations_of(
     for number, (recompile, causes) in enumerate(zip(recompiles, every, strict=True)):
         gathering.add(number, recompile, causes, differences.get(recompile.ref, ()), reason_of)
     facts = list(gathering.causes.values())
+    arguments_vary = any(map(_is_other_argument, facts))
     for each in facts:
-        each.others_vary = any(_is_other_argument(other, each.source) for other in facts)
+        each.arguments_vary = arguments_vary
     advice = [advice_for(each, settings) or Advice("") for each in facts]
     predictions, together = _predicted(facts, advice, groups, guards, equal)
     variations = [
@@ -144,9 +145,9 @@ def variations_of(
 _STRUCTURE = (guard_grammar.VALUE, guard_grammar.TYPE, guard_grammar.LENGTH, guard_grammar.KEY, guard_grammar.RANK)
 
 
-def _is_other_argument(facts: CauseFacts, source: str) -> bool:
-    """Return whether a cause is that another argument is absent, or of another type or length."""
-    return facts.cause in _STRUCTURE and facts.source != source and bool(_ARGUMENT.match(facts.source))
+def _is_other_argument(facts: CauseFacts) -> bool:
+    """Return whether a cause is that an argument is absent in some calls, or of another type or length."""
+    return facts.cause in _STRUCTURE and bool(_ARGUMENT.match(facts.source))
 
 
 _ARGUMENT = re.compile(r"^(?!self\b|G\b|___)[a-zA-Z_]\w*(?:\[|$)")

@@ -142,7 +142,7 @@ def variations_of(
     return Variations(ordered, together, tuple(every) if guards is not None else ())
 
 
-_STRUCTURE = (guard_grammar.VALUE, guard_grammar.TYPE, guard_grammar.LENGTH, guard_grammar.KEY, guard_grammar.RANK)
+_STRUCTURE = (guard_grammar.VALUE, guard_grammar.TYPE, guard_grammar.LENGTH, guard_grammar.KEY)
 
 
 def _is_other_argument(facts: CauseFacts) -> bool:

@@ -346,7 +346,7 @@ KNOWN_REASONS: tuple[KnownCause, ...] = (
     KnownCause("node1 and node2 uses different buf layouts", f"{_OWN} it has the same sizes, strides and device."),
     KnownCause("node1 is nop", "The first computes nothing; it only gives memory a new name."),
     KnownCause("grouped node must not be fused with other nodes",
-          "Nodes that Inductor keeps together in their order stay as they are."),
+          "Inductor keeps the nodes of a group together, in their order."),
     KnownCause("fusion for buffer explicit disabled", "Inductor keeps this buffer out of fusion."),
     KnownCause("prologue fusion turned off", "Fusing into the inputs of matrix products is switched off.",
           "torch._inductor.config.prologue_fusion = True switches it on."),

@@ -285,10 +285,10 @@ def add_rest(page: Page, groups: Sequence[Group], places: Where) -> None:
     if not groups:
         return
     count = sum(group.count for group in groups)
-    page.say(
-        f"and {_ranks(count, places)} at {fmt.plural(len(groups), 'other place')}: tltui where {page.options.path} RANK: shows each"
-        if places.has_ranks else f"and {_ranks(count, places)} at {fmt.plural(len(groups), 'other place')}", "", tokens.DIM,
-    )  # fmt: skip
+    text = f"and {_ranks(count, places)} at {fmt.plural(len(groups), 'other place')}"
+    if places.has_ranks:
+        text += f": tltui where {page.options.path} --rank N shows one rank"
+    page.say(text, "", tokens.DIM)
 
 
 MOST = 256

@@ -20,6 +20,7 @@ from tltui.model.run import Run
 from tltui.model.status import LIMIT
 from tltui.questions.guards.guard_report import TREE
 from tltui.questions.question import Question
+from tltui.questions.recompiles.equal_sizes import equal_sizes
 from tltui.questions.recompiles.explanations import Explained, Reason, explained_of, reason_for
 from tltui.questions.recompiles.guard_comparison import Difference
 from tltui.questions.recompiles.guard_grammar import CAUSES, whose
@@ -123,7 +124,8 @@ def frame_recompiles(
         return reason_for(by_ref[ref], earlier, difference.text) if difference.text else None
 
     resumed, is_foreign = (name or "").startswith(RESUMED), file is not None and bool(whose(file))
-    result = variations_of(every, config.settings, resumed, is_foreign, _break_line(name), guards, reason_of)
+    equal = equal_sizes(frame, guards) if guards is not None else frozenset()
+    result = variations_of(every, config.settings, resumed, is_foreign, _break_line(name), guards, reason_of, equal)
     return FrameRecompiles(
         str(frame.ref), name, file, line, str(frame.compiles[0].ref), len(frame.compiles), seconds_of(frame), len(every),
         spent, config.limit, 0 if hit else config.left, config.ref, hit, tuple(recompiles),
@@ -149,6 +151,11 @@ class DynamoConfig:
     left: int | None
     ref: str | None
     """The address of the metrics, or of torch's warning."""
+
+
+def settings_of(frame: Frame) -> Settings:
+    """Return the switches of Dynamo in the newest metrics."""
+    return _settings(frame).settings
 
 
 def _settings(frame: Frame) -> DynamoConfig:

@@ -9,12 +9,21 @@ from functools import lru_cache
 from tltui.model.kinds import kind_of
 from tltui.model.node_answers import part, reader_of, reads
 from tltui.model.nodes import Compile, frame_key
-from tltui.model.record_reader import Reader, address, logged, number_in, records_of, text_in, whole_in
+from tltui.model.record_reader import (
+    Reader,
+    address,
+    list_in,
+    logged,
+    metrics_fields,
+    number_in,
+    records_of,
+    text_in,
+    whole_in,
+)
 from tltui.model.ref import BadAddress, Ref, parse_ref
 from tltui.model.torch_version import version_by_metrics
 from tltui.questions.recompiles.guard_grammar import NO_COMMENT, Comment, comment_of, split_comment
 from tltui.questions.recompiles.limit_warnings import limit_warning
-from tltui.questions.recompiles.user_contexts import user_contexts_of
 from tltui.questions.shapes.shape_env import Value, value_of
 from tltui.questions.stacks.tracebacks import StackFrame, traceback_frames, user_frames
 from tltui.questions.timing.timing_events import Event
@@ -98,7 +107,7 @@ def recompile_of(compile_: Compile, events: list[Event], reader: Reader | None =
     """Return why this compile was needed; None for the first of its frame without recorded reasons."""
     reader = reader or reader_of(compile_)
     recompile = _recompile(compile_, events, reader)
-    return recompile and replace(recompile, contexts=user_contexts_of(compile_, reader))
+    return recompile and replace(recompile, contexts=_user_contexts(compile_, reader))
 
 
 def _recompile(compile_: Compile, events: list[Event], reader: Reader) -> Recompile | None:
@@ -280,3 +289,9 @@ def became_of(event: Event) -> Became:
 
     source = text_in(args, "name") or "?"
     return Became(source, whole_in(args, "dim_changed"), text_in(args, "reason") or "", read("cached"), read("new"))
+
+
+def _user_contexts(compile_: Compile, reader: Reader) -> tuple[str, ...]:
+    """Return the texts of hooks (`torch._dynamo.register_hook_for_recompile_user_context`), sorted: torch writes a set."""
+    values = (text for _, fields in metrics_fields(compile_, reader) for text in list_in(fields, "recompile_user_contexts"))
+    return tuple(sorted({text for text in values if isinstance(text, str)}))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections import Counter
 from collections.abc import Mapping
@@ -27,11 +28,12 @@ LIMIT_S = 400.0
 THREADS = {"OMP_NUM_THREADS": "1", "TORCHINDUCTOR_COMPILE_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1",
            "PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": "ignore"}  # fmt: skip
 
-FrameKey = tuple[str, str, int]
-"""Name and file of a code object, and its number among those of this name."""
+FrameKey = tuple[str, str, str, int]
+"""Rank, name and file of a code object, and its number among those of this name."""
 
 
 NO_CHANGE = Change("")
+_ERROR = re.compile(r"[\w.]+(?:Error|Exception|Unsupported)\b")
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ class Ended:
     counts: Counts
     printed: Series
     frames: Counter[FrameKey] = field(default_factory=Counter)
-    """Recompilations of each code object, of all ranks."""
+    """Recompilations of each code object."""
     problem: str = ""
     """The last line that a failed run printed, or a call of a mark that failed."""
 
@@ -118,7 +120,8 @@ def _read(directory: Path, stored: Mapping[str, Any]) -> Ended:
     output = (directory / "run-1" / "output.txt").read_text(errors="replace")
     run = run_of(directory)
     failed_marks = [f"{entry['call']}: {entry['error']}" for entry in lines_of(directory, "marks")]
-    last = next((line.strip() for line in reversed(output.splitlines()) if line.strip()), "no output")
+    printed = [line.strip() for line in reversed(output.splitlines()) if line.strip()]
+    last = next((line for line in printed if _ERROR.match(line)), next(iter(printed), "no output"))
     problem = last[:160] if stored["code"] else failed_marks[0][:160] if failed_marks else ""
     frames = recompiles_of_frames(run) if run is not None else Counter()
     return Ended(str(directory), stored["code"], counts_of(run), series_of(output.splitlines()), frames, problem)
@@ -144,8 +147,8 @@ def frame_keys(run: Run) -> dict[str, FrameKey]:
     for ref, frame in frames.items():
         name, file, _ = frame.code
         short = ((name or "").split("_at_")[0], os.path.basename(file or ""))
-        owner = (str(id(frame.process)), *short)
-        keys[ref] = (*short, numbers[owner])
+        owner = (ref.rpartition(":")[0], *short)
+        keys[ref] = (*owner, numbers[owner])
         numbers[owner] += 1
     return keys
 

@@ -9,7 +9,7 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +59,11 @@ class Application:
     def __add__(self, other: Application) -> Application:
         """Return both as one."""
         edits = tuple(dict.fromkeys((*self.edits, *other.edits)))
-        return Application(self.change + other.change, tuple(dict.fromkeys((*self.marks, *other.marks))), edits)
+        variables: dict[str, list[str]] = {}
+        for name, value in (*self.change.environment, *other.change.environment):
+            variables.setdefault(name, []).append(value)
+        change = replace(self.change + other.change, environment=tuple((name, ",".join(v)) for name, v in variables.items()))
+        return Application(change, tuple(dict.fromkeys((*self.marks, *other.marks))), edits)
 
     def program(self, text: str) -> str:
         """Return the program with the edits. Raises ValueError for an edit that does not fit."""

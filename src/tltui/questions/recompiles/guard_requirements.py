@@ -180,7 +180,17 @@ def _state(text: str | None) -> tuple[Requirement, ...]:
         settings = None
     if not isinstance(settings, dict):
         return (Requirement(Property(OPAQUE, "", GLOBAL_SETTINGS), ""),)
-    return tuple(Requirement(Property(STATE, "", str(name)), json.dumps(value)) for name, value in settings.items())
+    return tuple(Requirement(Property(STATE, "", str(name)), _setting(str(name), value)) for name, value in settings.items())
+
+
+_SCALAR_TYPES = {5: "float16", 6: "float32", 7: "float64", 15: "bfloat16"}
+"""The numbers of c10::ScalarType that torch.set_default_dtype accepts."""
+
+
+def _setting(name: str, value: object) -> str:
+    if name == "default_dtype" and isinstance(value, int):
+        return _SCALAR_TYPES.get(value, f"ScalarType {value}")
+    return json.dumps(value)
 
 
 _MARKED = re.compile(r"(?:has|get)attr\((?P<source>[^\n]*?), '(?P<mark>_dynamo_\w+)'")

@@ -251,13 +251,14 @@ class _Gathering:
         self._order[recompile.ref] = number
 
     def _became(self, recompile: Explained) -> None:
-        sizes = [(change.source, change.dim) for change in recompile.became_dynamic if change.dim is not None and not change.fixed]
+        changes = recompile.became_dynamic
+        sizes = [(change.source, change.dim) for change in changes if change.dim is not None and change.fixed is None]
         for change in recompile.became_dynamic:
             for facts in self._about.get((change.source, change.dim), ()):
                 if facts.became is None:
                     facts.became = recompile.ref
                     facts.co_dynamic = tuple((d, n) for d, n in sizes if (d, n) != (change.source, change.dim))
-                if change.fixed:
+                if change.fixed is not None:
                     facts.fixed = facts.fixed or recompile.ref
                 facts.free.add(recompile.ref)
 

@@ -64,8 +64,8 @@ def test_a_text_that_is_named_is_an_output(text: str | bytes, tmp_path: Path, pr
     assert f"Nothing of torch.compile in {lines} line{'s' * (lines > 1)}: → log" in printed("summary", path)
     (said,) = {printed(page, path, code=2) for page in ("timing", "recompiles", "guards")}
     assert said == (
-        f"tltui: nothing of torch.compile in {lines} line{'s' * (lines > 1)}: '{path}' tltui summary {path} shows what the text has. "
-        "To record it, set TORCH_TRACE=DIR"
+        f"tltui: nothing of torch.compile in {lines} line{'s' * (lines > 1)}: '{path}' "
+        f"tltui summary {path} shows what the text has. To record it, set TORCH_TRACE=DIR"
     )
 
 

@@ -53,7 +53,7 @@ EVIDENCE: dict[str, frozenset[str]] = {
         "torch.fx.experimental.symbolic_shapes", "torch/fx/experimental/symbolic_shapes",
     )),
     "+dynamo": frozenset(("dynamo_start",)),
-    **{name: frozenset((name,)) for name in ("ir_pre_fusion", "ir_post_fusion", "fusion")},
+    **{name: frozenset((name,)) for name in ("ir_pre_fusion", "ir_post_fusion", "fusion", "cudagraphs")},
 }  # fmt: skip
 """Name in TORCH_LOGS → events and names of records that only it writes."""
 

@@ -20,6 +20,7 @@ from tltui.model.nodes import Compile, Process
 from tltui.model.record_reader import Reader, records_of, text_in, whole_in
 from tltui.model.run import Run
 from tltui.questions.question import Question
+from tltui.questions.shapes.shape_env import value_of
 from tltui.questions.stacks.tracebacks import display_name
 from tltui.questions.vllm.startup import Startup, add_startups, read_startups
 from tltui.text import tokens
@@ -124,7 +125,8 @@ class Setting:
     """A field of the configuration."""
 
     name: str
-    value: str
+    value: object
+    """The value in the log, lists and numbers as such."""
 
 
 @frozen
@@ -223,7 +225,7 @@ class Call:
 
     def setting(self, name: str) -> str:
         """Return the value of a configuration field, '' for none."""
-        return next((setting.value for setting in self.settings if setting.name == name), "")
+        return next((_shown(setting.value) for setting in self.settings if setting.name == name), "")
 
 
 @frozen
@@ -324,7 +326,7 @@ def _call(
         number,
         str(compile_.ref),
         display_name(compile_.frame),
-        tuple(Setting(key, _shown(value)) for key, value in config.items()),
+        tuple(Setting(key, value_of(value) if isinstance(value, str) else value) for key, value in config.items()),
         str(call.config.ref) if call.config else None,
         event,
         split,
@@ -547,7 +549,8 @@ def _settings(page: Page, call: Call, first: Call | None) -> None:
     gap = min(max((len(setting.name) for setting in shown), default=0) + 2, page.width // 2)
     for setting in shown:
         name = fmt.clip(setting.name, gap - 2)
-        page.labelled(name, setting.value or "-", "  ", gap, tokens.VALUE if setting.value else tokens.DIM)
+        value = _shown(setting.value)
+        page.labelled(name, value or "-", "  ", gap, tokens.VALUE if value else tokens.DIM)
 
 
 def range_name(bounds: tuple[int, int]) -> str:

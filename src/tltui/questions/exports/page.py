@@ -241,7 +241,7 @@ def _unbacked(page: Page, symbols: tuple[Symbol, ...], nested: bool) -> None:
     for symbol in symbols:
         code = symbol.user_frame.code if symbol.user_frame and symbol.user_frame.code else ""
         rows.append([
-            (symbol.name, tokens.NAME), (symbol.range or "", tokens.DIM), _line(page, symbol.user_frame),
+            (symbol.name, tokens.NAME), (str(symbol.range or ""), tokens.DIM), _line(page, symbol.user_frame),
             (code.strip(), tokens.DIM),
         ])  # fmt: skip
     page.grid(rows)

@@ -16,6 +16,7 @@ from tltui.model.derived_cache import Parts
 from tltui.model.node_answers import part, reader_of
 from tltui.model.nodes import Compile, Process
 from tltui.model.record_reader import Reader, list_in, records_of, text_in
+from tltui.questions.shapes.shape_env import Value, value_of
 from tltui.questions.timing.timing_events import record_page
 from tltui.text.frozen import frozen
 from tltui.trace.grammar import number, parse_json
@@ -216,7 +217,7 @@ class Specialized:
 
     symbol: str
     sources: tuple[str, ...]
-    value: str
+    value: Value
     reason: str | None
     record: str
 
@@ -267,7 +268,7 @@ def _specialized(compile_: Compile, reader: Reader) -> tuple[Specialized, ...]:
         fields = reader.event(record)
         sources = tuple(source for source in list_in(fields, "sources") if isinstance(source, str))
         specialized.append(Specialized(
-            text_in(fields, "symbol") or "?", sources, str(fields.get("value", "?")), text_in(fields, "reason"),
+            text_in(fields, "symbol") or "?", sources, value_of(fields.get("value", "?")), text_in(fields, "reason"),
             record_page(compile_.process, record),
         ))  # fmt: skip
     return tuple(specialized)

@@ -63,8 +63,10 @@ _CONTAINS = re.compile(
 )
 _HAS = re.compile(r"^(?P<no>not )?hasattr\((?P<source>.*), '(?P<name>\w+)'\)(?: == (?P<is>True|False))?$")
 _EQUALS = re.compile(r"^(?P<source>\S.*?) == (?P<value>.+)$", re.DOTALL)
-_NUMBERED = re.compile(r"(__builtins_dict__)_\d+")
+_NUMBERED = re.compile(r"(__builtins_dict__)_\d+|(_\d{9,20})_c\d+")
 """A global that Dynamo makes for each compile under another number."""
+_WITH_NUMBERS = ("__builtins_dict__", "___unnamed_scope_", "G['_1", "G['_9")
+"""Parts of trees with such globals: object ids begin with 1 or 9, apart from rare ones."""
 _UNORDERED = ("frozenset(", "{", "set(")
 
 
@@ -104,7 +106,7 @@ def requirements_of_line(line: str) -> tuple[Requirement, ...]:
 
 def numbers_removed(text: str) -> str:
     """Return a guard tree without the numbers of globals that Dynamo makes for each compile."""
-    return _NUMBERED.sub(r"\1", text) if "__builtins_dict__" in text else text
+    return _NUMBERED.sub(r"\1\2", text) if any(part in text for part in _WITH_NUMBERS) else text
 
 
 def has_ordered_keys(line: str) -> bool:

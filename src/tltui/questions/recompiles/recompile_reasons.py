@@ -24,6 +24,7 @@ from tltui.model.ref import BadAddress, Ref, parse_ref
 from tltui.model.torch_version import version_by_metrics
 from tltui.questions.recompiles.guard_grammar import NO_COMMENT, Comment, comment_of, split_comment
 from tltui.questions.recompiles.limit_warnings import limit_warning
+from tltui.questions.shapes.shape_env import Value, value_of
 from tltui.questions.stacks.tracebacks import StackFrame, traceback_frames, user_frames
 from tltui.questions.timing.timing_events import Event
 from tltui.text.frozen import frozen
@@ -71,13 +72,14 @@ class Became:
     source: str
     dim: int | None
     reason: str
-    before: str
-    now: str
+    before: Value | None
+    """Null if the log lacks it."""
+    now: Value | None
 
     @property
     def lacks_values(self) -> bool:
         """Whether the log lacks the old and the new value: their message is of a lower level."""
-        return (self.before, self.now) == ("?", "?")
+        return self.before is None and self.now is None
 
 
 @frozen
@@ -281,12 +283,12 @@ def became_of(event: Event) -> Became:
     """Convert an `automatic_dynamic` event."""
     args = event.args
 
-    def text_of(key: str) -> str:
+    def read(key: str) -> Value | None:
         value = args.get(key)
-        return "?" if value is None else str(value)[:80]
+        return None if value is None else value_of(value)
 
     source = text_in(args, "name") or "?"
-    return Became(source, whole_in(args, "dim_changed"), text_in(args, "reason") or "", text_of("cached"), text_of("new"))
+    return Became(source, whole_in(args, "dim_changed"), text_in(args, "reason") or "", read("cached"), read("new"))
 
 
 def _user_contexts(compile_: Compile, reader: Reader) -> tuple[str, ...]:

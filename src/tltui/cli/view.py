@@ -24,11 +24,15 @@ if TYPE_CHECKING:
 
 def view(options: argparse.Namespace) -> Iterator[bytes]:
     """Yield the page, or its result."""
+    yield from _print_page(*_page(options), options)
+
+
+def _page(options: argparse.Namespace) -> tuple[Run, Document]:
     from tltui.questions.question import view_document
 
     run = load(options)
     refuse_without_compiles(run, options)
-    yield from _print_page(run, view_document(run, BY_NAME[options.command], part_of(options), layout(options)), options)
+    return run, view_document(run, BY_NAME[options.command], part_of(options), layout(options))
 
 
 def refuse_without_compiles(run: Run, options: argparse.Namespace) -> None:
@@ -62,11 +66,8 @@ def caches(options: argparse.Namespace) -> Iterator[bytes]:
 def guards(options: argparse.Namespace) -> Iterator[bytes]:
     """Yield the page, or its result; exit code 1 if no guard matches the filter, as of grep."""
     from tltui.questions.guards.page import has_guards
-    from tltui.questions.question import view_document
 
-    run = load(options)
-    refuse_without_compiles(run, options)
-    document = view_document(run, BY_NAME["guards"], part_of(options), layout(options))
+    run, document = _page(options)
     yield from _print_page(run, document, options)
     if options.filter.strip() and not has_guards(result_of(document)):
         options.exit_code = 1

@@ -267,7 +267,7 @@ def test_each_guard_that_torch_names_differs_in_the_table(name: str) -> None:
             if reason.earlier not in older or reason.cause in WITHOUT_VALUES:
                 continue
             version = older[reason.earlier]
-            result = compared(Version(version, requirements, changes_of(version)), call, 0, None, False, {})
+            result = compared(Version(version, requirements, changes_of(version)), call, 0, (), False, {})
             differing = {difference.key for difference in result.differences}
             assert not differing.isdisjoint(reason.keys) or not result.is_complete, (compile_.ref, reason.text)
             compared_pairs += 1

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from tltui.model.node_answers import part, reader_of, reads
-from tltui.model.nodes import Compile, Frame
+from tltui.model.nodes import Compile, Frame, frame_key
 from tltui.model.record_reader import Reader, list_in, records_of, text_in
 from tltui.model.ref import at_line
 from tltui.questions.guards.guard_report import GuardLine, GuardText, guard_text
@@ -17,10 +17,12 @@ from tltui.questions.recompiles.recompile_reasons import (
     Became,
     Recompile,
     RecompileReason,
+    guards_at,
     instants_of,
     parse_reason,
     parsed_ref,
-    recompile_of,
+    selected_reasons,
+    versions_compared,
 )
 from tltui.questions.shapes.shape_env import meaning_of
 from tltui.questions.stacks.tracebacks import StackFrame, frames_of, user_frames
@@ -136,6 +138,8 @@ class Explained:
     """The settings of torch that differed from every earlier compile that was tried: those were set for this call."""
     contexts: tuple[str, ...] = ()
     """The texts that the program's hooks gave at this recompilation."""
+    other_reasons: int = 0
+    """Reasons for further older compiles that are left out: `reasons` has their causes."""
 
     @property
     def keys(self) -> frozenset[Key]:
@@ -159,7 +163,8 @@ def explained_of(compile_: Compile, reader: Reader, with_guards: bool = True) ->
     Without `with_guards`, records that the compile writes after its graph are not used.
     """
     texts = _Texts(compile_, with_guards)
-    recompile = recompile_of(compile_, instants_of(compile_, reader), reader) or Recompile((), "")
+    named, others = selected_reasons(compile_, instants_of(compile_, reader), reader, versions_compared(compile_))
+    recompile = named or Recompile((), "")
     symbols = symbols_of(compile_)
     reasons = tuple(_reason(reason, compile_, texts, symbols, recompile.became_dynamic) for reason in recompile.reasons)
     changes = recompile.became_dynamic if compile_.is_traced else _varied(recompile.became_dynamic, reasons, symbols)
@@ -175,7 +180,7 @@ def explained_of(compile_: Compile, reader: Reader, with_guards: bool = True) ->
     failure = class_name(facts.fail_type or "?").rpartition(".")[2] if facts.failed and not facts.recompile_limit_hit else ""
     return Explained(
         str(compile_.ref), str(status) if status else None, compile_.duration_s, reasons, recompile.reasons_from, recompile.ref,
-        became, facts.recompile_limit_hit, failure, _settings(reasons), recompile.contexts,
+        became, facts.recompile_limit_hit, failure, _settings(reasons), recompile.contexts, others,
     )  # fmt: skip
 
 
@@ -248,7 +253,7 @@ class _Texts:
         process, key = self._compile.process, self._compile.frame.key
         for owner in (process, process.parent):
             results = owner.find(wanted) if owner is not None and wanted is not None else None
-            if results is not None and results.frame.key == key and str(results.ref) == ref:
+            if results is not None and frame_key(results.id) == key and guards_at(results)[0] == ref:
                 return results
         return None
 

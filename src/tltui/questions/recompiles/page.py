@@ -302,11 +302,12 @@ class _View:
         if ran := recompiles_sentence(self._run, (c for frame, _ in group for c in recompiles_of(frame))):
             page.say(ran, "  ", tokens.STRONG)
         every = recompiles_of(frame)
+        explained: list[Explained] = []
         for compile_ in every:
-            explained_of(compile_)
+            explained.append(explained_of(compile_))
             yield
-        guards = yield from guards_of(frame, [explained_of(compile_) for compile_ in every])
-        summary = self._summary(frame, members, guards)
+        guards = yield from guards_of(frame, explained)
+        summary = self._summary(frame, members, guards, explained)
         self._limit(page, summary)
         if guards is not None and all(recompile.reasons for recompile in summary.recompiles):
             _add_callees(page, frame, guards.table.callees)
@@ -327,14 +328,16 @@ class _View:
         yield
         return summary
 
-    def _summary(self, frame: Frame, compiles: list[Compile], guards: FrameGuards | None = None) -> FrameRecompiles:
+    def _summary(
+        self, frame: Frame, compiles: list[Compile], guards: FrameGuards | None = None, explained: Sequence[Explained] = ()
+    ) -> FrameRecompiles:
         """Summarize a frame; variations also count its recompiles outside the scope."""
         every = recompiles_of(frame)
         if guards is None and len(compiles) == len(every):
             summary = summary_of(frame)
         else:
             wanted = set(map(id, compiles))
-            explained = [explained_of(compile_) for compile_ in every]
+            explained = explained or [explained_of(compile_) for compile_ in every]
             in_scope = [item for compile_, item in zip(every, explained, strict=True) if id(compile_) in wanted]
             summary = frame_recompiles(frame, explained, in_scope, guards)
         for recompile in summary.recompiles:

@@ -60,16 +60,23 @@ def test_a_text_that_is_named_is_an_output(text: str | bytes, tmp_path: Path, pr
     path = put(tmp_path / "job.o4242", text)
     assert outputs(path) == ["job.o4242"]
     assert printed("log", path) == " ".join((text if isinstance(text, str) else text.decode("utf-8", "replace")).split())
-    assert "The output of the job has no message of torch.compile" in printed("summary", path)
+    lines = len(text.splitlines())
+    assert f"Nothing of torch.compile in {lines} line{'s' * (lines > 1)}: → log" in printed("summary", path)
+    (said,) = {printed(page, path, code=2) for page in ("timing", "recompiles", "guards")}
+    assert said == (
+        f"tltui: nothing of torch.compile in {lines} line{'s' * (lines > 1)}: '{path}' tltui summary {path} shows what the text has. "
+        "To record it, set TORCH_TRACE=DIR"
+    )
 
 
-@pytest.mark.parametrize(("name", "data"), [
-    ("job.out", bytes(range(256)) * 9), ("train.py", b"print(1)\n"), ("report.html", b"<html></html>\n"),
-    ("job.json", b'{"a": 1}\n'),
-])  # fmt: skip
-def test_what_is_no_output_is_refused_in_a_line(name: str, data: bytes, tmp_path: Path, printed: Callable[..., str]) -> None:
-    said = printed("summary", put(tmp_path / name, data), code=2)
-    assert said.endswith(f"{name}: not a trace, TORCH_LOGS text, debug directory or tlparse output")
+@pytest.mark.parametrize("name", ["train.py", "report.html", "job.json", "metrics.csv", "README"])
+def test_any_text_that_is_named_opens(name: str, tmp_path: Path, printed: Callable[..., str]) -> None:
+    assert "Nothing of torch.compile in 2 lines" in printed("summary", put(tmp_path / name, '{"a": 1}\nlast'))
+
+
+def test_what_is_no_text_is_refused_in_a_line(tmp_path: Path, printed: Callable[..., str]) -> None:
+    said = printed("summary", put(tmp_path / "job.out", bytes(range(256)) * 9), code=2)
+    assert said.endswith("job.out: not a trace, TORCH_LOGS text, debug directory or tlparse output")
 
 
 @pytest.mark.parametrize("text", LAUNCHED, ids=lambda text: text[-40:-1])

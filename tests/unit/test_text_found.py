@@ -104,7 +104,20 @@ def test_a_job_that_prints_before_it_compiles(tmp_path: Path) -> None:
     assert may_become("stderr", 5) and not may_become("stderr", NEAR) and not may_become("c.py", 5)
 
 
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("mark", ["utf-16-le", "utf-16-be"])
+def test_utf_16_with_a_byte_order_mark_opens(mark: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """PowerShell writes it with `>`."""
+    text = unpacked("killed/stderr.txt").read_text()
+    plain = put(tmp_path / "plain" / "job.err", text.encode())
+    wide = put(tmp_path / "wide" / "job.err", ("\ufeff" + text).encode(mark))
+    outputs = []
+    for path in (plain, wide):
+        assert main(["ls", path]) == 0
+        outputs.append(capsys.readouterr().out)
+    assert outputs[0] == outputs[1]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
 def test_a_wrong_encoding_is_refused_in_a_line(encoding: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = put(tmp_path / "job.err", unpacked("killed/stderr.txt").read_text().encode(encoding))
     assert main(["ls", path]) == 2

@@ -13,6 +13,7 @@ from tltui.cli.options import add_json, add_output, add_part, add_paths, add_tex
 from tltui.cli.parser import Argument, Command, Parser, argument, defaults
 from tltui.cli.printing import as_json, as_text, layout, message, result_of
 from tltui.documents.envelope import envelope
+from tltui.model.input_coverage import HOW
 from tltui.questions.index import BY_NAME
 from tltui.questions.question import question_of
 
@@ -26,7 +27,19 @@ def view(options: argparse.Namespace) -> Iterator[bytes]:
     from tltui.questions.question import view_document
 
     run = load(options)
+    refuse_without_compiles(run, options)
     yield from _print_page(run, view_document(run, BY_NAME[options.command], part_of(options), layout(options)), options)
+
+
+def refuse_without_compiles(run: Run, options: argparse.Namespace) -> None:
+    """Raise `Failure` if the page needs compiles and the run is only output of a job without any."""
+    from tltui.questions.job_failures.output_contents import has_only_output, has_torch, size_of_output
+
+    if question_of(options.command).needs.reads_output or not has_only_output(run):
+        return
+    paths = " ".join(options.paths)
+    content = "no compile" if has_torch(run) else "nothing of torch.compile"
+    raise Failure(f"{content} in {size_of_output(run)}: {paths!r}", f"tltui summary {paths} shows what the text has. {HOW}")
 
 
 def _print_page(run: Run, document: Document, options: argparse.Namespace) -> Iterator[bytes]:
@@ -36,6 +49,18 @@ def _print_page(run: Run, document: Document, options: argparse.Namespace) -> It
         return
     printed = envelope(options.command, run.title, str(part_of(options)), result_of(document))
     yield from as_json(printed, indent=not question_of(options.command).is_long)
+
+
+def guards(options: argparse.Namespace) -> Iterator[bytes]:
+    """Yield the page, or its result; exit code 1 if no guard matches the filter, as of grep."""
+    from tltui.questions.guards.page import has_guards
+    from tltui.questions.question import view_document
+
+    run = load(options)
+    document = view_document(run, BY_NAME["guards"], part_of(options), layout(options))
+    yield from _print_page(run, document, options)
+    if options.filter.strip() and not has_guards(result_of(document)):
+        options.exit_code = 1
 
 
 def layers(options: argparse.Namespace) -> Iterator[bytes]:
@@ -204,6 +229,7 @@ EXAMPLES = {
 """,
 }
 MORE = {
+    "guards": "\nExit code: 1 if no guard matches --filter.\n",
     "layers": "\nExit code: 2 for an unknown layer; the error lists similar names.\n",
     "runtime": "\nExit code: 2 if profiles exist and all of them are of another run; 0 without a profile.\n",
     "provenance": "\nThe page is also on the screen: p shows source, graphs and code side by side.\n",
@@ -218,6 +244,7 @@ def _command(name: str) -> Command:
 
 
 OWN: dict[str, tuple[Callable[[argparse.Namespace], Iterator[bytes]], tuple[Argument, ...]]] = {
+    "guards": (guards, ()),
     "layers": (layers, ()),
     "timing": (timing, (argument("--perfetto", metavar="FILE", help="write the events as JSON for ui.perfetto.dev instead"),)),
     "where": (where, (

@@ -24,6 +24,8 @@ class Needs:
     """What those logs have."""
     in_debug_dir: bool = False
     """Whether a torch_compile_debug directory has what the page shows."""
+    reads_output: bool = False
+    """Whether the page shows contents of output without a compile."""
     is_overview: bool = False
     """Whether the page is about all there is: it names what text lacks for a torch_compile_debug directory too."""
 

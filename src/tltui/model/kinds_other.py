@@ -494,6 +494,12 @@ TEXT_DYNAMO: tuple[Kind, ...] = section(
             "How DistributedDataParallel split the graph into buckets.",
         ),
         Row(
+            "recompile_limit",
+            "text",
+            "Recompile limit reached",
+            "Torch's warning that a function was compiled as often as the limit allows, with the last reason.",
+        ),
+        Row(
             "dynamo_frames",
             "text",
             "Frames that Dynamo attempted",

@@ -434,6 +434,8 @@ def _rounded(counts: list[float]) -> Tally:
 
 
 BREAK = "dynamo_graph_break_reason"
+LIMIT = "recompile_limit"
+"""The warning in TORCH_LOGS text that a compile was refused: a trace has metrics of it instead."""
 
 
 FORWARD = "compilation_metrics"
@@ -474,7 +476,7 @@ def facts_of(compile_: Recorded) -> SharedFacts:
     last = forward[-1] if forward else None
     skip_reason = next((m.cudagraph_skip_reason for m in compile_.metrics if m.cudagraph_skip_reason), None)
     traced = compile_.is_traced
-    silent = traced and hit_silently(compile_)
+    silent = (not forward and compile_.counts[LIMIT] > 0) or (traced and hit_silently(compile_))
     ended = _ended(compile_, failed, last, breaks, silent)
     is_open = traced and not ended.failed and backward_failed is None and is_backward_open(compile_)
     return SharedFacts(
@@ -521,7 +523,8 @@ class _Ended(NamedTuple):
 
 def _ended(compile_: Recorded, failed: Metrics | None, last: Metrics | None, breaks: int, silent: bool) -> _Ended:
     if silent:
-        return _Ended(Outcome(Eager.LIMIT, False), True, False)
+        raised = compile_.is_told_failed and not compile_.is_traced
+        return _Ended(Outcome(None, True) if raised else Outcome(Eager.LIMIT, False), True, False)
     if failed is not None:
         return _Ended(outcome_of(failed, breaks, breaks > 0 and _ends_with(compile_)[0]), True, False)
     if last is None:

@@ -204,8 +204,6 @@ def not_a_log(head: bytes, name: str = "") -> str:
         return PACKED
     if is_index(head):
         return INDEX
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return UTF_16
     if is_rows(head):
         return REPORT
     if _RECORD.search(head) or (len(head) < SNIFF and _CUT.fullmatch(head)):

@@ -173,6 +173,7 @@ NOTABLE = frozenset(
         "dynamo_graph_break_reason",
         "dynamo_error",
         "recompile_reasons",
+        "recompile_limit",
         "torch_version",
         "fx_graph_cache_hit",
         "fx_graph_cache_miss",

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 from tltui.text.frozen import frozen
 
-GZIP, XZ, BZIP2, ZSTD, ZIP, TAR = "gzip", "xz", "bzip2", "zstd", "zip", "tar"
-COMPRESSED = frozenset((GZIP, XZ, BZIP2, ZSTD))
-"""One stream of bytes, which may be a log or a tar archive."""
+GZIP, XZ, BZIP2, ZSTD, ZIP, TAR, UTF_16 = "gzip", "xz", "bzip2", "zstd", "zip", "tar", "UTF-16"
+COMPRESSED = frozenset((GZIP, XZ, BZIP2, ZSTD, UTF_16))
+"""One stream of bytes, which may be a log or a tar archive. UTF-16 text is unpacked to UTF-8: PowerShell writes it with `>`."""
 STANDARD_INPUT = "-"
 """What stands for it among the paths."""
 INSIDE = "!"
@@ -24,6 +24,8 @@ _MAGIC = (
     (b"\x28\xb5\x2f\xfd", ZSTD),  # RFC 8878
     (b"PK\x03\x04", ZIP),  # APPNOTE.TXT 4.3.7
     (b"PK\x05\x06", ZIP),  # an empty one: 4.3.16
+    (b"\xff\xfe", UTF_16),  # the byte order marks of RFC 2781
+    (b"\xfe\xff", UTF_16),
 )
 _USTAR = slice(257, 262)
 _CHECKSUM = slice(148, 156)

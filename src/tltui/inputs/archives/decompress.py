@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import os
 import shutil
@@ -12,7 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import IO, Any, Protocol
 
-from tltui.inputs.archives import BZIP2, GZIP, XZ, ZSTD, size_of
+from tltui.inputs.archives import BZIP2, GZIP, UTF_16, XZ, ZSTD, size_of
 
 PIECE = 1 << 16
 """Bytes that are read or unpacked at once."""
@@ -176,6 +177,30 @@ def _why(error: Exception, is_first: bool) -> str:
     return f"{BROKEN}: {str(error).rpartition(': ')[2]}"
 
 
+class Recoded:
+    """UTF-16 text with a byte order mark, as UTF-8."""
+
+    def __init__(self, file: Stream) -> None:
+        self._file = file
+        self._decoder = codecs.getincrementaldecoder("utf-16")("replace")
+        self._has_ended = False
+
+    @property
+    def fault(self) -> str:
+        return self._file.fault
+
+    def read(self, size: int) -> bytes:
+        output = b""
+        while not output and not self._has_ended:
+            data = self._file.read(max(min(size, PIECE) // 3, 2))  # of two bytes at most three come
+            self._has_ended = not data
+            output = self._decoder.decode(data, final=not data).encode("utf-8", "replace")
+        return output
+
+    def close(self) -> None:
+        self._file.close()
+
+
 class _Program:
     """The `zstd` program, where Python has no zstd."""
 
@@ -207,6 +232,8 @@ def unpacked(packing: str, file: Stream, path: str) -> Stream:
         return Unpacked(file, Deflated)
     if packing == XZ:
         return Unpacked(file, _xz_decompressor())
+    if packing == UTF_16:
+        return Recoded(file)
     if packing == BZIP2:
         return Unpacked(file, _bzip2_decompressor())
     assert packing == ZSTD

@@ -173,6 +173,8 @@ def _place(text: str) -> dict[str, object]:
     }
 
 
+LIMIT = "recompile_limit"
+"""The warning that a frame was compiled as often as `recompile_limit` allows; a trace has metrics with that failure instead."""
 SYMBOLS = "torch/fx/experimental/symbolic_shapes.py"
 RECORDING = "torch/fx/experimental/recording.py"
 CONVERT = "torch/_dynamo/convert_frame.py"
@@ -192,6 +194,7 @@ class Fact(Enum):
     STARTS = "Dynamo starts a frame"
     STEPS = "Dynamo starts to trace a frame: the first attempt of a compile unless another message came first"
     NAMES = "name, file and line of the frame"
+    NAMES_BELOW = "the same, on its second line"
     GRAPH = "its comments name functions"
     BREAK = "its stack names functions"
     TREE = "a guard tree, which a latency may follow"
@@ -252,6 +255,19 @@ def _cached(title: str, kind: Kind, fact: Fact | None = None) -> Row:
 def _recompiled(logger: str) -> Row:
     opens = r"Recompiling function (?P<name>.+) in (?P<file>.+):(?P<line>\d{1,9})$"
     return Row(logger, opens, text("recompile_reasons", "json"), recompile_reasons_payload, fact=Fact.NAMES)
+
+
+def _limits() -> list[Row]:
+    """Return the rows of the warning that a frame was compiled too often: `_compile` of torch/_dynamo/convert_frame.py.
+
+    The first row is of a complete warning, the second of one that is cut after its first line.
+    """
+    opens = r"torch\._dynamo hit config\.(?:accumulated_)?(?:recompile|cache_size)_limit \(\d+\)$"
+    second = r" +function: '(?P<name>.+)' \((?P<file>.+):(?P<line>\d{1,9})\)$"
+    return [
+        Row(CONVERT, opens, text(LIMIT), fact=Fact.NAMES_BELOW, second=second),
+        Row(CONVERT, opens, text(LIMIT)),
+    ]
 
 
 def _bytecode(version: str) -> Row:
@@ -319,6 +335,7 @@ TABLE: list[Row] = [
     Row(CONVERT, r"torchdynamo start compiling (?P<name>.+) (?P<file>\S+):(?P<line>\d{1,9})(?:, stack .*)?$",
         event("dynamo_start"), None, start_payload, fact=Fact.STARTS),
     Row(CONVERT, r"Restarting analysis due to "),
+    *_limits(),
     Row(TRANSLATOR, r"Step 1: torchdynamo start tracing (?P<name>.+) (?P<file>\S+):(?P<line>\d{1,9})$",
         event("dynamo_start"), None, start_payload, fact=Fact.STEPS),
     Row("torch/_dynamo/eval_frame.py", r"TorchDynamo attempted to trace the following frames: \[", text("dynamo_frames")),

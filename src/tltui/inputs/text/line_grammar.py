@@ -131,16 +131,21 @@ _OLD = re.compile(
 )
 _SCHEDULED = re.compile(r"^slurm-[^/]+\.out(?:\.\d+)?$")
 """What sbatch calls the output of a job without `--output` (sbatch(1)): it may be plain text without any text of a launcher."""
+_TRACEBACK = b"Traceback (most recent call last)"
+_OF_COMPILER = re.compile(
+    rb"[/\\]torch[/\\](?:_dynamo|_inductor|_functorch)[/\\][\w/\\.]{1,200}\.py(?:\", line |:)\d"
+    rb"|^[^\n]{0,100}?torch\._(?:dynamo|inductor)\.exc\.\w{3,60}:",
+    re.MULTILINE,
+)
+"""A frame of torch's compiler in a traceback (Python's form, or IPython's and rich's), or the name of one of its exceptions."""
 _LAUNCHED = (
-    b"Traceback (most recent call last):", b"ChildFailedError", b"torch.distributed.elastic", b"torch/distributed/elastic/",
+    _TRACEBACK, b"ChildFailedError", b"torch.distributed.elastic", b"torch/distributed/elastic/",
     b"srun: error: ", b"slurmstepd: error: ", b"BAD TERMINATION", b"mpirun noticed that process", b"mpiexec noticed that process",
     b"prterun noticed that process", b"Watchdog caught collective operation timeout",
 )  # fmt: skip
 """Texts of launchers, and of jobs that end, by which a file beside logs is known to be what a job printed: torchrun; srun and
 slurmstepd (Slurm, src/srun/launch.c, src/slurmd/slurmstepd); MPICH (Hydra, pm/pmiserv/pmiserv_cb.c); Open MPI
 (help-orterun.txt, help-prterun.txt); ProcessGroupNCCL."""
-_OTHER_FORMAT = re.compile(r"\.(?:json|html?|xml|ya?ml|toml|csv|md|rst|pyi?|sh|c|cpp|h|cu)$", re.IGNORECASE)
-"""Names of documents and programs. Somebody who names one has confused files: that is told."""
 _CONTROLS = re.compile(rb"[\x00-\x06\x0e-\x1a\x1c-\x1f]")
 """Bytes that what is printed on a terminal does not have: bell, backspace, tab, line ends and escape are none of them."""
 _STREAM = re.compile(r"\.(?:log|err|out|stderr|stdout)(?:\.\d+)?$|^(?:stderr|stdout|nohup|slurm)", re.IGNORECASE)
@@ -178,13 +183,15 @@ def recognise(file: ByteSource, path: str, is_named: bool, changed: float, opens
     """
     name = os.path.basename(path)
     limit = FAR if is_named else NEAR if _OUTPUT.search(name) else LINE
-    at, before, is_output = 0, b"", (opens_plain and not _OTHER_FORMAT.search(name)) or _SCHEDULED.match(name) is not None
+    at, before, is_output = 0, b"", opens_plain or _SCHEDULED.match(name) is not None
     while at < limit and (more := file.read(at, min(BLOCK, limit - at))):
         if not at and more.lstrip(b"\x00")[:64].count(0) > 16:
             return NOT  # not text at all
         recognised = in_text(before + more, changed)
         if recognised.certainty or recognised.reason:
             return recognised
+        if _OUTPUT.search(name) and has_exception(before + more):
+            return Recognised(LIKELY)
         is_output |= _is_launched(more) and _OUTPUT.search(name) is not None
         at += len(more)
         before = more[more.rfind(b"\n") + 1 :][-LINE:]
@@ -192,6 +199,12 @@ def recognise(file: ByteSource, path: str, is_named: bool, changed: float, opens
         is_output = _is_launched(file.read(max(file.size() - NEAR, at), NEAR))
     printed = is_output and not _CONTROLS.search(file.read(0, LINE))
     return Recognised(LIKELY, is_output=True) if printed else NOT
+
+
+def has_exception(data: bytes) -> bool:
+    """Return whether a piece of a file has a Python traceback through torch's compiler, or an exception of it."""
+    begin = data.find(_TRACEBACK)
+    return begin >= 0 and _OF_COMPILER.search(data, begin) is not None
 
 
 def _is_launched(data: bytes) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tltui.inputs.text.events import FROM_CACHE, Fact, Logger, Row, logger_of
 from tltui.inputs.text.line_grammar import BEGUN, CR, clean, core_of, head_of, label_of, next_part
@@ -51,6 +52,16 @@ class _Open:
         self.text_at = 0  # what its size counts from
         self.end = 0  # where its last line ends
         self.flags = 0
+
+
+class _Start(NamedTuple):
+    """The beginning of a message."""
+
+    logger: Logger
+    row: Row
+    context: int
+    second: bytes
+    """The second line where its row depends on that; else empty."""
 
 
 @dataclass(slots=True)
@@ -185,6 +196,7 @@ class TextScanner(Between):
         if self._run[0] < 0 or self._run[1] != self._at + at:
             begin = end - len(data[at:end].lstrip(BLANK))
             begin = max(data.rfind(b"\n", at, begin) + 1, at)
+        self._current = None  # blank lines, too, part the lines of a message
         if begin < end:
             self._other(data, begin, end - 1, self._at + begin, 1)
         return end
@@ -296,8 +308,8 @@ class TextScanner(Between):
             return True
         return None if not final and len(self._data) - after < PEEK else False
 
-    def _begin(self, head: re.Match[bytes], key: Key, message: bytes, after: int, final: bool) -> tuple[Logger, Row, int] | None:
-        """Classify a message at its first line; return its logger, row and context, None where more must be read first."""
+    def _begin(self, head: re.Match[bytes], key: Key, message: bytes, after: int, final: bool) -> _Start | None:
+        """Classify a message at its first line; None where more must be read first."""
         artifact, path = head["artifact"], head["path"]
         name = path if artifact is None else artifact
         logger = self._loggers.get(name)
@@ -305,14 +317,15 @@ class TextScanner(Between):
             logger = logger_of(artifact, path) if len(self._loggers) < MOST_LOGGERS else OTHERS
             if logger is not OTHERS:
                 self._loggers[name] = logger
-        row = logger.row(message, path)
+        row, second = logger.row(message, path), b""
         if row is None:
-            second = self._second(core_of(head), after, final)
-            if second is None:
+            below = self._second(core_of(head), after, final)
+            if below is None:
                 return None
+            second = below
             row = logger.row(message, path, second)
             assert row is not None
-        return logger, row, self._context(head["rank"], head["pid"], head["ids"])
+        return _Start(logger, row, self._context(head["rank"], head["pid"], head["ids"]), second)
 
     def _second(self, core: bytes, after: int, final: bool) -> bytes | None:
         """Return the second line of a message whose first one ends at `after`; None where it may yet be read."""
@@ -328,12 +341,12 @@ class TextScanner(Between):
         return clean(data[at + len(core) + 1 : end if end >= 0 else len(data)])
 
     def _new(
-        self, start: tuple[Logger, Row, int], key: Key, head: re.Match[bytes], core: bytes, message: bytes, begin: int, size: int,
+        self, start: _Start, key: Key, head: re.Match[bytes], core: bytes, message: bytes, begin: int, size: int,
         stop: int, flags: int,
     ) -> _Open:
         """Append the record of a message. Its first prefix has `size` bytes."""
-        logger, row, context = start
-        row = self._in_its_place(row, key, context, logger)
+        logger, context = start.logger, start.context
+        row = self._in_its_place(start.row, key, context, logger)
         open_ = _Open(self._count, key, core, head["launcher"], logger, row, context)
         open_.flags = flags | (DECLARED if row.payload is not None else 0)
         open_.blank = not message
@@ -350,7 +363,7 @@ class TextScanner(Between):
         if len(self._open) > MOST_OPEN:
             self._leave(self._open.pop(next(iter(self._open))))
         self._of(key, head)
-        self._add_fact(open_, start[1], key, message)
+        self._add_fact(open_, start, key, message)
         return open_
 
     def _in_its_place(self, row: Row, key: Key, context: int, logger: Logger) -> Row:
@@ -361,9 +374,10 @@ class TextScanner(Between):
             return FROM_CACHE
         return row
 
-    def _add_fact(self, open_: _Open, row: Row, key: Key, message: bytes) -> None:
+    def _add_fact(self, open_: _Open, start: _Start, key: Key, message: bytes) -> None:
         """Record the facts in a message besides its own content."""
-        fact, record, batch = row.fact, open_.record, self._batch
+        row, record, batch = start.row, open_.record, self._batch
+        fact = row.fact
         if fact is None or fact in LATER:
             return
         if fact is Fact.LATENCY:
@@ -374,11 +388,11 @@ class TextScanner(Between):
                     batch.resized.setdefault(tree[1], tree[2])
         elif fact is Fact.JOINT:
             self._joint[key] = open_.context
-        elif match := row.pattern.match(message):
+        elif match := row.next_line.match(start.second) if fact is Fact.NAMES_BELOW else row.pattern.match(message):
             if fact is Fact.STARTS:
                 self._begun.add(key)
             name, file, line = (match[group].decode("utf-8", "replace") for group in ("name", "file", "line"))
-            if open_.row is row and fact is not Fact.NAMES:
+            if open_.row is row and fact in (Fact.STARTS, Fact.STEPS):
                 batch.started.append(Started(record, name, self._string(int(key[2]), file), int(line), 1))
             batch.name_sources.append(Named(record, name, file, int(line)))
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from tltui.model.artifacts import artifact_name
-from tltui.model.input_coverage import HOW, compiling, title_of
+from tltui.model.input_coverage import HOW, TEXT, compiling, title_of
 from tltui.model.kind import Kind as Row
 from tltui.model.kinds import kind_of
 from tltui.model.nodes import Compile
@@ -640,7 +640,8 @@ def _limit(name: str, number: str) -> Limit:
 
 
 NEED_A_TRACE = ("eager", "recompile_limit", "cache_miss", "compile_time", "no_graph", "empty", "unfinished")
-"""Limits that only a trace can measure."""
+"""Limits that other inputs than a trace do not measure, with these exceptions: torch prints hits of the recompile limit by default,
+and such a hit is a function in eager mode."""
 
 
 def needing_a_trace(run: Run, limits: Sequence[Limit]) -> tuple[str, ...]:
@@ -648,7 +649,12 @@ def needing_a_trace(run: Run, limits: Sequence[Limit]) -> tuple[str, ...]:
     processes = compiling(list(run.processes()))
     if not processes or any(process.is_traced for process in processes):
         return ()
-    return tuple(limit.name for limit in limits if limit.name in NEED_A_TRACE)
+    printed = set()
+    if all(TEXT in process.origins for process in processes):
+        printed.add("recompile_limit")
+    if any(compile_.status is Status.EAGER for process in processes for compile_ in process.ordered()):
+        printed.add("eager")
+    return tuple(limit.name for limit in limits if limit.name in NEED_A_TRACE and limit.name not in printed)
 
 
 def needing_a_profile(limits: Sequence[Limit]) -> tuple[str, ...]:

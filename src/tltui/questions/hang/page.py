@@ -427,7 +427,7 @@ QUESTION = Question(
     key="W",
     group="many ranks, and hangs",
     order=130,
-    needs=Needs("does not record open phases"),
+    needs=Needs("does not record open phases", reads_output=True),
     document=document,
     answer=WhereReport,
     rows=WhereRow,

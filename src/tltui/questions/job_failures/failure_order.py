@@ -123,7 +123,10 @@ def _worker(fields: dict[str, str]) -> WorkerEnd:
     )  # fmt: skip
 
 
-_NEEDLES = (b"Traceback (most recent call last):", b"ChildFailedError", b"Fatal Python error: ", b'  File "', *NEEDLES)
+_NEEDLES = (
+    b"Traceback (most recent call last)", b"torch._dynamo.exc.", b"torch._inductor.exc.", b"ChildFailedError",
+    b"Fatal Python error: ", b'  File "', *NEEDLES,
+)  # fmt: skip
 
 
 @frozen

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
@@ -50,6 +51,8 @@ from tltui.text.torch_names import Owner
 from tltui.trace.files import Gone
 from tltui.trace.log import Log
 
+COMPILER = re.compile(r"(?:^|/)torch/(?:_dynamo|_inductor|_functorch)/")
+"""Files of torch's compiler."""
 CUT_OFF = "a traceback whose end is not in the output"
 
 
@@ -530,6 +533,13 @@ def failures_outside_trace(run: Run) -> tuple[RunFailure, ...]:
     failures = run_failures(run)
     failed = {str(item.ref) for item in run.compiles() if item.facts.failed and item.facts.has_trace} if failures else set()
     return tuple(item for item in failures if item.is_first or item.is_consequence or item.compile not in failed)
+
+
+def is_of_compiler(traceback: Traceback) -> bool:
+    """Return whether an exception is one of torch's compiler, or was raised inside of it."""
+    return traceback.is_compile or any(
+        COMPILER.search(frame.file.replace("\\", "/")) is not None for raised in traceback.parts for frame in raised.frames
+    )
 
 
 def traceback_of(run: Run, failure: RunFailure) -> Traceback | None:

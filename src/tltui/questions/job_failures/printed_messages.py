@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from tltui.questions.job_failures.traceback_forms import HEADER, IPYTHON_HEADER, RICH_HEADER, Frames, RichFrames, frames_of
 from tltui.questions.stacks.tracebacks import StackFrame, TracebackPart, last_raised, read_traceback, user_stack
 from tltui.text.frozen import frozen
 from tltui.text.terminal_lines import shown
@@ -381,12 +382,18 @@ _HEADER = r"(?:Exception Group )?Traceback \(most recent call last\):"
 _OPENER = re.compile(
     rf"^(?P<outer>{OUTER}){RANK}(?P<text>"
     rf"(?P<group>\s*\+ Exception Group Traceback \(most recent call last\):)|(?P<header>{_HEADER})"
+    rf"|(?P<other>{RICH_HEADER}|{IPYTHON_HEADER})"
+    r'|(?P<cut>  File "[^"]+", line \d+, in \S.*|torch\._(?:dynamo|inductor)\.exc\.\w+: .*)'
     r'|(?P<syntax>  File "[^"]+", line \d+)|(?P<fatal>Fatal Python error: .*)'
     r"|(?P<failed>torch\.distributed\.elastic\.multiprocessing\.errors\.ChildFailedError:)"
     r"|(?P<lead>Exception (?:in thread|ignored in).*:))\s*$"
 )
 _CHAINED = re.compile(r"^(?:The above exception was the direct cause|During handling of the above exception, another exception)")
 _RAISED = re.compile(r"^(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z_]\w*)(?:: ?(?P<message>.*))?$")
+_BAR = re.compile(r"^\s*(?:\+(?:-\+)?-{4,}(?: (?P<number>\d+|\.\.\.) -+)?$|\| ?(?P<rest>.*)$|\+ (?P<inner>Exception Group .*)$)")
+"""A line of an exception group (`TracebackException._format` of Python's traceback.py)."""
+MEMBERS = 8
+"""Exceptions of a group that count."""
 _SYNTAX = ("SyntaxError", "IndentationError", "TabError")
 _FATAL_FRAME = re.compile(r'^  File "(?P<file>[^"]+)", line (?P<line>\d{1,9}) in (?P<name>\S+)')
 _RULE = re.compile(r"^=+\s*$")
@@ -475,6 +482,14 @@ class _Block:
     others: int = 0
     rules: int = 0
     lead: str = ""
+    is_cut: bool = False
+    """Whether its header is missing."""
+    is_wrapped: bool = False
+    """Whether its message may be wrapped: rich does that."""
+    form: Frames | None = None
+    """The frames in the form of rich or IPython that are being read."""
+    members: TracebackReader | None = None
+    """The reader of the exceptions in a group."""
 
     def add(self, line: TextLine, text: str) -> None:
         self.lines.append(text)
@@ -541,21 +556,41 @@ class TracebackReader:
         lead, end = self._leads.pop(prefix.key, ("", -1))
         block.lead = lead if prefix.outer or end == line.offset else ""
         block.state = next((name for name in ("group", "syntax", "fatal") if opener[name]), "frames")
-        block.add(line, opener["text"])
+        if opener["other"]:
+            block.form = frames_of(opener["text"])
+            block.is_wrapped = isinstance(block.form, RichFrames)
+            block.add(line, HEADER)
+        else:
+            block.lines += [HEADER] * bool(opener["cut"])
+            block.add(line, opener["text"])
+        if opener["cut"]:
+            block.is_cut = True
+            if match := _RAISED.match(opener["text"]):
+                block.type, block.state = match["type"], "message"
         if opener["failed"]:
             block.state, block.type = "torchrun", CHILD_FAILED
         self._open[prefix.key] = block
 
     def _goes_on(self, block: _Block, line: TextLine, text: str, opener: re.Match[str] | None) -> bool:
         """Take a line into a block, or close it. True when the line was used."""
+        if block.form is not None:
+            converted = block.form.read(text)
+            if converted is not None:
+                block.end = line.end
+                block.lines += converted
+                return True
+            block.form = None
         step = {
             "frames": self._in_frames, "message": self._in_message, "blank": self._in_message, "chained": self._in_chain,
             "group": self._in_group, "syntax": self._in_syntax, "fatal": self._in_fatal, "torchrun": self._in_torchrun,
         }[block.state]  # fmt: skip
-        is_header = opener is not None and not opener["failed"]
+        is_header = opener is not None and not opener["failed"] and not opener["cut"]
         if len(block.lines) > LONGEST or not step(block, text, is_header):
             self._close(block)
             return False
+        if opener is not None and opener["other"] and block.state == "frames":
+            block.form = frames_of(opener["text"])
+            text = HEADER
         block.add(line, text)
         return True
 
@@ -567,7 +602,7 @@ class TracebackReader:
         raised = _RAISED.match(text)
         if raised is None:
             block.others += 1
-            return block.others <= INTERLOPERS
+            return block.others <= INTERLOPERS and not block.is_cut
         block.type = raised["type"]
         block.state = "torchrun" if block.type.endswith("." + CHILD_FAILED) else "message"
         return True
@@ -589,7 +624,9 @@ class TracebackReader:
         if compile_:
             if block.lines and any(_LAST_PARAGRAPH.match(line) for line in block.lines[-2:]):
                 return False
-            return block.state == "message" or text[0].isspace() or _PARAGRAPH.match(text) is not None
+            goes_on = block.state == "message" or text[0].isspace() or _PARAGRAPH.match(text) is not None
+            block.state = "message" if goes_on and block.is_wrapped else block.state
+            return goes_on
         return block.state == "message" and text[0].isspace()
 
     def _in_chain(self, block: _Block, text: str, is_opener: bool) -> bool:
@@ -598,7 +635,17 @@ class TracebackReader:
         return is_opener or not text.strip()
 
     def _in_group(self, block: _Block, text: str, is_opener: bool) -> bool:
-        return text.lstrip().startswith(("|", "+"))
+        if not (match := _BAR.match(text)):
+            return False
+        if match["number"]:
+            if block.members is not None:
+                block.members.close()
+            else:
+                block.members = TracebackReader()
+        elif block.members is not None:
+            rest = (match["rest"] or "").encode("utf-8", "replace")
+            block.members.read(TextLine(block.end, rest, block.first.pid, block.first.rank))
+        return True
 
     def _in_syntax(self, block: _Block, text: str, is_opener: bool) -> bool:
         if text.startswith("    ") and len(block.lines) < 4:
@@ -631,8 +678,22 @@ class TracebackReader:
             self.torchrun.append((block.first.offset, text[max(text.rfind(CHILD_FAILED + ":"), 0) :]))
         elif block.state == "fatal":
             self.tracebacks.append(_fatal(block, rank))
+        elif block.is_cut and not block.type:
+            return  # a stack that somebody printed
+        elif block.members is not None and (members := _members(block, rank)):
+            self.tracebacks += members
         else:
             self.tracebacks.append(_traceback(block, rank, text))
+
+
+def _members(block: _Block, rank: int | None) -> list[Traceback]:
+    """Return the different exceptions in a group if one of them is that of a failed compile; else the group itself counts."""
+    assert block.members is not None
+    block.members.close()
+    members = {(item.type, item.message, item.file, item.line): item for item in block.members.tracebacks if item.type}
+    if not any(item.is_compile for item in members.values()):
+        return []
+    return [replace(item, rank=rank, lead=block.lead) for item in list(members.values())[:MEMBERS]]
 
 
 def _fatal(block: _Block, rank: int | None) -> Traceback:

@@ -24,6 +24,7 @@ from tltui.questions.hang.where_sections import dumps_sentence, is_cause_unknown
 from tltui.questions.index import BY_NAME
 from tltui.questions.job_failures.failure_sections import CAUSE_UNKNOWN, add_ends, add_overlaps, launches_in
 from tltui.questions.job_failures.job_failures import RunFailure, failures_outside_trace, independent_failures
+from tltui.questions.job_failures.output_contents import has_torch, size_of_output
 from tltui.questions.overview.graphs_made import ranks_without_graph
 from tltui.questions.overview.run_summary import Summary, summarise
 from tltui.questions.overview.summary_sections import (
@@ -68,7 +69,7 @@ def run_document(run: Run, options: Options) -> TextDocument:
     elif not run.is_read:
         share = fmt.percent(min(run.scanned, run.size), run.size)
         text = f"still reading: {share} of {fmt.size_of(run.size)}; everything below is preliminary"
-        page.say(text, "", tokens.WARN)
+        page.say(f"{_ranks_so_far(run)}{text}", "", tokens.WARN)
     elif page.goes_on and run.models:
         page.more("everything below is preliminary")
     if not run.models:
@@ -92,6 +93,12 @@ def run_document(run: Run, options: Options) -> TextDocument:
     _damage(page, run)
     _profiles(page, run)
     return page.document(summary)
+
+
+def _ranks_so_far(run: Run) -> str:
+    """Return `so far: 146 of 512 ranks; ` while ranks are missing that the names of the logs state."""
+    count, total = rank_count(run), len({log.rank for log in run.discovered.logs} - {None})
+    return f"so far: {fmt.count(count)} of {fmt.plural(total, 'rank')}; " if count < total else ""
 
 
 def _head(page: Page, run: Run, summary: Summary, clocks: Sequence[Clock]) -> None:
@@ -152,8 +159,7 @@ def _no_records(page: Page, run: Run) -> None:
         page.say(f"No log in {where}: {why}.", "", tokens.WARN)
     if run.discovered.outputs:
         page.blank()
-        page.add(("@output", tokens.LINK, "@output"), "  the output of the job  ",
-                 key_hint(page.options, "app.output"))  # fmt: skip
+        page.row([to_page("output", "@output"), "  the output of the job  ", key_hint(page.options, "app.output")], "")
 
 
 ONLY_WARNINGS = " Torch wrote only warnings and errors: TORCH_LOGS was not set, or the ranks wrote elsewhere."
@@ -172,7 +178,8 @@ def _no_compiles(page: Page, run: Run) -> None:
         page.say(NO_UNITS)
     elif not records and any(model.form == TEXT for model in run.models):
         page.blank()
-        page.row(["The output of the job has no message of torch.compile: ", to_page("log", "@log"), "  all its lines"], "")
+        content = "No log of torch.compile, but a traceback through it," if has_torch(run) else "Nothing of torch.compile"
+        page.row([f"{content} in {size_of_output(run)}: ", to_page("log", "@log"), "  all its lines"], "")
         return
     elif not records:
         page.say("No records.", "", tokens.WARN)

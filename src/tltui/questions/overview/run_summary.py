@@ -328,8 +328,8 @@ def _errors(compiles: list[Compile], rank: Ranks, status: Status) -> tuple[Error
     """Group the compiles of a status by kind, in order of occurrence; recompile limit hits last."""
     groups: dict[tuple[Any, ...], list[Compile]] = defaultdict(list)
     for compile_ in compiles:
-        if compile_.tally.counted(status) and compile_.facts.has_trace:  # else the reason is in the output
-            facts = compile_.facts
+        facts = compile_.facts
+        if compile_.tally.counted(status) and (facts.has_trace or facts.recompile_limit_hit):  # else the reason is in the output
             reason = message_of(facts.fail_reason or facts.backward_fail_reason or "")
             is_break = error_name(facts.fail_type) in SOFT and facts.eager_reason is not Eager.UNTRACED
             code = compile_.frame.code if facts.recompile_limit_hit or is_break or not reason else None

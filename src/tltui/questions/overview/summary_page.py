@@ -84,6 +84,7 @@ QUESTION = Question(
         ("graph_breaks", "recompiles", "guards", *GRAPH_LOGS, "output_code"),
         in_debug_dir=True,
         is_overview=True,
+        reads_output=True,
     ),
     document=document,
     answer=Summary | Study,

@@ -19,9 +19,12 @@ _RESUMED = re.compile(rf"{PREFIX}(?P<function>.+)_at_\d+")
 def compiled_nothing_below(hit: Compile) -> bool:
     """Return whether no later compile of the process came from a call of the function at its limit.
 
-    False also where that is unknown: in a log that may go on, after more than `LATER_READ` later compiles, and where the caller is
-    not in the log. A function that calls torch.compile itself, as flex_attention does, is compiled from such calls too.
+    False also where that is unknown: without a trace, in a log that may go on, after more than `LATER_READ` later compiles, and
+    where the caller is not in the log. A function that calls torch.compile itself, as flex_attention does, is compiled from such
+    calls too.
     """
+    if not hit.is_traced:
+        return False
     name, file, _ = hit.frame.code
     names = {name, _resumed_in(name) or name}
     later = list(islice((compile_ for compile_ in hit.process.ordered() if _is_after(compile_, hit)), LATER_READ + 1))

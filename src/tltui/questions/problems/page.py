@@ -647,7 +647,7 @@ QUESTION = Question(
     order=20,
     needs=Needs(
         "has no restarts, and only the printed failures and functions in eager mode",
-        ("graph_breaks",), "graph breaks",
+        ("graph_breaks",), "graph breaks", reads_output=True,
     ),
     document=document,
     answer=Problems,

@@ -20,6 +20,7 @@ from tltui.questions.overview.run_summary import Code, code_of
 from tltui.questions.problems.compile_problems import NAME as BREAK
 from tltui.questions.problems.compile_problems import Failure, GraphBreak, cached_breaks, cached_failures, from_restart, headline_of
 from tltui.questions.problems.limit_consequences import compiled_nothing_below
+from tltui.questions.recompiles.limit_warnings import limit_warning
 from tltui.questions.recompiles.recompile_reasons import cached_recompile
 from tltui.questions.stacks.tracebacks import display_name
 from tltui.text.frozen import frozen
@@ -378,11 +379,13 @@ def _limit(members: list[Compile]) -> LimitGroup:
 
 @part
 def limit_stated(compile_: Compile, reader: Reader) -> int | None:
-    """Return the recompile limit in the metrics of a compile."""
+    """Return the recompile limit in the metrics of a compile, or in torch's warning."""
     fields = next((f for event, f in metrics_fields(compile_, reader) if event == "compilation_metrics"), None)
     dynamo = json_in(fields, "dynamo_config")
-    limit = whole_in(dynamo, "recompile_limit")
-    return whole_in(dynamo, "cache_size_limit") if limit is None else limit
+    limits = (whole_in(dynamo, "recompile_limit"), whole_in(dynamo, "cache_size_limit"))
+    stated = next((limit for limit in limits if limit is not None), None)
+    warning = limit_warning(compile_) if stated is None else None
+    return stated if warning is None else warning.limit
 
 
 def break_groups(

@@ -16,6 +16,8 @@ from tltui.model.node_answers import Count, counts, part
 from tltui.model.nodes import Compile, Frame
 from tltui.model.record_reader import Reader, address, json_in, metrics_fields, number_in, record_names, text_in, whole_in
 from tltui.model.run import Run
+from tltui.model.status import LIMIT
+from tltui.model.torch_version import version_by_metrics
 from tltui.questions.guards.guard_report import TREE
 from tltui.questions.question import Question
 from tltui.questions.recompiles.explanations import Explained, Reason, explained_of, reason_for
@@ -23,6 +25,7 @@ from tltui.questions.recompiles.guard_comparison import Difference
 from tltui.questions.recompiles.guard_grammar import CAUSES, whose
 from tltui.questions.recompiles.guard_table import FrameGuards, GuardTable, guards_of
 from tltui.questions.recompiles.guard_table_sections import add_guard_table
+from tltui.questions.recompiles.limit_warnings import limit_warning
 from tltui.questions.recompiles.predictions import Prediction
 from tltui.questions.recompiles.recompile_sections import RecompileLines, add_variations, rows_of
 from tltui.questions.recompiles.remedies import Settings
@@ -63,7 +66,7 @@ class FrameRecompiles:
     compiles_left: int | None
     """The number of further compiles that it allows."""
     limit_ref: str | None
-    """The address of the metrics with the limit."""
+    """The address of the metrics with the limit, or of torch's warning."""
     limit_hit: bool
     recompiles: tuple[Explained, ...]
     """The requested ones."""
@@ -145,7 +148,7 @@ class DynamoConfig:
     limit: int | None
     left: int | None
     ref: str | None
-    """The address of the metrics."""
+    """The address of the metrics, or of torch's warning."""
 
 
 def _settings(frame: Frame) -> DynamoConfig:
@@ -153,7 +156,9 @@ def _settings(frame: Frame) -> DynamoConfig:
     for compile_ in sorted(frame.compiles, key=lambda c: c.id.compile or 0, reverse=True):
         if compile_.metrics and (config := config_of(compile_)) is not None:
             return config
-    return DynamoConfig(Settings(traced=any(compile_.is_traced for compile_ in frame.compiles)), None, None, None)
+    settings = Settings(traced=any(compile_.is_traced for compile_ in frame.compiles))
+    warning = next((warning for compile_ in frame.compiles if (warning := limit_warning(compile_)) is not None), None)
+    return DynamoConfig(settings, None, None, None) if warning is None else DynamoConfig(settings, warning.limit, 0, warning.ref)
 
 
 @part
@@ -172,7 +177,8 @@ def config_of(compile_: Compile, reader: Reader) -> DynamoConfig | None:
     if limit is not None and entries is not None:
         left = max(limit - int(entries) - int(compile_.facts.has_guarded_code is not False), 0)
     record = next(m.record for m in compile_.metrics if m.event == "compilation_metrics" and not m.is_runtime)
-    return DynamoConfig(Settings.of(config), limit, left, address(compile_, record, "compilation_metrics"))
+    settings = Settings.of(config, version_by_metrics(compile_, reader))
+    return DynamoConfig(settings, limit, left, address(compile_, record, "compilation_metrics"))
 
 
 NAME = "recompiles"
@@ -369,7 +375,8 @@ class _View:
     @staticmethod
     def _limit(page: Page, frame: FrameRecompiles) -> None:
         limit = f" of {frame.limit}" if frame.limit is not None else ""
-        link: list[Piece] = ["  ", to_page("metrics", frame.limit_ref)] if frame.limit_ref else []
+        title = "warning" if (frame.limit_ref or "").endswith(f":{LIMIT}") else "metrics"
+        link: list[Piece] = ["  ", to_page(title, frame.limit_ref)] if frame.limit_ref else []
         if frame.limit_hit:
             page.row([(f"the recompile limit{limit} was reached", tokens.WARN), *link])
         elif frame.compiles_left is not None:

@@ -15,6 +15,7 @@ from tltui.model.ref import BadAddress, Ref, parse_ref
 from tltui.model.torch_version import version_by_metrics
 from tltui.questions.recompiles.failed_guard_text import cause_of
 from tltui.questions.recompiles.guard_grammar import NO_COMMENT, Comment, comment_of, split_comment
+from tltui.questions.recompiles.limit_warnings import limit_warning
 from tltui.questions.recompiles.user_contexts import user_contexts_of
 from tltui.questions.stacks.tracebacks import StackFrame, traceback_frames, user_frames
 from tltui.questions.timing.timing_events import Event
@@ -86,7 +87,8 @@ class Recompile:
 
     reasons: tuple[RecompileReason, ...]
     reasons_from: str
-    """`artifact`, `metrics`, `exception` (`error_on_recompile`), `never` (this torch writes none), '' where none was logged."""
+    """`artifact`, `metrics`, `exception` (`error_on_recompile`), `warning` (of the recompile limit, in TORCH_LOGS text), `never`
+    (this torch writes none), '' where none was logged."""
     ref: str | None = None
     """The address of the record."""
     became_dynamic: tuple[Became, ...] = ()
@@ -132,6 +134,8 @@ def selected_reasons(
         source = "metrics"
     elif texts := in_exception(compile_.facts.fail_reason or ""):
         source = "exception"
+    elif (warning := limit_warning(compile_)) is not None and warning.reason:
+        texts, source, ref = [warning.reason], "warning", warning.ref
     elif not compile_.is_recompile:
         return None, 0
     else:

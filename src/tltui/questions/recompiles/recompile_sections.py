@@ -84,6 +84,13 @@ def _guard_link(reason: Reason) -> list[Piece]:
     return ["  ", ("guard", tokens.LINK, reason.guard)] if reason.guard else []
 
 
+FEWER_REASONS = {
+    "metrics": "from the metrics, which keep one reason only",
+    "warning": "from torch's warning, which has the last reason only: TORCH_LOGS=recompiles logs all",
+}
+"""`Recompile.reasons_from` → a note where that has fewer reasons than torch knew."""
+
+
 class RecompileLines:
     """Writer of recompiles: `[0/2] recompiled 541 ms`, below it a line for each older version with its failed guard."""
 
@@ -132,8 +139,8 @@ class RecompileLines:
             page.say(self._became(change), deep, tokens.VALUE)
         if recompile.failure:
             page.say(f"this compile failed: {recompile.failure}", deep, tokens.ERROR)
-        if recompile.reasons_from == "metrics":
-            page.say("(from the metrics, which keep one reason only)", deep, tokens.DIM)
+        if note := FEWER_REASONS.get(recompile.reasons_from):
+            page.say(f"({note})", deep, tokens.DIM)
 
     def _became(self, change: Dynamic) -> str:
         name, again = name_of(change.source, change.dim), self._fixed.get((change.source, change.dim))
@@ -330,6 +337,7 @@ def add_variations(
     if recompiles == 1 and len(variations) == 1:
         if variations[0].advice:
             page.labelled("how to fix", _advice(page, variations[0]), indent, 12)
+            _assignment(page, variations[0], indent + " " * 12)
         if effect := _effect(variations[0].prediction):
             page.say(effect, indent + " " * 12, tokens.DIM)
         return
@@ -356,8 +364,15 @@ def _add_variation(page: Page, variation: Variation, recompiles: int, indent: st
         return
     if variation.advice:
         page.say(_advice(page, variation), indent + "  ")
+        _assignment(page, variation, indent + "  ")
     if effect := _effect(variation.prediction):
         page.say(effect, indent + "  ", tokens.STRONG)
+
+
+def _assignment(page: Page, variation: Variation, indent: str) -> None:
+    """Add the assignment of a variable: on one line of any width, so that it can be copied."""
+    if variation.environment:
+        page.add(indent, (sanitize(variation.environment), tokens.VALUE))
 
 
 def _remaining(prediction: Prediction) -> str:

@@ -272,3 +272,35 @@ def test_each_guard_that_torch_names_differs_in_the_table(name: str) -> None:
             assert not differing.isdisjoint(reason.keys) or not result.is_complete, (compile_.ref, reason.text)
             compared_pairs += 1
     assert compared_pairs or name == "train"
+
+
+# whose a line is
+
+
+@pytest.mark.parametrize(("files", "file", "owner", "origin"), [
+    (("/opt/venv/lib/python3.11/site-packages/transformers/models/bert/modeling_bert.py",),
+     "/opt/venv/lib/python3.11/site-packages/transformers/models/bert/modeling_bert.py", "a library", "a library"),
+    (("/home/jane/transformers/models/bert/modeling_bert.py",),
+     "/home/jane/transformers/models/bert/modeling_bert.py", "", "your line"),
+    ((), "transformers/models/bert/modeling_bert.py", "", ""),
+    (("/opt/venv/lib/python3.11/site-packages/transformers/models/bert/modeling_bert.py",
+      "/home/jane/transformers/models/bert/modeling_bert.py"), "transformers/models/bert/modeling_bert.py", "", ""),
+])  # fmt: skip
+def test_a_line_is_yours_only_if_its_path_shows_it(
+    files: tuple[str, ...], file: str, owner: str, origin: str, tmp_path: Path
+) -> None:
+    """advice.md 5: the short path of a guard is the end of a path in the trace; without a match nothing is claimed."""
+    reason = (
+        "0/0: 2*L['x'].size()[0] < 10  # if y.shape[0] < 10:  # transformers/models/bert/modeling_bert.py:7 in forward "
+        "(_dynamo/variables/tensor.py:1 in evaluate_expr)"
+    )
+    graph = "".join(f"# File: {name}:7 in forward, code: y\n" for name in files)
+    log = Log(tmp_path / "a.log").start().add("dynamo_output_graph", {}, f"def forward(self):\n{graph}").metrics()
+    log.start(compile_=1).artifact("recompile_reasons", json.dumps([reason]), compile_=1).metrics(compile_=1)
+    result = page(log.open(), "@recompiles").data()
+    assert isinstance(result, Recompiles)
+    (shown_reason,) = result.frames[0].recompiles[0].reasons
+    assert (shown_reason.file, shown_reason.owner, shown_reason.origin) == (file, owner, origin)
+    advice = result.frames[0].variations[0].advice
+    assert ("Your line" in advice) == (origin == "your line")
+    assert ("Library code branches" in advice) == (origin == "a library")

@@ -429,7 +429,7 @@ def _again(facts: CauseFacts) -> str:
     if last.torch_line and "evaluate_expr" not in last.torch_line:
         return f"{start}: torch needs the number itself ({last.torch_line}). Each value is compiled separately."
     return (
-        f"{start}: {'code of ' + last.owner if last.owner else 'your line'} "
+        f"{start}: {'code of ' + last.owner if last.owner else 'your line' if last.is_of_program else 'a line'} "
         "needs the number itself. Each value is compiled separately."
     )
 

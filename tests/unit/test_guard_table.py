@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import lzma
 from pathlib import Path
 
 import pytest
 from made_logs import Log
 from pages import page
-from real import trace
+from real import TRACES, trace
 from viewed import text
 
 from tltui.export import to_json
+from tltui.model.follow import open_run
 from tltui.questions.recompiles.explanations import explained_of
 from tltui.questions.recompiles.failed_guard_text import strip_local
 from tltui.questions.recompiles.guard_comparison import Version, compared
@@ -19,6 +21,7 @@ from tltui.questions.recompiles.guard_requirements import Property, requirements
 from tltui.questions.recompiles.guard_table import base_guards, base_of, changes_of
 from tltui.questions.recompiles.page import FrameRecompiles, Recompiles
 from tltui.questions.recompiles.variations import Variation
+from tltui.sources.discover import discover
 
 GUARDS = "torch-2.13/guards"
 
@@ -201,6 +204,26 @@ def test_without_guards_the_page_says_so_once(tmp_path: Path) -> None:
     assert result.frames[0].guards is None and result.frames[0].variations[0].prediction is None
     words = "The log has no guards, so these causes are those that torch named first."
     assert text(document).count(words) == 1
+
+
+def test_a_function_without_guards_beside_others(tmp_path: Path) -> None:
+    log = Log(tmp_path / "a.log").start(frame=1).add("dynamo_cpp_guards_str", {}, "TREE_GUARD_MANAGER:", frame=1).metrics(frame=1)
+    log.start().metrics().start(compile_=1).artifact("recompile_reasons", "0/0: n == 1", compile_=1).metrics(compile_=1)
+    lines = text(page(log.open(), "@recompiles"))
+    assert lines.count("The log has no guards of this function: torch named these causes first.") == 1
+    assert "The log has no guards, so" not in lines
+
+
+def test_text_without_guards_says_so(tmp_path: Path) -> None:
+    """TORCH_LOGS=recompiles prints reasons and no guards."""
+    printed = lzma.decompress((TRACES / "inputs" / "recompiles" / "stderr.txt.xz").read_bytes())
+    lines = printed.split(b"\n")
+    is_reason = (b"Recompiling", b"triggered", b" - ")
+    without_guards = b"\n".join(line for line in lines if b"guards.py" not in line or any(words in line for words in is_reason))
+    (tmp_path / "stderr.txt").write_bytes(without_guards)
+    lines_shown = text(page(open_run(discover([str(tmp_path / "stderr.txt")])), "@recompiles"))
+    assert "recompiles of 1 frame" in lines_shown
+    assert lines_shown.replace("\n", " ").count("has no guards, so these causes are those that torch named first.") == 1
 
 
 # the grammar

@@ -315,6 +315,8 @@ class _View:
         guards = yield from guards_of(frame, explained)
         summary = self._summary(frame, members, guards, explained)
         self._limit(page, summary)
+        if guards is None and TREE in record_names(frame.process.log) and any(recompile.reasons for recompile in explained):
+            page.say(page.so_far("The log has no guards of this function: torch named these causes first."), "  ", tokens.DIM)
         if guards is not None and all(recompile.reasons for recompile in summary.recompiles):
             _add_callees(page, frame, guards.table.callees)
         page.blank()

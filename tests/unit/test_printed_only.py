@@ -64,8 +64,8 @@ def test_a_text_that_is_named_is_an_output(text: str | bytes, tmp_path: Path, pr
     assert f"Nothing of torch.compile in {lines} line{'s' * (lines > 1)}: → log" in printed("summary", path)
     (said,) = {printed(page, path, code=2) for page in ("timing", "recompiles", "guards")}
     assert said == (
-        f"tltui: nothing of torch.compile in {lines} line{'s' * (lines > 1)}: '{path}' tltui summary {path} shows what the text has. "
-        "To record it, set TORCH_TRACE=DIR"
+        f"tltui: nothing of torch.compile in {lines} line{'s' * (lines > 1)}: '{path}' "
+        f"tltui summary {path} shows what the text has. To record it, set TORCH_TRACE=DIR"
     )
 
 
@@ -102,7 +102,7 @@ def test_an_output_is_no_process(elastic: str, job: Path, tmp_path: Path, printe
     """Neither is torchrun, which is not a process of the job."""
     alone, pages = fresh(job), ("ls", "ranks", "timing")
     before = [printed(page, job) for page in pages]
-    header = printed("summary", job).partition("Start here")[0]
+    header = printed("summary", job).partition("The run")[0]
     path = put(tmp_path / "slurm-4242.out", SRUN + elastic)
     run = open_run(discover([str(job), str(path)]))
     assert [process.key for process in run.processes()] == [process.key for process in alone.processes()]

@@ -198,7 +198,7 @@ class Painter:
         pad = max(width - self.script.cells(text), 0)
         last = names[-1] if names and self._spreading(names[-1]) else ""
         each = {name: (name,) for name in {*names, last}}
-        styles = [each[name] for name in names + [last] * pad]
+        styles: list[tuple[str, ...]] = [each[name] for name in names + [last] * pad]
         for place, address in addresses.items():
             if place < columns:
                 styles[place] = (names[place], address)

@@ -35,6 +35,7 @@ from tltui.questions.overview.summary_sections import (
     add_without_graph,
     open_phase,
 )
+from tltui.questions.overview.timeline_sections import add_timeline
 from tltui.questions.problems.compile_problems import INTERRUPTED
 from tltui.questions.question import question_of
 from tltui.questions.ranks.differences import differences_and_pace
@@ -42,6 +43,7 @@ from tltui.questions.ranks.pace import Clock, Pace
 from tltui.questions.ranks.page import add_ranks, leading_sentence
 from tltui.questions.ranks.stragglers_page import clock_sentence, worst
 from tltui.questions.runtime.cost_sections import costliest_finding
+from tltui.questions.vllm.startup import has_startup, startups_of
 from tltui.text import tokens
 from tltui.text.document import Options, Piece, TextDocument
 
@@ -86,6 +88,7 @@ def run_document(run: Run, options: Options) -> TextDocument:
     at_end = place_at_end(run) if run.finished and run.is_read and summary.unfinished else None
     if not failures and is_cause_unknown(run, at_end):
         page.say(CAUSE_UNKNOWN, "", tokens.WARN)
+    add_timeline(page, run, pace)
     _start(page, run, summary, pace, independent_failures(failures), at_end)
     add_ranks(page, run, summary.rank_differences)
     add_outcomes(page, summary, run.finished, 3)
@@ -179,6 +182,11 @@ def _no_compiles(page: Page, run: Run) -> None:
     elif not records and any(model.form == TEXT for model in run.models):
         page.blank()
         content = "No log of torch.compile, but a traceback through it," if has_torch(run) else "Nothing of torch.compile"
+        if has_startup(run):
+            for startup in startups_of(run):
+                total = "unknown" if startup.total_s is None else fmt.seconds(startup.total_s)
+                page.row([f"Start-up of {startup.engine}: {total}  ", to_page("vllm", "@vllm"), "  its steps"], "")
+            content = "No log of torch itself"
         page.row([f"{content} in {size_of_output(run)}: ", to_page("log", "@log"), "  all its lines"], "")
         return
     elif not records:

@@ -10,10 +10,10 @@ from dynamic_source_rules import HOSTILE, matches
 from pages import page
 from real import trace
 
-from tltui.model.torch_versions import SETTINGS
+from tltui.model.torch_versions import SETTINGS, stated_version
 from tltui.questions.recompiles.dynamic_sources import (
-    CONFIG,
-    SINCE,
+    CONFIGS,
+    UNBACKED,
     VARIABLE,
     assignment,
     entry_of,
@@ -24,10 +24,12 @@ from tltui.questions.recompiles.dynamic_sources import (
 )
 from tltui.questions.recompiles.failed_guard_text import strip_local
 from tltui.questions.recompiles.page import Recompiles
+from tltui.questions.recompiles.remedies import Advice, CauseFacts, Settings, advice_for
 
 
 def test_the_first_version_is_the_same_everywhere() -> None:
-    assert SETTINGS[VARIABLE].since == SETTINGS[CONFIG].since == SINCE
+    for variable, setting in CONFIGS.items():
+        assert SETTINGS[variable].since == SETTINGS[setting].since == (2, 8)
 
 
 def test_there_are_forty_hostile_names() -> None:
@@ -86,3 +88,31 @@ def test_each_entry_on_the_page_matches_its_source(name: str) -> None:
         meant = [full for source in (*variation.sources, variation.source) if (full := full_source(source)) and "[*]" not in full]
         assert any(matches(value, source) for source in meant)
         assert not any(matches(value, source) for source in HOSTILE if source not in meant)
+
+
+# the version of torch
+
+
+def advised(version: str, *sizes: str) -> Advice:
+    facts = CauseFacts("tensor size", "kwargs['x']", 0, values=dict.fromkeys(sizes), is_foreign=True)
+    advice = advice_for(facts, Settings(version=stated_version(version)))
+    assert advice is not None
+    return advice
+
+
+@pytest.mark.parametrize(("version", "remedy", "variable"), [
+    ("2.6.0", "dynamic=True", ""), ("2.8.0", "dynamic sources", VARIABLE), ("2.13.0+cpu", "dynamic sources", VARIABLE),
+    ("", "dynamic sources", VARIABLE),
+])  # fmt: skip
+def test_a_variable_is_offered_to_a_torch_that_knows_it(version: str, remedy: str, variable: str) -> None:
+    advice = advised(version, "3", "5")
+    assert (advice.remedy, advice.environment.partition("=")[0]) == (remedy, variable)
+    assert ("(torch 2.8 and later)" in advice.text) == bool(variable)
+
+
+def test_sizes_0_and_1_without_an_edit() -> None:
+    advice, value = advised("2.13.0", "5", "1"), value_of(["kwargs['x']"])
+    assert advice.remedy == "unbacked sources"
+    assert shlex.split(advice.environment) == [f"{UNBACKED}={value}"]
+    assert advice.code == (statement(value, UNBACKED),)
+    assert advised("2.6.0", "5", "1") == Advice("Sizes 0 and 1 are always compiled separately.")

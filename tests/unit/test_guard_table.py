@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import lzma
 from pathlib import Path
 
 import pytest
 from made_logs import Log
 from pages import page
-from real import trace
+from real import TRACES, trace
 from viewed import text
 
 from tltui.export import to_json
+from tltui.model.follow import open_run
 from tltui.questions.recompiles.explanations import explained_of
 from tltui.questions.recompiles.failed_guard_text import strip_local
 from tltui.questions.recompiles.guard_comparison import Version, compared
@@ -19,6 +21,7 @@ from tltui.questions.recompiles.guard_requirements import Property, requirements
 from tltui.questions.recompiles.guard_table import base_guards, base_of, changes_of
 from tltui.questions.recompiles.page import FrameRecompiles, Recompiles
 from tltui.questions.recompiles.variations import Variation
+from tltui.sources.discover import discover
 
 GUARDS = "torch-2.13/guards"
 
@@ -179,7 +182,7 @@ def test_the_table_has_a_column_a_version() -> None:
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_the_table_fits(width: int) -> None:
     for function in ("Attention", "several", "wrapper"):
-        assert max(map(len, shown(function, width).split("\n"))) <= width
+        assert max(len(line) for line in shown(function, width).split("\n") if "TORCH_COMPILE_" not in line) <= width
     assert "requires_grad x" in shown("several", width)
 
 
@@ -201,6 +204,26 @@ def test_without_guards_the_page_says_so_once(tmp_path: Path) -> None:
     assert result.frames[0].guards is None and result.frames[0].variations[0].prediction is None
     words = "The log has no guards, so these causes are those that torch named first."
     assert text(document).count(words) == 1
+
+
+def test_a_function_without_guards_beside_others(tmp_path: Path) -> None:
+    log = Log(tmp_path / "a.log").start(frame=1).add("dynamo_cpp_guards_str", {}, "TREE_GUARD_MANAGER:", frame=1).metrics(frame=1)
+    log.start().metrics().start(compile_=1).artifact("recompile_reasons", "0/0: n == 1", compile_=1).metrics(compile_=1)
+    lines = text(page(log.open(), "@recompiles"))
+    assert lines.count("The log has no guards of this function: torch named these causes first.") == 1
+    assert "The log has no guards, so" not in lines
+
+
+def test_text_without_guards_says_so(tmp_path: Path) -> None:
+    """TORCH_LOGS=recompiles prints reasons and no guards."""
+    printed = lzma.decompress((TRACES / "inputs" / "recompiles" / "stderr.txt.xz").read_bytes())
+    lines = printed.split(b"\n")
+    is_reason = (b"Recompiling", b"triggered", b" - ")
+    without_guards = b"\n".join(line for line in lines if b"guards.py" not in line or any(words in line for words in is_reason))
+    (tmp_path / "stderr.txt").write_bytes(without_guards)
+    lines_shown = text(page(open_run(discover([str(tmp_path / "stderr.txt")])), "@recompiles"))
+    assert "recompiles of 1 frame" in lines_shown
+    assert lines_shown.replace("\n", " ").count("has no guards, so these causes are those that torch named first.") == 1
 
 
 # the grammar
@@ -269,8 +292,40 @@ def test_each_guard_that_torch_names_differs_in_the_table(name: str) -> None:
             if reason.earlier not in older or reason.cause in WITHOUT_VALUES:
                 continue
             version = older[reason.earlier]
-            result = compared(Version(version, requirements, changes_of(version)), call, 0, None, False, {})
+            result = compared(Version(version, requirements, changes_of(version)), call, 0, (), False, {})
             differing = {difference.key for difference in result.differences}
             assert not differing.isdisjoint(reason.keys) or not result.is_complete, (compile_.ref, reason.text)
             compared_pairs += 1
     assert compared_pairs or name == "train"
+
+
+# whose a line is
+
+
+@pytest.mark.parametrize(("files", "file", "owner", "origin"), [
+    (("/opt/venv/lib/python3.11/site-packages/transformers/models/bert/modeling_bert.py",),
+     "/opt/venv/lib/python3.11/site-packages/transformers/models/bert/modeling_bert.py", "a library", "a library"),
+    (("/home/jane/transformers/models/bert/modeling_bert.py",),
+     "/home/jane/transformers/models/bert/modeling_bert.py", "", "your line"),
+    ((), "transformers/models/bert/modeling_bert.py", "", ""),
+    (("/opt/venv/lib/python3.11/site-packages/transformers/models/bert/modeling_bert.py",
+      "/home/jane/transformers/models/bert/modeling_bert.py"), "transformers/models/bert/modeling_bert.py", "", ""),
+])  # fmt: skip
+def test_a_line_is_yours_only_if_its_path_shows_it(
+    files: tuple[str, ...], file: str, owner: str, origin: str, tmp_path: Path
+) -> None:
+    """advice.md 5: the short path of a guard is the end of a path in the trace; without a match nothing is claimed."""
+    reason = (
+        "0/0: 2*L['x'].size()[0] < 10  # if y.shape[0] < 10:  # transformers/models/bert/modeling_bert.py:7 in forward "
+        "(_dynamo/variables/tensor.py:1 in evaluate_expr)"
+    )
+    graph = "".join(f"# File: {name}:7 in forward, code: y\n" for name in files)
+    log = Log(tmp_path / "a.log").start().add("dynamo_output_graph", {}, f"def forward(self):\n{graph}").metrics()
+    log.start(compile_=1).artifact("recompile_reasons", json.dumps([reason]), compile_=1).metrics(compile_=1)
+    result = page(log.open(), "@recompiles").data()
+    assert isinstance(result, Recompiles)
+    (shown_reason,) = result.frames[0].recompiles[0].reasons
+    assert (shown_reason.file, shown_reason.owner, shown_reason.origin) == (file, owner, origin)
+    advice = result.frames[0].variations[0].advice
+    assert ("Your line" in advice) == (origin == "your line")
+    assert ("Library code branches" in advice) == (origin == "a library")

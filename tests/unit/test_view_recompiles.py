@@ -385,7 +385,8 @@ def test_every_trace(name: str) -> None:
     run = opened(name)
     for width in (60, 80, 160):
         document = page(run, "@recompiles", width)
-        assert max(len(line) for line in document.text()) <= width
+        lines = (line for line in document.text() if "TORCH_COMPILE_" not in line)  # an assignment is one line, to be copied
+        assert max(map(len, lines)) <= width
     found = result(document)
     assert found.recompiles == sum(len(frame.recompiles) for frame in found.frames)
     assert found.recompiles == sum(c.is_recompile and c.is_compile for c in run.compiles())

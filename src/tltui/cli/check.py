@@ -26,7 +26,8 @@ with a profile (--profile FILE, or next to the log): guard_overhead eager_share 
            never_called
 A name without a number allows none. With --baseline it allows as many as OLD has; +N or +N% allows that many more.
 error: an exception reached the caller, or the output shows that a process of the job failed. break: every graph break.
-eager: a function fell back to eager mode. no_graph: no compile of a rank handed a graph with operations to a backend.
+eager: a function fell back to eager mode. no_graph: no compile of a rank handed a graph with operations to a backend. The
+default leaves it out, because a rank may compile only functions without operations.
 diverge: functions that differ between ranks.
 guard_overhead: share of guards in the time of compiled code. eager_share: share of eager operators in a step. wrapper_share: share
 of the time between kernels in the time of graphs. With several profiles, the highest value counts.

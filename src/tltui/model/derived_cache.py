@@ -19,6 +19,8 @@ READERS = 16
 """Logs whose last block is kept."""
 LATE = 8192
 """Items of what was asked last of single nodes and is too large to be kept of all."""
+SAMPLE = 16
+"""Items of a long sequence whose weight is computed."""
 OVERHEAD = 200
 """Bytes of an entry itself."""
 
@@ -163,6 +165,9 @@ def weigh(value: object) -> int:
             total += weigh(pair[0]) + weigh(pair[1])
         return total
     if isinstance(value, (tuple, list, set, frozenset)):
+        if len(value) > 2 * SAMPLE and isinstance(value, (tuple, list)):  # long ones have items of one kind
+            sample = value[:: len(value) // SAMPLE]
+            return 56 + 8 * len(value) + sum(map(weigh, sample)) * len(value) // len(sample)
         total = 56 + 8 * len(value)
         for item in value:
             total += weigh(item)

@@ -170,11 +170,25 @@ def record_names(log: Log) -> list[str]:
     return names
 
 
+_KINDS: WeakKeyDictionary[Log, dict[frozenset[str], tuple[int, dict[int, str]]]] = WeakKeyDictionary()
+
+
+def _kinds_with(log: Log, names: frozenset[str]) -> dict[int, str]:
+    """Return the kinds of a log that have one of these names: their numbers and names."""
+    by_names = _KINDS.get(log)
+    if by_names is None:
+        by_names = _KINDS[log] = {}
+    count, kinds = by_names.get(names, (0, {}))
+    if count < len(log.kinds):
+        kinds = {n: name for n, name in enumerate(record_names(log)) if name in names}
+        by_names[names] = len(log.kinds), kinds
+    return kinds
+
+
 def records_of(compile_: Compile, names: Iterable[str]) -> Iterator[tuple[int, str]]:
     """(record, name) of the records of a compile that have one of these event keys or artifact names, in file order."""
     log = compile_.process.log
-    wanted_names = frozenset(names)
-    kinds = {n: name for n, name in enumerate(record_names(log)) if name in wanted_names}
+    kinds = _kinds_with(log, frozenset(names))
     if kinds:
         column = log.columns.kind
         for record in compile_.records:

@@ -57,7 +57,9 @@ class CompileId(NamedTuple):
 
     def of(self, epoch: int) -> CompileId:
         """Return the same id in another epoch; 0: without one."""
-        return self if self.epoch == epoch or (self[:3] == NO_ID[:3] and not self.name) else self._replace(epoch=epoch)
+        if self.epoch == epoch or (self[:3] == NO_ID[:3] and not self.name):
+            return self
+        return CompileId(self.autograd, self.frame, self.compile, epoch, self.name)
 
     @property
     def bracketed(self) -> str:

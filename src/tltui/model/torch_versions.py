@@ -149,6 +149,7 @@ SETTINGS: dict[str, Span] = {
     "TORCHINDUCTOR_FX_GRAPH_CACHE": ALWAYS,
     "TORCH_COMPILE_DEBUG": ALWAYS,
     "TORCH_COMPILE_DYNAMIC_SOURCES": Span((2, 8)),
+    "TORCH_COMPILE_UNBACKED_SOURCES": Span((2, 8)),
     "TORCH_DTRACE": Span((2, 7)),
     "TORCH_LOGS": ALWAYS,
     "TORCH_LOGS_FORMAT": ALWAYS,
@@ -174,6 +175,7 @@ SETTINGS: dict[str, Span] = {
     "torch._inductor.config.triton.tiling_prevents_pointwise_fusion": ALWAYS,
     "torch._inductor.config.triton.tiling_prevents_reduction_fusion": ALWAYS,
     "torch.compiler.config.dynamic_sources": Span((2, 8)),
+    "torch.compiler.config.unbacked_sources": Span((2, 8)),
     "torch.fx.experimental._config.use_duck_shape": Span((2, 5)),
     # functions
     "torch._check": ALWAYS,

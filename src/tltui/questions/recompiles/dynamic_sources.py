@@ -1,4 +1,4 @@
-"""Values of `TORCH_COMPILE_DYNAMIC_SOURCES`: sizes and ints that are dynamic from the first compile on, without an edit.
+"""Values of `TORCH_COMPILE_DYNAMIC_SOURCES` and `TORCH_COMPILE_UNBACKED_SOURCES`: dynamic sizes and ints without an edit.
 
 Torch removes all spaces, splits the value at commas, and matches each entry as a regular expression at the start of a source
 (`is_dynamic_source` in torch/_dynamo/variables/builder.py). An entry is therefore an escaped expression that ends in `$`.
@@ -10,10 +10,10 @@ import re
 import shlex
 from collections.abc import Iterable
 
-SINCE = (2, 8)
-"""The first torch that matches entries as regular expressions."""
 VARIABLE = "TORCH_COMPILE_DYNAMIC_SOURCES"
-CONFIG = "torch.compiler.config.dynamic_sources"
+UNBACKED = "TORCH_COMPILE_UNBACKED_SOURCES"
+CONFIGS = {VARIABLE: "torch.compiler.config.dynamic_sources", UNBACKED: "torch.compiler.config.unbacked_sources"}
+"""The variables, and the settings in Python."""
 _KEY = r"""\[(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\[\]'"]*)\]"""
 _LOCAL = re.compile(rf"^(?P<name>[^\W\d]\w*)(?P<rest>(?:\.[^\W\d]\w*|{_KEY})*)$")
 _ARGUMENT = re.compile(r"^[^\W\d]\w*(?:\[[^\[\]]*\])*$")
@@ -53,11 +53,11 @@ def value_of(sources: Iterable[str]) -> str:
     return ",".join(entries)
 
 
-def assignment(value: str) -> str:
+def assignment(value: str, variable: str = VARIABLE) -> str:
     """Return the assignment for a shell."""
-    return f"{VARIABLE}={shlex.quote(value)}"
+    return f"{variable}={shlex.quote(value)}"
 
 
-def statement(value: str) -> str:
+def statement(value: str, variable: str = VARIABLE) -> str:
     """Return the same setting in Python."""
-    return f"{CONFIG} = {value!r}"
+    return f"{CONFIGS[variable]} = {value!r}"

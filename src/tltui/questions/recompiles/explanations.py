@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 
 from tltui.model.node_answers import part, reader_of, reads
-from tltui.model.nodes import Compile, Frame
+from tltui.model.nodes import Compile, Frame, frame_key
 from tltui.model.record_reader import Reader, list_in, records_of, text_in
 from tltui.model.ref import at_line
 from tltui.questions.guards.guard_report import GuardLine, GuardText, guard_text
@@ -17,13 +18,15 @@ from tltui.questions.recompiles.recompile_reasons import (
     Became,
     Recompile,
     RecompileReason,
+    guards_at,
     instants_of,
     parse_reason,
     parsed_ref,
-    recompile_of,
+    selected_reasons,
+    versions_compared,
 )
 from tltui.questions.shapes.shape_env import Value, meaning_of, value_of
-from tltui.questions.stacks.tracebacks import StackFrame, frames_of, user_frames
+from tltui.questions.stacks.tracebacks import StackFrame, frames_of, is_end_of, user_frames
 from tltui.text.frozen import frozen
 
 Key = tuple[str, str, int | None]
@@ -95,6 +98,11 @@ class Reason:
     """Torch's note on the guard."""
 
     @property
+    def is_of_program(self) -> bool:
+        """Whether its line is proven to be one of the program."""
+        return not self.owner and self.file is not None and is_complete(self.file)
+
+    @property
     def keys(self) -> tuple[Key, ...]:
         """The identity of its cause; of the global state one for each setting."""
         if self.cause == guard_grammar.STATE and self.settings:
@@ -136,6 +144,8 @@ class Explained:
     """The settings of torch that differed from every earlier compile that was tried: those were set for this call."""
     contexts: tuple[str, ...] = ()
     """The texts that the program's hooks gave at this recompilation."""
+    other_reasons: int = 0
+    """Reasons for further older compiles that are left out: `reasons` has their causes."""
 
     @property
     def keys(self) -> frozenset[Key]:
@@ -159,7 +169,8 @@ def explained_of(compile_: Compile, reader: Reader, with_guards: bool = True) ->
     Without `with_guards`, records that the compile writes after its graph are not used.
     """
     texts = _Texts(compile_, with_guards)
-    recompile = recompile_of(compile_, instants_of(compile_, reader), reader) or Recompile((), "")
+    named, others = selected_reasons(compile_, instants_of(compile_, reader), reader, versions_compared(compile_))
+    recompile = named or Recompile((), "")
     symbols = symbols_of(compile_)
     reasons = tuple(_reason(reason, compile_, texts, symbols, recompile.became_dynamic) for reason in recompile.reasons)
     changes = recompile.became_dynamic if compile_.is_traced else _varied(recompile.became_dynamic, reasons, symbols)
@@ -175,7 +186,7 @@ def explained_of(compile_: Compile, reader: Reader, with_guards: bool = True) ->
     failure = class_name(facts.fail_type or "?").rpartition(".")[2] if facts.failed and not facts.recompile_limit_hit else ""
     return Explained(
         str(compile_.ref), str(status) if status else None, compile_.duration_s, reasons, recompile.reasons_from, recompile.ref,
-        became, facts.recompile_limit_hit, failure, _settings(reasons), recompile.contexts,
+        became, facts.recompile_limit_hit, failure, _settings(reasons), recompile.contexts, others,
     )  # fmt: skip
 
 
@@ -248,7 +259,7 @@ class _Texts:
         process, key = self._compile.process, self._compile.frame.key
         for owner in (process, process.parent):
             results = owner.find(wanted) if owner is not None and wanted is not None else None
-            if results is not None and results.frame.key == key and str(results.ref) == ref:
+            if results is not None and frame_key(results.id) == key and guards_at(results)[0] == ref:
                 return results
         return None
 
@@ -333,15 +344,16 @@ def _reason(
     asker = asked(condition, {item.term: item.value for item in met}, comment) if condition is not None else Asked()
     if condition is not None:
         actual = _values_text(met)
-    file, line, code = _where(reason, guard, comment, compile_.frame)
+    file, line, code = _where(reason, guard, comment, compile_.frame, (texts.earlier(reason.earlier), compile_))
+    owner = whose(file) if file else ""
     by = reason.torch_line or str(asker.origin.by or next((o.by for o in comment.origins if o.by is not None), ""))
     return Reason(
         reason.earlier, texts.earlier(reason.earlier) is not None, reason.text,
         cause.kind, cause.source, cause.dim, cause.expected, actual, cause.value, cause.settings,
         asker.part.text if asker.part else "", asker.part.kind if asker.part else "", asker.part.bound if asker.part else None,
-        asker.who, met,
+        _origin(asker, compile_.frame, (texts.earlier(reason.earlier), compile_)), met,
         at_line(earlier.ref, guard.line) if earlier and guard else None, guard.node.kind if guard else "",
-        file, line, code, whose(file) if file else "", by, _why(asker, reason.text),
+        file, line, code, owner, by, _why(asker, reason.text),
         texts.fixed(reason.earlier, cause), reason.stack, hint,
     )  # fmt: skip
 
@@ -381,15 +393,29 @@ def _refined(cause: Cause, earlier: GuardText | None, guards: GuardText | None) 
 
 
 def _where(
-    reason: RecompileReason, guard: GuardLine | None, comment: Comment, frame: Frame
+    reason: RecompileReason, guard: GuardLine | None, comment: Comment, frame: Frame, compiles: Iterable[Compile | None]
 ) -> tuple[str | None, int | None, str | None]:
     """Return file, line and code that were being traced."""
     file, line, code, traced = reason.file, reason.line, reason.code, comment.traced
     if file is None and guard is not None and traced.place is not None:
         file, line, code = traced.place.file, traced.place.line, traced.code
     if file is not None and not reason.stack:
-        file = _full_path(file, frame)
+        file = _full_path(file, frame, compiles)
     return file, line, code
+
+
+def _origin(asker: Asked, frame: Frame, compiles: Iterable[Compile | None]) -> str:
+    """Return the origin of a condition: `your line` only for a path that is complete, so that it shows whose it is."""
+    place = asker.origin.place
+    if asker.who != guard_grammar.PROGRAM or place is None:
+        return asker.who
+    file = _full_path(place.file, frame, compiles)
+    return whose(file) or (guard_grammar.PROGRAM if is_complete(file) else "")
+
+
+def is_complete(path: str) -> bool:
+    """Return whether a path is more than the end of one; also of code without a file (`<string>`)."""
+    return path.startswith(("/", "<", "\\")) or path[1:2] == ":"
 
 
 def _met(condition: Condition, compile_: Compile, texts: _Texts, symbols: dict[str, tuple[str, str]]) -> Iterable[Met]:
@@ -429,7 +455,24 @@ def _actual(cause: Cause, compile_: Compile, texts: _Texts, symbols: dict[str, t
     return guards.actual(cause) if guards else ""
 
 
-def _full_path(path: str, frame: Frame) -> str:
-    """Complete the path of the compiled function: guards have only its end."""
+_GRAPH = "dynamo_output_graph"
+_FILE = re.compile(rb"# File: (/[^\n]{1,4000}?):\d{1,9} in ")
+
+
+@part
+def files_in(compile_: Compile, reader: Reader) -> tuple[str, ...]:
+    """Return the paths of the source files that the graph of a compile names."""
+    graphs = [record for record, _ in records_of(compile_, (_GRAPH,)) if compile_.process.log.has_payload(record)]
+    names = dict.fromkeys(name for record in graphs for name in _FILE.findall(reader.payload(record)))
+    return tuple(name.decode("utf-8", "replace") for name in names)
+
+
+def _full_path(path: str, frame: Frame, compiles: Iterable[Compile | None]) -> str:
+    """Complete the path of a source file, of which guards have the end: by the function, else by the only match in the graphs."""
     file = frame.code[1]
-    return file if file is not None and file.endswith(path) else path
+    if file is not None and file.endswith(path):
+        return file
+    if path.startswith(("/", "<")):
+        return path
+    matching = {name for compile_ in compiles if compile_ is not None for name in files_in(compile_) if is_end_of(path, name)}
+    return matching.pop() if len(matching) == 1 else path

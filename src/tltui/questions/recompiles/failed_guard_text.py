@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import lru_cache
 
 from tltui.questions.recompiles import guard_grammar
 from tltui.questions.recompiles.guard_grammar import Cause, Condition, as_attribute, condition_of, value_kind
@@ -40,6 +41,8 @@ _DUPLICATE = re.compile(r"^Duplicate tensors? found(?: where not expected!?)?:? 
 _OVERLAP = re.compile(r"^check_overlapping\(overlapping=\[(?P<over>.*)\], non_overlapping=\[(?P<apart>.*)\]\)$")
 _NAN = re.compile(r"^\(type\((?P<source>.*)\) is (?:float and __math|complex and __numpy)_isnan\(.*\)\)$")
 _NO_NAN = re.compile(r"^not math\.isnan\((?P<source>.*)\)$")
+_CONSTANT = re.compile(r"^[A-Za-z_][\w.]*(?:\[(?:\d+|'[^'\\]*')\][\w.]*)* == -?\d+(?:\.\d+)?$")
+"""A variable with a number: most failed guards on values. It needs no parser."""
 _IS = re.compile(r"^(?P<source>\S.*?) is (?P<no>not )?(?P<other>\S.*)$")
 _EQUALS = re.compile(r"^(?P<source>\S.*?) == (?P<value>.+)$", re.DOTALL)
 _NOT = re.compile(r"^not (?P<source>[\w.\[\]'\"()]+)$")
@@ -60,9 +63,10 @@ OBJECTS = {"code": "function", "builtin_function_or_method": "builtin", "type": 
 
 def strip_local(text: str) -> str:
     """Shorten `L['x'].shape` to `x.shape`, as torch does with its reasons."""
-    return _LOCAL.sub(r"\1", text) if "L[" in text else text
+    return "".join(_LOCAL.split(text)) if "L[" in text else text
 
 
+@lru_cache(maxsize=2048)
 def cause_of(text: str, hint: str = "") -> Cause:
     """Classify a reason. `hint` is torch's comment on the guard."""
     text = strip_local(text.strip())
@@ -262,6 +266,8 @@ def _container(text: str) -> Cause | None:
 
 def _condition(text: str) -> Cause | None:
     """Parse a guard on symbols, named by its first size or number."""
+    if _CONSTANT.match(text) and ".shape[" not in text:
+        return None
     condition = condition_of(text)
     if condition is None or _is_value(condition):
         return None

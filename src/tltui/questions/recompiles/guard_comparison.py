@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from tltui.model.nodes import Compile
 from tltui.questions.recompiles import guard_grammar
 from tltui.questions.recompiles import guard_requirements as required
-from tltui.questions.recompiles.explanations import Explained, Key, symbols_of
-from tltui.questions.recompiles.failed_guard_text import strip_local
+from tltui.questions.recompiles.explanations import Key, Reason, symbols_of
 from tltui.questions.recompiles.guard_grammar import Cause, as_attribute, condition_of, value_kind
 from tltui.questions.recompiles.guard_requirements import ANY, Property, cause_of_difference, words_of_difference
 from tltui.text.frozen import frozen
@@ -22,9 +22,8 @@ MODES = "torch function modes"
 class Difference:
     """A guarded value that differs between a call and an older compiled version."""
 
-    cause: str
-    source: str
-    dim: int | None
+    key: Key
+    """The identity of the cause."""
     expected: str
     """The value that the older version requires."""
     actual: str
@@ -35,9 +34,19 @@ class Difference:
     """The keys of a dict that one of the two has alone, of a length: `'c' added`."""
 
     @property
-    def key(self) -> Key:
-        """The identity of the cause."""
-        return (self.cause, self.source, self.dim)
+    def cause(self) -> str:
+        """The class of the cause."""
+        return self.key[0]
+
+    @property
+    def source(self) -> str:
+        """The source of the cause."""
+        return self.key[1]
+
+    @property
+    def dim(self) -> int | None:
+        """The dimension, of a size or stride."""
+        return self.key[2]
 
 
 class Comparison(NamedTuple):
@@ -96,11 +105,10 @@ class Version:
 
 
 def compared(
-    older: Version, call: Version, number: int, item: Explained | None, modes: bool, properties: dict[Key, Property]
+    older: Version, call: Version, number: int, reasons: Sequence[Reason], modes: bool, properties: dict[Key, Property]
 ) -> Comparison:
-    """Compare a call with an older version; torch's reason for that version is certain."""
-    reasons = [r for r in item.reasons if r.earlier == older.ref] if item is not None else []
-    differences = {key: Difference(*key, r.expected, r.actual, r.text) for r in reasons for key in r.keys}
+    """Compare a call with an older version; `reasons`, torch's for that version, are certain."""
+    differences = {key: Difference(key, r.expected, r.actual, r.text) for r in reasons for key in r.keys}
     if older.changes is None or call.changes is None:
         return Comparison(number, tuple(differences.values()), frozenset(), False)
     comparing = _Comparing(older, call)
@@ -147,7 +155,8 @@ class _Comparing:
         """Compare all properties in which the two may differ."""
         older, call = self._older.changes or {}, self._call.changes or {}
         keys = [key for key in (*older, *(key for key in call if key not in older)) if key.kind != required.KIND]
-        keys.sort(key=_order)
+        if len(keys) > 1:
+            keys.sort(key=_order)
         for key in keys:
             expected = self._older.value(key)
             if expected is not None:
@@ -193,11 +202,11 @@ class _Comparing:
 
     def _difference(self, key: Property, expected: str, actual: str) -> Difference:
         cause = self._cause(key, expected, actual)
-        [(kind, source, dim), *_] = keys_of(cause)
-        self.properties.setdefault((kind, source, dim), key)
-        text = words_of_difference(key, strip_local(self._older.line(key)), expected, actual)
-        keys = self._keys(source) if kind == guard_grammar.LENGTH else ()
-        return Difference(kind, source, dim, cause.expected, cause.actual or actual, text, keys)
+        cause_key, *_ = keys_of(cause)
+        self.properties.setdefault(cause_key, key)
+        text = words_of_difference(key, self._older.line(key), expected, actual)
+        keys = self._keys(cause_key[1]) if cause_key[0] == guard_grammar.LENGTH else ()
+        return Difference(cause_key, cause.expected, cause.actual or actual, text, keys)
 
     def _keys(self, source: str) -> tuple[str, ...]:
         """Return the keys of a dict under which only one of the two has a guarded value."""
@@ -211,7 +220,7 @@ class _Comparing:
         return tuple(results)[:MOST_KEYS]
 
     def _cause(self, key: Property, expected: str, actual: str) -> Cause:
-        cause = cause_of_difference(key, strip_local(self._older.line(key)), expected, actual)
+        cause = cause_of_difference(key, self._older.line(key), expected, actual)
         return as_attribute(cause) if cause.kind in guard_grammar.VALUES and self._older.is_module(cause.source) else cause
 
     def _is_unknown(self, key: Property, expected: str) -> None:

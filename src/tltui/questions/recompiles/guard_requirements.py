@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -23,6 +22,8 @@ ANY = "any"
 NONE, NOT_NONE = "None", "not None"
 THERE, ABSENT = "there", "not there"
 GLOBAL_SETTINGS = "global settings"
+LINES_CACHED = 8192
+"""Lines of guard trees whose meaning is cached."""
 MOST_CHARACTERS = 20_000
 """Characters of a line that are parsed."""
 
@@ -98,7 +99,7 @@ def _manager(kind: str, rest: str) -> tuple[Requirement, ...]:
     return tuple(results)
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=LINES_CACHED)
 def requirements_of_line(line: str) -> tuple[Requirement, ...]:
     """Return the requirements of a line of a guard tree as torch wrote it."""
     return requirements_in(strip_local(line))
@@ -220,11 +221,9 @@ def _plain(kind: str, text: str) -> tuple[Requirement, ...]:
     if match := _ALIAS.match(text):
         one, other = sorted((match["one"], match["other"]))
         return (Requirement(Property(ALIASING, one, other), "one object"),)
-    condition = guard_grammar.condition_of(text)
     match = _EQUALS.match(text)
-    if condition is not None and (kind == "LAMBDA_GUARD" or match is None) and not (match and _is_constant(match["value"])):
-        return (Requirement(Property(CONDITION, text), THERE),)
-    if match is None:
+    is_value = match is not None and (kind != "LAMBDA_GUARD" or _is_constant(match["value"]))
+    if match is None or not (is_value or guard_grammar.condition_of(text) is None):
         return (Requirement(Property(CONDITION, text), THERE),)
     return (Requirement(Property(VALUE, match["source"]), match["value"]),)
 
@@ -250,15 +249,29 @@ def cause_of_difference(key: Property, line: str, expected: str, actual: str) ->
         return Cause(guard_grammar.ALIASING, source, None, "different tensors", "one tensor")
     if kind == LENGTH:
         return Cause(guard_grammar.LENGTH, source, None, expected, actual)
-    expression, comment = split_comment(_LINE.sub(r"\g<rest>", line))
-    cause = cause_of(expression, comment_of(comment).note)
-    return cause if kind in (OBJECT, KEY, MARK) else replace(cause, actual=actual or cause.actual)
+    cause = _cause_in(line)
+    if kind in (OBJECT, KEY, MARK) or not actual:
+        return cause
+    return Cause(cause.kind, cause.source, cause.dim, cause.expected, actual, cause.value, cause.settings, cause.note)
+
+
+@lru_cache(maxsize=LINES_CACHED)
+def _cause_in(line: str) -> Cause:
+    """Return the cause that a guard has if it fails."""
+    expression, comment = _split(line)
+    return cause_of(expression, comment_of(comment).note)
+
+
+@lru_cache(maxsize=LINES_CACHED)
+def _split(line: str) -> tuple[str, str]:
+    """Split a line of a guard tree into the expression, `L[…]` shortened, and the comment."""
+    return split_comment(_LINE.sub(r"\g<rest>", strip_local(line)))
 
 
 def words_of_difference(key: Property, line: str, expected: str, actual: str) -> str:
     """Return a difference in the words that torch has for a failed guard, with the comment of the guard."""
     kind, source, name = key
-    expression, comment = split_comment(_LINE.sub(r"\g<rest>", line))
+    expression, comment = _split(line)
     if kind in _TENSOR_WORDS:
         expression = f"{_TENSOR_WORDS[kind].format(source, name)}. expected {expected}, actual {actual}"
     elif kind == GRAD:

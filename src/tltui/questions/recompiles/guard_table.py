@@ -13,7 +13,7 @@ from tltui.model.nodes import Compile, Frame
 from tltui.model.record_reader import Reader, records_of
 from tltui.questions.guards.guard_report import LIMIT, TREE
 from tltui.questions.recompiles import guard_requirements as required
-from tltui.questions.recompiles.explanations import Explained, Key
+from tltui.questions.recompiles.explanations import Explained, Key, Reason
 from tltui.questions.recompiles.guard_comparison import MODES, Comparison, Values, Version, compared
 from tltui.questions.recompiles.guard_grammar import DEVICE
 from tltui.questions.recompiles.guard_requirements import (
@@ -23,13 +23,8 @@ from tltui.questions.recompiles.guard_requirements import (
     requirements_of,
     requirements_of_line,
 )
+from tltui.questions.recompiles.recompile_reasons import MOST_VERSIONS, ends_of, versions_compared
 from tltui.text.frozen import frozen
-
-MOST_VERSIONS = 64
-"""Different compiled versions that a call is compared with."""
-MOST_PAIRS = 24_000
-"""Comparisons for one frame; with more recompilations, each is compared with fewer versions."""
-FEWEST_VERSIONS = 4
 
 
 class Call(NamedTuple):
@@ -65,7 +60,7 @@ class GuardTable:
     without_guards: tuple[str, ...]
     """Compiles without guards in the log."""
     limit: int
-    """The number of older versions that some calls were compared with; 0 if each was compared with all that torch tried."""
+    """The fewest older versions that a call was compared with; 0 if each was compared with all that torch tried."""
     callees: tuple[str, ...] = ()
     """The types that a shared wrapper was compiled for; () for one."""
 
@@ -170,8 +165,8 @@ def table_of(frame: Frame, explained: Sequence[Explained]) -> Generator[None, No
     first = base_guards(base).requirements if base is not None else {}
     versions: list[Version] = []
     different: dict[frozenset[tuple[Property, str | None]], int] = {}
+    firsts: list[int] = []  # the first version with each set of guards
     numbers: dict[str, int] = {}
-    most = max(min(MOST_VERSIONS, MOST_PAIRS // max(len(explained), 1)), FEWEST_VERSIONS)
     limit = 0
     calls: list[Call] = []
     properties: dict[Key, Property] = {}
@@ -179,33 +174,43 @@ def table_of(frame: Frame, explained: Sequence[Explained]) -> Generator[None, No
         version = Version(compile_, first, changes_of(compile_))
         versions.append(version)
         item = by_ref.get(version.ref)
-        every = _tried(item, numbers, list(different.values())) if item is not None else []
-        tried = every[:most]
-        limit = most if len(tried) < len(every) else limit
+        tried, is_every = _tried(item, numbers, firsts, versions_compared(compile_)) if item is not None else ((), True)
+        limit = limit if is_every else min(len(tried), limit or MOST_VERSIONS)
         modes = item is not None and any(MODES in reason.settings for reason in item.reasons)
-        pairs = tuple(compared(versions[number], version, number, item, modes, properties) for number in tried)
-        calls.append(Call(version.ref, pairs, compile_.is_recompile, len(tried) == len(every)))
+        reasons: dict[str | None, list[Reason]] = {}
+        for reason in item.reasons if item is not None else ():
+            reasons.setdefault(reason.earlier, []).append(reason)
+        pairs = tuple(
+            compared(older, version, number, reasons.get(older.ref, ()), modes, properties)
+            for number in tried for older in (versions[number],)
+        )  # fmt: skip
+        calls.append(Call(version.ref, pairs, compile_.is_recompile, is_every))
         numbers[version.ref] = n
-        if version.changes is not None:
-            different.setdefault(frozenset(version.changes.items()), n)
+        if version.changes is not None and different.setdefault(frozenset(version.changes.items()), n) == n:
+            firsts.append(n)
         if n % 8 == 7:
             yield
-    shown = [versions[n] for n in list(different.values())[:MOST_VERSIONS]]
+    shown = [versions[n] for n in firsts[:MOST_VERSIONS]]
     without = tuple(version.ref for version in versions if version.changes is None)
     rows = _rows(calls, shown, properties)
-    table = GuardTable(tuple(version.ref for version in shown), rows, len(different), without, limit, _callees(versions))
+    table = GuardTable(tuple(version.ref for version in shown), rows, len(firsts), without, limit, _callees(versions))
     return FrameGuards(table, tuple(calls))
 
 
-def _tried(item: Explained, numbers: Mapping[str, int], different: Sequence[int]) -> list[int]:
-    """Return the older versions that torch tried, the one that was used last first.
+def _tried(item: Explained, numbers: Mapping[str, int], different: Sequence[int], most: int) -> tuple[Sequence[int], bool]:
+    """Return at most `most` older versions that torch tried, the one that was used last first, and whether these are all.
 
     Torch logs a reason for each of them. With `isolate_recompiles=True`, these are only those of the same torch.compile call. Where
     torch logs one reason or none, all older versions count.
     """
-    reported = (numbers[ref] for reason in item.reasons if (ref := reason.earlier or "") in numbers)
-    older = reversed(different) if item.reasons_from in ("metrics", "never") else ()
-    return list(dict.fromkeys((*reported, *older)))
+    tried = dict.fromkeys(numbers[ref] for reason in item.reasons if (ref := reason.earlier or "") in numbers)
+    if item.reasons_from in ("metrics", "never"):
+        older, others = ends_of(different, most)
+        tried.update(dict.fromkeys(reversed(older)))
+    else:
+        others = ()
+    compared_versions, left = ends_of(list(tried), most)
+    return compared_versions, not (left or others or item.other_reasons)
 
 
 def guards_of(frame: Frame, explained: Sequence[Explained]) -> Generator[None, None, FrameGuards | None]:

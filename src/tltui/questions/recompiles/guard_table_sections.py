@@ -98,7 +98,7 @@ def _rest(page: Page, table: GuardTable, hidden: int, indent: str) -> None:
     if parts:
         page.add(indent, (f"{' and '.join(parts)} in --json", tokens.DIM))
     if table.limit:
-        page.say(f"Each call was compared with at most {fmt.plural(table.limit, 'version')}.", indent, tokens.DIM)
+        page.say(f"Some calls were compared with {table.limit} older versions only.", indent, tokens.DIM)
     if table.without_guards:
         refs = " ".join(map(_id, table.without_guards[:4]))
         more = f" and {len(table.without_guards) - 4} more" if len(table.without_guards) > 4 else ""

@@ -18,6 +18,7 @@ from tltui.model.record_reader import Reader, address, json_in, metrics_fields, 
 from tltui.model.ref import Ranks
 from tltui.model.run import Run
 from tltui.model.status import LIMIT
+from tltui.model.torch_version import version_by_metrics
 from tltui.questions.guards.guard_report import TREE
 from tltui.questions.question import Question
 from tltui.questions.recompiles.equal_sizes import equal_sizes
@@ -184,7 +185,8 @@ def config_of(compile_: Compile, reader: Reader) -> DynamoConfig | None:
     if limit is not None and entries is not None:
         left = max(limit - int(entries) - int(compile_.facts.has_guarded_code is not False), 0)
     record = next(m.record for m in compile_.metrics if m.event == "compilation_metrics" and not m.is_runtime)
-    return DynamoConfig(Settings.of(config), limit, left, address(compile_, record, "compilation_metrics"))
+    settings = Settings.of(config, version_by_metrics(compile_, reader))
+    return DynamoConfig(settings, limit, left, address(compile_, record, "compilation_metrics"))
 
 
 NAME = "recompiles"
@@ -313,12 +315,15 @@ class _View:
         if ran := recompiles_sentence(self._run, (c for frame, _ in group for c in recompiles_of(frame))):
             page.say(ran, "  ", tokens.STRONG)
         every = recompiles_of(frame)
+        explained: list[Explained] = []
         for compile_ in every:
-            explained_of(compile_)
+            explained.append(explained_of(compile_))
             yield
-        guards = yield from guards_of(frame, [explained_of(compile_) for compile_ in every])
-        summary = self._summary(frame, members, guards)
+        guards = yield from guards_of(frame, explained)
+        summary = self._summary(frame, members, guards, explained)
         self._limit(page, summary)
+        if guards is None and TREE in record_names(frame.process.log) and any(recompile.reasons for recompile in explained):
+            page.say(page.so_far("The log has no guards of this function: torch named these causes first."), "  ", tokens.DIM)
         if guards is not None and all(recompile.reasons for recompile in summary.recompiles):
             _add_callees(page, frame, guards.table.callees)
         page.blank()
@@ -338,14 +343,16 @@ class _View:
         yield
         return summary
 
-    def _summary(self, frame: Frame, compiles: list[Compile], guards: FrameGuards | None = None) -> FrameRecompiles:
+    def _summary(
+        self, frame: Frame, compiles: list[Compile], guards: FrameGuards | None = None, explained: Sequence[Explained] = ()
+    ) -> FrameRecompiles:
         """Summarize a frame; variations also count its recompiles outside the scope."""
         every = recompiles_of(frame)
         if guards is None and len(compiles) == len(every):
             summary = summary_of(frame)
         else:
             wanted = set(map(id, compiles))
-            explained = [explained_of(compile_) for compile_ in every]
+            explained = explained or [explained_of(compile_) for compile_ in every]
             in_scope = [item for compile_, item in zip(every, explained, strict=True) if id(compile_) in wanted]
             summary = frame_recompiles(frame, explained, in_scope, guards)
         for recompile in summary.recompiles:

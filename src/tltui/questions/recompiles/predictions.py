@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
 from tltui.questions.recompiles import guard_grammar
 from tltui.questions.recompiles.explanations import Key
-from tltui.questions.recompiles.guard_comparison import Comparison, Difference
+from tltui.questions.recompiles.guard_comparison import Comparison
 from tltui.questions.recompiles.guard_grammar import SPECIAL
 from tltui.questions.recompiles.guard_table import Call
 from tltui.text.frozen import frozen
@@ -79,35 +79,94 @@ class Prediction:
 
 
 class _Pair(NamedTuple):
-    """A comparison, reduced to what a prediction needs."""
+    """A comparison as sets of causes: bit n stands for the nth cause."""
 
     version: int
-    differences: tuple[Difference, ...]
-    unknown: frozenset[Key]
-    is_complete: bool
+    differing: int
+    special_actual: int
+    """Sizes that torch compiles for themselves, as 0 and 1, in the call."""
+    special: int
+    """The same, in the call or in the older version."""
+    unknown: int
+    is_decided: bool
+    """Whether the guards decide the comparison once the unknown causes are removed."""
+
+
+class _Masks(NamedTuple):
+    """The effects of remedies as sets of causes."""
+
+    dynamic: int
+    """Dynamic from the start."""
+    automatic: int
+    """Dynamic once they have changed."""
+    fixed: int
+    """All causes without a remedy."""
 
 
 class Simulation:
     """The recompilations of a frame, played again without some causes."""
 
     def __init__(self, calls: Sequence[Call]) -> None:
-        self._calls = calls
-        self.before = sum(call.is_recompile for call in calls)
-        self._pairs: list[tuple[_Pair, ...]] = [tuple(_reduced(call.comparisons)) for call in calls]
+        self._bits: dict[Key, int] = {}
+        self._is_complete = [call.is_complete for call in calls]
+        self._recompiles = [call.is_recompile for call in calls]
+        self.before = sum(self._recompiles)
+        self._pairs = [[self._reduced(comparison) for comparison in call.comparisons] for call in calls]
         self.steps = sum(map(len, self._pairs)) or 1
+
+    def _reduced(self, comparison: Comparison) -> _Pair:
+        differing = special = special_actual = 0
+        for difference in comparison.differences:
+            bit = self._bit(difference.key)
+            differing |= bit
+            if difference.cause == guard_grammar.SIZE:
+                if difference.actual in SPECIAL:
+                    special_actual |= bit
+                    special |= bit
+                elif difference.expected in SPECIAL:
+                    special |= bit
+        unknown = 0
+        for key in comparison.unknown:
+            unknown |= self._bit(key)
+        is_decided = bool(differing) and (comparison.is_complete or bool(unknown))
+        return _Pair(comparison.version, differing, special_actual, special, unknown, is_decided)
+
+    def _bit(self, key: Key) -> int:
+        return self._bits.setdefault(key, 1 << len(self._bits))
 
     def remaining(self, effects: Mapping[Key, str], is_certain: bool) -> int:
         """Return how many recompilations remain. With `is_certain`, an unknown value counts as a different one."""
-        compiled: dict[int, set[Key]] = {}  # the version → what is dynamic in it
+        masks = self._masks(effects)
+        compiled: dict[int, int] = {}  # the version → what is dynamic in it, because it differed from an older one
+        served: dict[int, int] = {}  # a call that needs no version of its own → the version that serves it
         count = 0
-        for n, (call, pairs) in enumerate(zip(self._calls, self._pairs, strict=True)):
-            if call.is_recompile and any(
-                pair.version in compiled and _fits(pair, compiled[pair.version], effects, is_certain) for pair in pairs
-            ):
-                continue
-            compiled[n] = _dynamic_in(pairs, compiled, effects)
-            count += call.is_recompile
+        for n, pairs in enumerate(self._pairs):
+            tested = () if self._is_complete[n] else {pair.version for pair in pairs}
+            if self._recompiles[n]:
+                version = _serving(pairs, tested, compiled, served, masks, is_certain)
+                if version is not None:
+                    served[n] = version
+                    continue
+                count += 1
+            became = 0
+            if masks.automatic:
+                for pair in pairs:
+                    if pair.version in compiled:
+                        became |= pair.differing & ~pair.special_actual
+            compiled[n] = became & masks.automatic
         return count
+
+    def _masks(self, effects: Mapping[Key, str]) -> _Masks:
+        """Return the effects of remedies as sets of causes."""
+        dynamic = automatic = every = 0
+        for key, effect in effects.items():
+            bit = self._bits.get(key, 0)
+            every |= bit
+            if effect == DYNAMIC:
+                dynamic |= bit
+            elif effect == AUTOMATIC:
+                automatic |= bit
+        return _Masks(dynamic, automatic, ~every)
 
     def predict(self, candidates: Sequence[Candidate]) -> Prediction:
         """Return the prediction for a set of remedies."""
@@ -119,42 +178,27 @@ class Simulation:
         return Prediction(names, remedies, self.before, fewest, max(fewest, most))
 
 
-def _reduced(comparisons: Iterable[Comparison]) -> Iterable[_Pair]:
-    for comparison in comparisons:
-        yield _Pair(*comparison)
+def _serving(
+    pairs: Sequence[_Pair], tested: Collection[int], compiled: Mapping[int, int], served: Mapping[int, int], masks: _Masks,
+    is_certain: bool,
+) -> int | None:  # fmt: skip
+    """Return the version that serves a call once the remedies hold; None for none.
 
-
-def _fits(pair: _Pair, dynamic: set[Key], effects: Mapping[Key, str], is_certain: bool) -> bool:
-    """Return whether a call matches a version once the effects hold."""
-    for difference in pair.differences:
-        key = difference.key
-        effect = effects.get(key)
-        if effect is None:
-            return False
-        if effect == REMOVED:
+    A call that was compared with some older versions only: what serves one of them serves it too.
+    """
+    for pair in pairs:
+        if pair.differing & masks.fixed or (is_certain and (pair.unknown & masks.fixed or not pair.is_decided)):
             continue
-        if _is_special(difference, effect) or (effect == AUTOMATIC and key not in dynamic):
-            return False
-    if not is_certain:
-        return True
-    return bool(pair.differences) and all(key in effects for key in pair.unknown) and (pair.is_complete or bool(pair.unknown))
-
-
-def _is_special(difference: Difference, effect: str) -> bool:
-    """Return whether torch compiles one of the values for itself: the sizes 0 and 1, but no ints."""
-    if difference.cause != guard_grammar.SIZE:
-        return False
-    return difference.actual in SPECIAL or (effect == DYNAMIC and difference.expected in SPECIAL)
-
-
-def _dynamic_in(pairs: Iterable[_Pair], compiled: Mapping[int, set[Key]], effects: Mapping[Key, str]) -> set[Key]:
-    """Return the values that become dynamic in a compile because they differ from those of an older one."""
-    return {
-        difference.key
-        for pair in pairs if pair.version in compiled
-        for difference in pair.differences
-        if effects.get(difference.key) == AUTOMATIC and not _is_special(difference, AUTOMATIC)
-    }  # fmt: skip
+        if pair.special & masks.dynamic or pair.special_actual & masks.automatic:
+            continue
+        version = pair.version
+        if version not in compiled and tested:
+            version = served.get(version, version)
+            if version in tested:
+                continue
+        if version in compiled and not pair.differing & masks.automatic & ~compiled[version]:
+            return version
+    return None
 
 
 def predictions_of(calls: Sequence[Call], candidates: Sequence[Candidate]) -> tuple[list[Prediction], Prediction | None]:

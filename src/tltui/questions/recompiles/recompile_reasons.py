@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from collections.abc import Sequence
 from functools import lru_cache
+from typing import TypeVar
 
 from tltui.model.kinds import kind_of
 from tltui.model.node_answers import part, reader_of, reads
@@ -22,6 +23,7 @@ from tltui.model.record_reader import (
 )
 from tltui.model.ref import BadAddress, Ref, parse_ref
 from tltui.model.torch_version import version_by_metrics
+from tltui.questions.recompiles.failed_guard_text import cause_of
 from tltui.questions.recompiles.guard_grammar import NO_COMMENT, Comment, comment_of, split_comment
 from tltui.questions.recompiles.limit_warnings import limit_warning
 from tltui.questions.shapes.shape_env import Value, value_of
@@ -30,10 +32,18 @@ from tltui.questions.timing.timing_events import Event
 from tltui.text.frozen import frozen
 from tltui.trace.grammar import parse_json
 
+T = TypeVar("T")
 NAME = "recompile_reasons"
 GUARDS = "dynamo_cpp_guards_str"
 INSTANT = 4096
 """Maximum stored bytes of an `automatic_dynamic` timing event."""
+MOST_VERSIONS = 64
+"""Different compiled versions that a call is compared with."""
+MANY_RECOMPILES = 256
+"""Recompiles of a frame (torch's `accumulated_recompile_limit`) after which calls are compared with `FEW_VERSIONS`."""
+FEW_VERSIONS = 6
+REASONS_CACHED = 2048
+"""Parsed reasons and stacks that are cached."""
 _EARLIER = re.compile(r"^\[?(!?\d+(?:/\d+){1,2})(?:_\d+)?\]?:\s*(.*)$", re.DOTALL)
 _MARKED = re.compile(r"marking (.+) as dynamic \(from automatic dynamic/PGO\)$")
 _VARIED = re.compile(r"automatic dynamic (?:int (.+) val|(size|stride) (.+) (?:(?:size|stride)\((\d+)\)|dim|other)) (.+) != (.+)$")
@@ -103,33 +113,47 @@ _TRIGGERED = "triggered by the following guard failure(s):\n"
 _RAISED = re.compile(r"^ *- (\d+/\d+: .+(?:\n(?! *- \d+/\d+: ).+)*)", re.MULTILINE)
 
 
+def versions_compared(compile_: Compile) -> int:
+    """Return how many older versions of its frame a recompile is compared with, at most."""
+    return MOST_VERSIONS if (compile_.id.compile or 0) <= MANY_RECOMPILES else FEW_VERSIONS
+
+
+def ends_of(items: Sequence[T], most: int) -> tuple[Sequence[T], Sequence[T]]:
+    """Return at most so many items, half of them the first and half the last ones, and the others."""
+    start = (most + 1) // 2
+    end = max(len(items) - most + start, start)
+    return (*items[:start], *items[end:]), items[start:end]
+
+
 def recompile_of(compile_: Compile, events: list[Event], reader: Reader | None = None) -> Recompile | None:
     """Return why this compile was needed; None for the first of its frame without recorded reasons."""
-    reader = reader or reader_of(compile_)
-    recompile = _recompile(compile_, events, reader)
-    return recompile and replace(recompile, contexts=_user_contexts(compile_, reader))
+    return selected_reasons(compile_, events, reader or reader_of(compile_), None)[0]
 
 
-def _recompile(compile_: Compile, events: list[Event], reader: Reader) -> Recompile | None:
+def selected_reasons(
+    compile_: Compile, events: list[Event], reader: Reader, most: int | None
+) -> tuple[Recompile | None, int]:
+    """Return at most `most` reasons, beside those that name another cause, and the number of reasons that are left out."""
     became = tuple(became_of(event) for event in events if event.name == "automatic_dynamic")
+    contexts = _user_contexts(compile_, reader)
     record = next((n for n, _ in records_of(compile_, (NAME,)) if compile_.process.log.has_payload(n)), None)
+    ref, is_cut = None, False
     if record is not None:
-        texts = parse_payload(reader.payload(record))
-        reasons = tuple(parse_reason(text, compile_) for text in texts)
-        cut = compile_.process.log.columns.size[record] > 1 << 20
-        return Recompile(reasons, "artifact", address(compile_, record, NAME), became, cut)
-    texts = [m.recompile_reason for m in compile_.metrics if m.recompile_reason]
-    if texts:
-        return Recompile(tuple(parse_reason(text, compile_) for text in texts), "metrics", None, became)
-    texts = in_exception(compile_.facts.fail_reason or "")
-    if texts:
-        return Recompile(tuple(parse_reason(text, compile_) for text in texts), "exception", None, became)
-    warning = limit_warning(compile_)
-    if warning is not None and warning.reason:
-        return Recompile((parse_reason(warning.reason, compile_),), "warning", warning.ref, became)
-    if not compile_.is_recompile:
-        return None
-    return Recompile((), "never" if never_logged(compile_, reader) else "", None, became)
+        texts, source = parse_payload(reader.payload(record)), "artifact"
+        ref, is_cut = address(compile_, record, NAME), compile_.process.log.columns.size[record] > 1 << 20
+    elif texts := [m.recompile_reason for m in compile_.metrics if m.recompile_reason]:
+        source = "metrics"
+    elif texts := in_exception(compile_.facts.fail_reason or ""):
+        source = "exception"
+    elif (warning := limit_warning(compile_)) is not None and warning.reason:
+        texts, source, ref = [warning.reason], "warning", warning.ref
+    elif not compile_.is_recompile:
+        return None, 0
+    else:
+        source = "never" if never_logged(compile_, reader) else ""
+    selected, others = _selected(texts, most)
+    reasons = tuple(parse_reason(text, compile_) for text in selected)
+    return Recompile(reasons, source, ref, became, is_cut, contexts), others
 
 
 def in_exception(text: str) -> list[str]:
@@ -223,12 +247,44 @@ def parse_payload(payload: bytes) -> list[str]:
 
 def parse_reason(text: str, compile_: Compile | None = None) -> RecompileReason:
     """Parse one reason: `0/1: n == 2     # return x * n  # models/f.py:4 in f`, optionally with a user stack below it."""
-    earlier = guards = None
-    if match := _EARLIER.match(text.strip()):
-        text = match[2]
-        earlier, guards = _resolve(match[1], compile_)
+    name, text = _split_earlier(text)
+    earlier, guards = _resolve(name, compile_) if name is not None else (None, None)
+    return _parsed(text, earlier, guards)
+
+
+def _selected(texts: Sequence[str], most: int | None) -> tuple[Sequence[str], int]:
+    """Return the reasons for the newest and the oldest versions, those that name another cause, and the number of others."""
+    if most is None or len(texts) <= most:
+        return texts, 0
+    ends, others = ends_of(texts, most)
+    present = set(map(_cause_in, ends))
+    more: dict[tuple[str, str, int | None], str] = {}
+    for text in others:
+        cause = _cause_in(text)
+        if cause not in present:
+            more.setdefault(cause, text)
+    return (*ends, *more.values()), len(others) - len(more)
+
+
+@lru_cache(maxsize=REASONS_CACHED)
+def _cause_in(text: str) -> tuple[str, str, int | None]:
+    """Return the identity of the cause that a reason names."""
+    reason = _parsed(_split_earlier(text)[1], None, None)
+    cause = cause_of(reason.text, reason.note)
+    return cause.kind, cause.source, cause.dim
+
+
+def _split_earlier(text: str) -> tuple[str | None, str]:
+    """Split a reason from the id of the earlier compile; None without one."""
+    match = _EARLIER.match(text.strip())
+    return (match[1], match[2]) if match is not None else (None, text)
+
+
+@lru_cache(maxsize=REASONS_CACHED)
+def _parsed(text: str, earlier: str | None, guards: str | None) -> RecompileReason:
+    """Parse a reason without the id of the earlier compile, cached: later recompiles repeat it."""
     head, *rest = _STACK.split(text, maxsplit=1)
-    stack = user_frames(traceback_frames(rest[0])) if rest else ()
+    stack = _user_stack(rest[0]) if rest else ()
     head, note = split_comment(head)
     comment = comment_of(note)
     traced = comment.traced
@@ -239,6 +295,11 @@ def parse_reason(text: str, compile_: Compile | None = None) -> RecompileReason:
         file, line = stack[0].file, stack[0].line
     by = next((str(origin.by) for origin in comment.origins if origin.by is not None), "")
     return RecompileReason(head, earlier, guards, code, file, line, stack, comment.note, by, comment)
+
+
+@lru_cache(maxsize=REASONS_CACHED)
+def _user_stack(text: str) -> tuple[StackFrame, ...]:
+    return user_frames(traceback_frames(text))
 
 
 def _resolve(name: str, compile_: Compile | None) -> tuple[str, str | None]:

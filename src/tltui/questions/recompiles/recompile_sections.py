@@ -115,7 +115,8 @@ class RecompileLines:
 
     def add_brief(self, recompile: Explained) -> None:
         """Add a recompile in one line: its first reason, and a link to the others."""
-        reason, head, more = recompile.reasons[0], self._head(recompile), len(recompile.reasons) - 1
+        reason, head = recompile.reasons[0], self._head(recompile)
+        more = len(recompile.reasons) - 1 + recompile.other_reasons
         link = _guard_link(reason)
         if more:
             link += ["  ", (f"{fmt.count(more)} more", tokens.LINK, str(parse_ref(recompile.ref).at("recompiles")))]
@@ -210,16 +211,20 @@ class RecompileLines:
 
     def _same(self, same: Sequence[Reason], recompile: Explained) -> None:
         """List older compiles that failed for the same cause, where the page is about this recompile only."""
-        self.folded += len(same)
+        count = len(same) + recompile.other_reasons
+        self.folded += count
         if not same or not self._alone:
             return
-        with self.page.fold(f"the same against {fmt.plural(len(same), 'older compile')}", self._deep):
+        with self.page.fold(f"the same against {fmt.plural(count, 'older compile')}", self._deep):
             for reason in same:
                 lead: list[Piece] = [self._deep, "  ", _earlier(reason), "  "] if reason.earlier else [self._deep, "  "]
                 text = f"{reason.cause}  {reason_text(reason)}" if len(recompile.keys) > 1 else reason_text(reason)
                 link = _guard_link(reason)
                 room = self.page.width - sum(len(piece_text(p)) for p in [*lead, *link])
                 self.page.add(*lead, (fmt.clip(text, room), tokens.VALUE), *link)
+            if recompile.other_reasons:
+                text = f"and {fmt.plural(recompile.other_reasons, 'more older compile')}"
+                self.page.add(self._deep, "  ", (text, tokens.LINK, recompile.record or recompile.ref))
 
     def add_folded(self) -> None:
         """Add one line for all recompiles whose older reasons are folded."""
@@ -332,6 +337,7 @@ def add_variations(
     if recompiles == 1 and len(variations) == 1:
         if variations[0].advice:
             page.labelled("how to fix", _advice(page, variations[0]), indent, 12)
+            _assignment(page, variations[0], indent + " " * 12)
         if effect := _effect(variations[0].prediction):
             page.say(effect, indent + " " * 12, tokens.DIM)
         return
@@ -358,8 +364,15 @@ def _add_variation(page: Page, variation: Variation, recompiles: int, indent: st
         return
     if variation.advice:
         page.say(_advice(page, variation), indent + "  ")
+        _assignment(page, variation, indent + "  ")
     if effect := _effect(variation.prediction):
         page.say(effect, indent + "  ", tokens.STRONG)
+
+
+def _assignment(page: Page, variation: Variation, indent: str) -> None:
+    """Add the assignment of a variable: on one line of any width, so that it can be copied."""
+    if variation.environment:
+        page.add(indent, (sanitize(variation.environment), tokens.VALUE))
 
 
 def _remaining(prediction: Prediction) -> str:

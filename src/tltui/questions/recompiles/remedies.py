@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from tltui.model.torch_versions import SETTINGS, TorchVersion, exists_in
 from tltui.questions.recompiles import dynamic_sources, guard_grammar
 from tltui.questions.recompiles.explanations import Key, Reason, name_of
 from tltui.questions.recompiles.failed_guard_text import strip_local
@@ -33,6 +34,7 @@ REMEDIES: dict[str, str] = {
     "specialize_float": PROVEN, "argument": PROVEN, "keep strings out": PROVEN, "stack": PROVEN, "same keys": PROVEN,
     "hooks first": PROVEN, "clone": PROVEN, "one backend": PROVEN, "keep alive": PROVEN, "same mode": PROVEN, "set first": PROVEN,
     "dynamic attribute": PROVEN, "buffer": PROVEN, "nothing to do": PROVEN, "dynamic sources": PROVEN,
+    "unbacked sources": PROVEN,
 }  # fmt: skip
 """The remedies of docs/recompiles.md, and how each was shown to help: by tests/live, or by torch's own words."""
 
@@ -49,21 +51,28 @@ class Settings:
     """All that the metrics have: this torch has no others."""
     traced: bool = True
     """Whether the compiles are from a trace: only a trace has all dynamic sizes."""
+    version: TorchVersion = TorchVersion()
+    """The version of torch, as far as the log shows it."""
 
     @classmethod
-    def of(cls, config: dict[str, Any]) -> Settings:
+    def of(cls, config: dict[str, Any], version: TorchVersion) -> Settings:
         """Parse the `dynamo_config` of the metrics."""
         def flag(name: str) -> bool | None:
             value = config.get(name)
             return value if isinstance(value, bool) else None
 
         return cls(
-            flag("automatic_dynamic_shapes"), flag("allow_unspec_int_on_nn_module"), flag("specialize_float"), frozenset(config)
-        )
+            flag("automatic_dynamic_shapes"), flag("allow_unspec_int_on_nn_module"), flag("specialize_float"), frozenset(config),
+            version=version,
+        )  # fmt: skip
 
     def has(self, name: str) -> bool:
         """Return whether this version of torch has a switch, according to the log."""
         return not self.names or name in self.names
+
+    def knows(self, variable: str) -> bool:
+        """Return whether this version of torch may know an environment variable."""
+        return exists_in(self.version, variable) is not False
 
 
 MAYBE_MARK = "torch._dynamo.maybe_mark_dynamic"
@@ -155,6 +164,8 @@ class Advice:
     text: str
     remedy: str = ""
     code: tuple[str, ...] = ()
+    environment: str = ""
+    """The remedy as the assignment of an environment variable, for a shell."""
 
     @property
     def proof(self) -> str:
@@ -204,7 +215,7 @@ def size(facts: CauseFacts, settings: Settings) -> Advice:
             return stays_dynamic(facts)
         return Advice("It is a NumPy array. Pass a tensor instead and mark it as dynamic.")
     if not facts.resumed and not dynamic_sources.is_argument(facts.source, facts.is_foreign):
-        return _without_edit(facts)
+        return _without_edit(facts, settings)
     call = f"{facts.mark}({where})"
     unbacked = f"torch._dynamo.decorators.mark_unbacked({where})"
     if sum(value not in SPECIAL for value in facts.values) <= 1 < len(facts.values):
@@ -233,18 +244,27 @@ def _why_maybe(facts: CauseFacts) -> str:
     return " (mark_dynamic raises an error if a call with other arguments needs one size.)"
 
 
-def _without_edit(facts: CauseFacts) -> Advice:
+def _without_edit(facts: CauseFacts, settings: Settings) -> Advice:
     """Advise a setting for a tensor that the program has no name for: an argument of a wrapper, a content of a cache."""
     start = f"Torch made it dynamic at [{facts.became}] (automatic dynamic). " if facts.became is not None else ""
     value = dynamic_sources.value_of({facts.source, *facts.sources, *(source for source, _ in facts.co_dynamic)})
-    if not value or "._base" in facts.source:
+    has_special = any(value in SPECIAL for value in facts.values)
+    is_unbacked = has_special and sum(value not in SPECIAL for value in facts.values) <= 1 < len(facts.values)
+    variable = dynamic_sources.UNBACKED if is_unbacked else dynamic_sources.VARIABLE
+    if not value or "._base" in facts.source or not settings.knows(variable):
+        if is_unbacked:
+            return Advice(f"Sizes {ONES}.")
         return Advice(f"{start}torch.compile(dynamic=True) makes sizes dynamic from the start.", "dynamic=True")
-    since = ".".join(map(str, dynamic_sources.SINCE))
-    note = f" Sizes {ONES}." if any(value in SPECIAL for value in facts.values) else ""
-    text = (
-        f"{start}Set {dynamic_sources.assignment(value)} (torch {since} or later); its sizes are then dynamic from the start.{note}"
-    )
-    return Advice(text, "dynamic sources", (dynamic_sources.statement(value),))
+    since = SETTINGS[variable]
+    note = f" Sizes {ONES}." if has_special and not is_unbacked else ""
+    effect = (
+        "One compiled version then serves all sizes, if no line of the program branches on the size" if is_unbacked else
+        "Its sizes are then dynamic from the start"
+    )  # fmt: skip
+    text = f"{start}Set the variable below ({since}). {effect}.{note}"
+    code = dynamic_sources.statement(value, variable)
+    remedy = "unbacked sources" if is_unbacked else "dynamic sources"
+    return Advice(text, remedy, (code,), dynamic_sources.assignment(value, variable))
 
 
 def _became(facts: CauseFacts, call: str, note: str) -> Advice:
@@ -425,7 +445,7 @@ def _again(facts: CauseFacts) -> str:
     if last.torch_line and "evaluate_expr" not in last.torch_line:
         return f"{start}: torch needs the number itself ({last.torch_line}). Each value is compiled separately."
     return (
-        f"{start}: {'code of ' + last.owner if last.owner else 'your line'} "
+        f"{start}: {'code of ' + last.owner if last.owner else 'your line' if last.is_of_program else 'a line'} "
         "needs the number itself. Each value is compiled separately."
     )
 

@@ -69,6 +69,8 @@ class Variation:
     """The recompilations that remain with the remedy alone; None without a remedy or without guards."""
     is_proven: bool = False
     """Whether `only_cause` is from the guards."""
+    environment: str = ""
+    """The remedy as the assignment of an environment variable, for a shell."""
     covered_by: str = ""
     """The source of another variation with the same fix."""
 
@@ -298,7 +300,7 @@ def _removed(facts: CauseFacts, remedy: str, keys: frozenset[Key], every: frozen
         sources = {source for _, source, _ in keys}
         others = (guard_grammar.SIZE, guard_grammar.INT) if remedy == "dynamic sources" else (guard_grammar.MARK,)
         return keys | {key for key in every if key[1] in sources and key[0] in others}
-    if remedy == "mark unbacked":
+    if remedy in ("mark unbacked", "unbacked sources"):
         return keys | {(kind, *key[1:]) for key in keys for kind in (guard_grammar.SIZE, guard_grammar.CONDITION)}
     if remedy == "dynamic=True":
         return keys | {key for key in every if key[0] in _DYNAMIC}
@@ -346,6 +348,7 @@ def _variation(
         tuple(facts.values)[:VALUES_SHOWN], len(facts.values), facts.became, facts.fixed, tuple(facts.only[:REFS_LISTED]),
         facts.seconds, advice.text, advice.remedy, advice.proof, advice.code, facts.reported,
         tuple(key[1] for key in members) if len(members) > 1 else (), prediction if advice.remedy else None, is_proven,
+        advice.environment,
     )  # fmt: skip
 
 
@@ -373,6 +376,6 @@ def _effective(
     others = _others(members, every)
     if effect_of(advice.remedy) == AUTOMATIC and not others:
         text = f"{advice.text} In this log that removes no recompilation, because each of them is the first with a new value."
-        return replace(advice, text=text, remedy="", code=())
+        return Advice(text)
     more = f"{', '.join(others[:3])} differ{'s' if len(others) == 1 else ''} too" if others else "other guarded values differ too"
-    return replace(advice, text=f"A fix of this alone removes no recompilation, because {more}.", remedy="", code=())
+    return Advice(f"A fix of this alone removes no recompilation, because {more}.")

@@ -33,7 +33,7 @@ def view(options: argparse.Namespace) -> Iterator[bytes]:
 
 def refuse_without_compiles(run: Run, options: argparse.Namespace) -> None:
     """Raise `Failure` if the page needs compiles and the run is only output of a job without any."""
-    from tltui.questions.job_failures.output_contents import has_only_output, has_torch, size_of_output
+    from tltui.questions.job_failures.output_sections import has_only_output, has_torch, size_of_output
 
     if question_of(options.command).needs.reads_output or not has_only_output(run):
         return

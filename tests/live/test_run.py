@@ -93,7 +93,7 @@ def test_a_graph_break_fails_the_check(tmp_path: Path) -> None:
     program = COMPILES.replace("    return", "    torch._dynamo.graph_break()\n    return")
     done = run(tmp_path, program, PYTHON, "job.py", options=("--fail-on", "break"))
     assert done.returncode == 1
-    assert "FAILED: 1 of 1 limit exceeded" in done.stderr
+    assert "FAILED: 1 of 1 limits exceeded" in done.stderr
 
 
 def test_nothing_is_compiled(tmp_path: Path) -> None:

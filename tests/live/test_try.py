@@ -95,3 +95,47 @@ def test_torch_matches_each_entry_with_its_source_alone() -> None:
     done = subprocess.run([PYTHON, "-c", SOURCES], input=cases, capture_output=True, text=True, check=True)
     for name, line in zip(entries, done.stdout.splitlines(), strict=True):
         assert [other for other, matches in zip(NAMES, json.loads(line), strict=True) if matches] == [name]
+
+
+EDITED = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x, scale):
+        return (x * scale).sum()
+
+@torch.compile(backend="aot_eager")
+def f(a, b=None):
+    return a.sin() + 1
+
+model = torch.compile(Model(), backend="aot_eager")
+
+def main():
+    for size in (4, 6, 8, 12):
+        x = torch.ones(size, 3)
+        y = f(x)
+        z = model(torch.ones(size, size + 1), 2.0)
+        print(f"{y.sum().item():.4f} {z.item():.4f}")
+
+main()
+"""
+
+
+def test_an_applied_diff_leaves_as_many_recompilations_as_predicted(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(EDITED)
+    start = f"import sys; sys.path.insert(0, {OURS!r}); from tltui.cli import main; sys.exit(main())"
+    ours = [sys.executable, "-c", start]
+
+    def run(*words: str, **variables: str) -> str:
+        env = environment(tmp_path) | variables
+        return subprocess.run(words, cwd=tmp_path, env=env, capture_output=True, text=True, check=True).stdout
+
+    before = run(PYTHON, "train.py", TORCH_TRACE=str(tmp_path / "before"))
+    diff = run(*ours, "try", "--edit", "before")
+    comments = [line for line in diff.splitlines() if line.startswith("# ")]
+    assert len(comments) == 2 and all(line.endswith("recompilations 1 → 0") for line in comments)
+    (tmp_path / "fix.diff").write_text(diff)
+    run("patch", "-p1", "-i", "fix.diff")
+    after = run(PYTHON, "train.py", TORCH_TRACE=str(tmp_path / "after"))
+    counts = [json.loads(run(*ours, "summary", "--json", name))["result"]["tally"]["recompiles"] for name in ("before", "after")]
+    assert counts == [2, 0] and after == before

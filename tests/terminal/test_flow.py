@@ -165,6 +165,33 @@ def test_ctrl_c_says_how_to_leave(terminal: Terminal) -> None:
     leave(terminal)
 
 
+HYPERLINK = b"\x1b]8;;https://meta-pytorch.github.io/compile-graph-break-site/gb/gb"
+
+
+def test_a_console_without_hyperlinks_gets_none(tmp_path: Path) -> None:
+    with Terminal.tltui(TRACE, home=tmp_path, term="linux") as terminal:
+        terminal.wait_for("6 compiles", "[4/0]", "3 graph breaks")
+        terminal.wait_gone("reading")
+        leave(terminal)
+        assert b"\x1b]8" not in terminal.raw
+
+
+def test_a_cursor_that_moves_elsewhere_sends_no_hyperlink(tmp_path: Path) -> None:
+    """They are sent with the cells that have them, not with each frame."""
+    with Terminal.tltui(TRACE, home=tmp_path, rows=60) as terminal:
+        terminal.wait_for("6 compiles", "[4/0]", "3 graph breaks", "gb0025")
+        terminal.wait_gone("reading")
+        while terminal.pump(0.5):
+            pass
+        start = len(terminal.raw)
+        terminal.press("j", "j", "k")
+        while terminal.pump(0.5):
+            pass
+        assert len(terminal.raw) > start
+        assert HYPERLINK not in terminal.raw[start:]
+        leave(terminal)
+
+
 @pytest.mark.parametrize("options", [("--ascii",), ("--theme", "mono"), ("--theme", "ansi-light"), ("--no-mouse",)], ids=str)
 def test_looks(options: tuple[str, ...], tmp_path: Path) -> None:
     with Terminal.tltui(TRACE, *options, home=tmp_path) as terminal:
@@ -181,6 +208,7 @@ def test_looks(options: tuple[str, ...], tmp_path: Path) -> None:
         assert b"38;5;" not in raw
         assert b"38;2;" not in raw
     assert (b"\x1b[?1003h" in raw) == ("--no-mouse" not in options)
+    assert (HYPERLINK in raw) == (options[0] != "--ascii" and "mono" not in options)
 
 
 def test_sixteen_colours(tmp_path: Path) -> None:

@@ -19,11 +19,12 @@ ALLOWED = re.compile(
     r"|\x1b\[[56]n"  # whether the last frame is drawn
     r"|\x1b\[[\d;]*m"  # colours
     r"|\x1b\]22;default\x07"  # shape of the mouse pointer
+    r"|\x1b\]8;;(?:https://meta-pytorch\.github\.io/compile-graph-break-site/gb/gb\d{3,6}\.html)?\x1b\\"  # graph breaks
 )
 """The sequences that are sent while nothing is copied."""
 
 
-UNFINISHED = re.compile(rb"(?:\x1b(?:\[[<>?\d;]*)?|[\xc2-\xf4][\x80-\xbf]{0,2})\Z")
+UNFINISHED = re.compile(rb"(?:\x1b(?:\[[<>?\d;]*|\]8;[^\x1b]*\x1b?)?|[\xc2-\xf4][\x80-\xbf]{0,2})\Z")
 
 
 def hostile_bytes(raw: bytes) -> list[str]:

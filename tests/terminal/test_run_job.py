@@ -39,7 +39,7 @@ def test_the_directory_first_the_summary_and_the_path_last(tmp_path: Path) -> No
     assert re.fullmatch(r"tltui-\d{8}-\d{6}", made.name)
     lines = said(done)
     assert lines[0] == f"tltui: the trace goes to {made}"
-    assert lines[-1] == str(made)
+    assert lines[-1] == f"tltui: trace directory: {made}"
     assert "torch 2.13.0+cpu · 6 compiles · 7.97 s of compiling" in lines
     assert (done.returncode, done.stdout) == (0, b"")
 
@@ -177,7 +177,7 @@ def test_a_fault_of_ours_leaves_the_code(broken: str, options: list[str], code: 
     done = tltui(tmp_path, *options, "--", *job("breaks"), PYTHONPATH=f"{tmp_path}:{SOURCES}")
     assert done.returncode == code
     assert "ZeroDivisionError: internal error in tltui" in done.stderr.decode()
-    assert said(done)[-1].startswith(str(tmp_path / "tltui-"))
+    assert said(done)[-1].startswith(f"tltui: trace directory: {tmp_path / 'tltui-'}")
 
 
 @pytest.mark.parametrize("closed", ["2>&-", "2>/dev/full", "2>&1 >/dev/null | :"])
@@ -225,7 +225,7 @@ def test_a_directory_that_the_user_set_may_hold_earlier_runs(tmp_path: Path) -> 
         assert lines[0] == f"tltui: {name} is set: the trace goes to {place}"
         assert "torch 2.13.0+cpu · 6 compiles · 7.97 s of compiling" in lines
         assert "tltui: 1 log of earlier runs in that directory; --latest opens only the newest run" in lines
-        assert lines[-1] == str(place)
+        assert lines[-1] == f"tltui: trace directory: {place}"
 
 
 def test_the_text_that_was_asked_for_is_nothing_to_complain_of(tmp_path: Path) -> None:
@@ -268,7 +268,7 @@ def test_a_job_that_records_nothing(tmp_path: Path) -> None:
     assert lines[2].startswith("tltui: TORCHINDUCTOR_CPP_ENABLE_KERNEL_PROFILE=1 adds C++ kernel names to the profile.")
     assert "tltui: no profile was written. To record one:" in lines
     assert "          profiler.step()" in lines
-    assert (done.returncode, lines[-1]) == (0, str(tmp_path / "t"))
+    assert (done.returncode, lines[-1]) == (0, f"tltui: trace directory: {tmp_path / 't'}")
 
 
 def test_a_python_that_reads_no_hook(tmp_path: Path) -> None:

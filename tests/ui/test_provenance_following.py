@@ -236,7 +236,7 @@ async def test_what_kernels_took_stands_beside_them() -> None:
         code = screen.view(PY)
         hottest = place(screen)[1]
         row = screen_lines(driver.app)[2 + hottest - code.scroll_offset.y]
-        assert re.search(r" [\d.]+ ms [▁▂▃▄▅▆▇█]+ .*extern_kernels.mm", row) and " ms per step · " in screen.status.plain_text()
+        assert re.search(r" [\d.]+ ms [▏▎▍▌▋▊▉█]+ .*extern_kernels.mm", row) and " ms per step · " in screen.status.plain_text()
         await driver.press("S")
         assert place(screen)[1] != hottest
         await driver.press("s")

@@ -23,6 +23,9 @@ async def test_runtime_page(size: tuple[int, int]) -> None:
         if size[0] > 100:
             (row,) = [line for line in said.splitlines() if "[1/0]" in line and "10.9 s" in line]
             assert "5.58 ms" in row, "the tree has what a compile takes of a step"
+            head = next(line for line in said.splitlines() if "run/step   compile" in line)
+            assert abs(head.index("run/step") + 8 - row.index("5.58 ms") - 7) <= 1, "its head is above it"
+            assert abs(head.index("compile") + 7 - row.index("10.9 s") - 6) <= 1
 
 
 async def test_sorting_and_a_compile_of_its_own() -> None:

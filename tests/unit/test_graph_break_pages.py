@@ -47,7 +47,7 @@ def test_html_has_an_href(ref: str) -> None:
 
 
 @pytest.mark.parametrize("style", ["text", "markdown"])
-@pytest.mark.parametrize("ref", PAGES[1:])
+@pytest.mark.parametrize("ref", PAGES)
 def test_text_has_the_address(ref: str, style: str) -> None:
     assert GB0059 in [line.strip() for line in lines_of(page(ref), style)]
 

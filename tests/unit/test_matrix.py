@@ -134,6 +134,14 @@ def test_one_sign_for_what_comes_after_the_end_of_a_log(made: tuple[Run, dict[st
     assert "† ended before this" in text(shown(run, "difference"))
 
 
+def test_ranks_that_finished_did_not_end_before_a_compile_of_one_rank(tmp_path: Path) -> None:
+    """A rank was killed, and another one has an extra compile after all others: no rank but the killed one ended before it."""
+    plants = ("--plant", "killed:ranks=4,compile=1", "--plant", "extra_recompile:ranks=2,compile=2")
+    ranked(tmp_path, "--ranks", 6, "--compiles", 3, "--detail", "tiny", *plants)
+    matrix = matrix_of(lanes_of(open_run(discover([str(tmp_path)]))))
+    assert [row_of(matrix, rank).differs[-1] for rank in range(6)] == [" ", " ", "+", " ", "~", " "]
+
+
 def test_a_fold_names_who_had_ended_before(tmp_path: Path) -> None:
     ranked(tmp_path, "--ranks", 6, "--compiles", 4, "--recompiles", 1, "--detail", "tiny", "--plant", "killed:ranks=4,compile=1")
     lines = text(shown(open_run(discover([str(tmp_path)])), "difference")).split("\n")

@@ -10,6 +10,7 @@ import pytest
 import real
 from golden import assert_golden
 from made_logs import Log
+from ranked import ranked
 from real import ROOT, TRACES
 
 from tltui.documents import format as fmt
@@ -162,7 +163,7 @@ def test_the_essentials_are_on_the_first_screen(name: str) -> None:
         if not compile_.is_compile:
             continue
         facts = compile_.facts
-        lines = 40 if facts.recompile_limit_hit else 30  # torch's text about the limit, and the versions that did not match
+        lines = 30
         top = "\n".join(visible(compile_document(run, compile_, Options(width=80)))[:lines])
         expected = {
             "Failure": facts.failed and not (facts.eager_reason and facts.breaks),
@@ -185,6 +186,19 @@ def test_pages_know_their_address_and_result() -> None:
     assert page(run, "0/0").ref == "0/0" and page(run, "0/0").data() is not None
     assert page(run, "").ref == "" and page(run, "").data() is not None
     assert page(run, "0/").ref == "0/"
+
+
+def test_a_run_that_is_still_read_counts_the_ranks_so_far(tmp_path: Path) -> None:
+    ranked(tmp_path, "--ranks", 4, "--compiles", 1, "--detail", "tiny")
+    run = Run(discover([str(tmp_path)]))
+    shares = []
+    for number, scanner in enumerate(run.scanners()):
+        text = text_of(page(run, ""))
+        assert f"so far: {number} of 4 ranks; still reading: " in text
+        shares.append(int(re.search(r"still reading: (\d+)%", text)[1]))  # type: ignore[index]
+        while not run.models[number].log.ended:
+            run.apply(number, scanner.step(1 << 20))
+    assert shares == sorted(shares) and "so far" not in text_of(page(run, ""))
 
 
 def test_a_run_that_is_still_read_says_so_at_every_step() -> None:

@@ -13,6 +13,7 @@ from rich.style import Style
 from textual.strip import Strip
 
 from tltui.terminal.frames import Picture
+from tltui.text.torch_names import graph_break_page
 
 WIDTH, HEIGHT = 40, 8
 STYLES = [
@@ -121,3 +122,22 @@ def test_nothing_but_text_is_written() -> None:
     sent = picture.changes()
     assert "\x1b[2J" not in sent and "\n" not in sent and "\x9b" not in sent and "http" not in sent
     assert "a [2Jb c d" in sent
+
+
+def test_a_hyperlink_is_sent_with_its_cells_only() -> None:
+    address = graph_break_page("gb0059")
+    picture = Picture(ColorSystem.EIGHT_BIT)
+    picture.resize(WIDTH, HEIGHT)
+    link = Style.parse("color(81)") + Style(link=address)
+    for y in (2, 3):
+        picture.put(y, 0, Strip([Segment("gb0059", link), Segment(" a"), Segment(" text", STYLES[1])]))
+    opened, closed = f"\x1b]8;;{address}\x1b\\", "\x1b]8;;\x1b\\"
+    sent = picture.changes()
+    assert sent.count(opened) == sent.count(f"gb0059{closed}") == 2 and sent.count("\x1b]") == 4
+    picture.put(2, 6, Strip([Segment(" b")]))
+    picture.put(4, 0, Strip([Segment("gb0059")]))
+    assert "\x1b]" not in picture.changes()
+    picture.put(3, 0, Strip([Segment("gb0059", STYLES[2])]))
+    assert "\x1b]" not in picture.changes()
+    picture.put(3, 0, Strip([Segment("gb0059", link)]))
+    assert picture.changes() == f"\x1b[4H{opened}\x1b[38;5;81mgb0059{closed}\x1b[m"

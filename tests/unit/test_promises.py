@@ -175,8 +175,10 @@ def test_exit_codes_of_commands() -> None:
     assert code_of("diff", str(LOG), "0/0", "0/1") == 0  # it found differences, and that is its answer
     assert code_of("check", str(LOG), "--fail-on", "recompiles=100") == 0
     assert code_of("check", str(LOG), "--fail-on", "recompiles") == code_of("tail", str(LOG), "--fail-on", "recompiles") == 1
-    no_match = (("grep", "no such text", str(LOG)), ("source", str(LOG), "nosuch.py:3"), ("log", str(LOG)))
-    assert [code_of(*command) for command in no_match] == [1] * 3
+    no_match = (("grep", "no such text", str(LOG)), ("source", str(LOG), "nosuch.py:3"), ("log", str(LOG)),
+                *(("guards", str(LOG), *ref, "--filter", "no such text") for ref in ((), ("0/0",))))  # fmt: skip
+    assert [code_of(*command) for command in no_match] == [1] * 5
+    assert code_of("guards", str(LOG), "--filter", "size") == code_of("guards", str(LOG), "0/0", "--filter", "TENSOR") == 0
     assert [code_of(*bad) for bad in (("ls", "/nowhere"), ("ls", "--nonsense"), ("show", str(LOG), "7/7"), ("ls",))] == [2] * 4
     assert code_of("check", str(LOG), "--fail-on", "nonsense") == 2
 

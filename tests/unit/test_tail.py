@@ -340,3 +340,11 @@ def test_a_method_has_its_qualified_name_once_the_log_shows_it(capsys: pytest.Ca
     names = [(line["kind"], line["function"]) for line in lines if line["ref"] == "0:0/0"]
     assert names[0] == ("begun", "forward"), "its guards are not written yet"
     assert ("ended", "Model.forward") in names and ("ended", "forward") not in names
+
+
+def test_a_method_without_a_class_is_named_with_its_place(capsys: pytest.CaptureFixture[str]) -> None:
+    """The place is part of the name; a line about the begin does not repeat it."""
+    assert main(["tail", "-n", "all", "--demo"]) == 0
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines() if "rank 0 [0/0]" in " ".join(line.split())]
+    assert lines[0].endswith("[0/0] forward (model.py:30) ◌ begun")
+    assert [line.split("[0/0] ")[1].split()[0] for line in lines[1:]] == ["Model.forward"] * (len(lines) - 1)

@@ -77,6 +77,12 @@ def test_numbers_that_vary_are_not_compared(changed: list[str], differing: int, 
     assert numbers.are_equal == (not differing and not missing)
 
 
+def test_warnings_are_no_results() -> None:
+    warning = ["/x y/tensor.py:368: UserWarning: no numpy (t.cpp:84.)\n", "  cpu = template(7)\n"]
+    assert series_of(["  indented 3\n", *warning, "  loss 0.5\n"]) == series_of(["  indented 3\n", "  loss 0.5\n"])
+    assert series_of(["  loss 0.5\n", "step 3: Warning: 4\n"])[("step #: Warning: #", 1)] == [4]
+
+
 def test_nothing_printed_is_unknown() -> None:
     numbers = compare(series_of(["x"]), series_of(["x"]), series_of(["x"]))
     assert not numbers.are_equal

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,16 +19,20 @@ from real import TRACES, fresh, trace
 from viewed import lead_somewhere, opened, targets, text
 
 from tltui.cli import main
+from tltui.documents import format as fmt
+from tltui.documents.page import Page
 from tltui.documents.scope import scope_of
 from tltui.export import to_json
 from tltui.model.ref import NO_ID
 from tltui.model.run import Run
+from tltui.questions.problems.reason_sections import add_time
 from tltui.questions.timing import timing_events as spans_module
 from tltui.questions.timing.event_sums import NameSum, Sums, add_names, nested
 from tltui.questions.timing.page import _children
 from tltui.questions.timing.timing_events import (
     Event,
     Group,
+    Phase,
     ReadStats,
     Span,
     events_of,
@@ -37,6 +42,7 @@ from tltui.questions.timing.timing_events import (
     timing_of,
 )
 from tltui.questions.timing.timing_report import ProcessTime, Timing, outliers_of, single_of, timing_steps
+from tltui.text.document import Options
 
 pytestmark = pytest.mark.usefixtures("utc")
 
@@ -446,3 +452,25 @@ def test_records_without_ids_of_several_processes() -> None:
     found = timing(run)
     assert {row.name for row in found.outside_compiles} <= {"compile_file"}
     assert found.compile_s == pytest.approx(sum(c.tally.compile_s for c in run.compiles()), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("cells", "drawn"),
+    [(0, ""), (0.12, ""), (0.125, "▏"), (0.5, "▌"), (0.99, "▉"), (1, "█"), (2.26, "██▎"), (0.1 + 0.2 + 0.7, "█")],
+)
+def test_a_bar_is_exact_to_an_eighth_of_a_cell(cells: float, drawn: str) -> None:
+    assert fmt.bar(cells) == drawn
+
+
+@pytest.mark.parametrize(("width", "ascii_"), [(30, False), (76, False), (76, True), (136, False)])
+def test_bars_of_phases_have_one_scale_and_no_bar_is_too_long(width: int, ascii_: bool) -> None:
+    phases = [Phase("dynamo", 1.0), Phase("inductor", 4.0), Phase("cache", 0.001), Phase("guards", 3.0)]
+    made = Page("@timing", "timing", Options(width=width, ascii=ascii_))
+    add_time(made, phases, "")
+    add_time(made, [Phase("kernels", 2.0)], "", scale_s=8.0)
+    lines = list(made.document(None).text())
+    length = {line.split()[0]: len(re.findall("[█#]", line)) for line in lines if re.search("[█#]", line)}
+    assert all(len(line) <= width for line in lines)
+    if width > 30:
+        assert abs(length["inductor"] - 4 * length["dynamo"]) <= 4 and abs(length["inductor"] - 2 * length["kernels"]) <= 1
+        assert "too short to draw: cache 1 ms" in lines

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 from pages import page
+from ranked import ranked
 from real import ROOT, opened
 from replaying import HeldWriters, read, texts_of
 from viewed import lead_somewhere, text
@@ -595,3 +596,10 @@ def test_the_command_asks_for_processes(tmp_path: Path) -> None:
         found = subprocess.check_output([*command, "--json"])
     assert f"pid {os.getpid()}" in ran
     assert json.loads(found)["result"]["processes"]["logs"][0]["processes"][0]["pid"] == os.getpid()
+
+
+def test_the_answer_has_each_id_of_the_compile(tmp_path: Path) -> None:
+    """A rank that lacks an earlier function has another id for the last compile."""
+    ranked(tmp_path, "--ranks", 4, "--compiles", 4, "--detail", "tiny", "--plant", "missing_compile:ranks=0,compile=1")
+    text_ = answer(where(open_run(discover([str(tmp_path)]))))
+    assert text_ == "All 4 ranks had nothing open at the end of their logs, after block3 [3/0], [2/0] on 0."

@@ -151,7 +151,7 @@ def _print_farewell(job: Job, directory: str) -> None:
     else:
         print_error(f"tltui: the job is still running, pid {job.pid}; its output: {job.output}")
         print_error(f"tltui: open it again: tltui {quoted(directory)}; interrupt it: kill -INT -- -{job.pid}")
-    print_error(directory)
+    print_error(f"tltui: trace directory: {directory}")
 
 
 def _save_output_tail(output: OutputFile, directory: str, words: Sequence[str], began: float, ending: Ending) -> None:
@@ -221,7 +221,7 @@ def _report_end(job: _Job, before: frozenset[Identity]) -> int:
         from tltui.crash import last_words
 
         print_error(last_words(error))
-    print_error(job.prepared.directory)
+    print_error(f"tltui: trace directory: {job.prepared.directory}")
     _discard_failing_stderr()
     return job.ending.code or code
 

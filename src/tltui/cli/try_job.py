@@ -37,12 +37,15 @@ It runs your job several times: it may write checkpoints, logs and uploads again
 The job gets no input. Ctrl+c ends it with all its processes.
 Exit code: the job's exit code if it fails unchanged, otherwise 0.
 No PATH is read: each run records its own trace below DIR.
+With --edit nothing runs: the words are traces, and the output is a diff with the remedies that need an edit of the program. It has
+only your own regular files below the working directory or --cwd. A line is edited only if it equals the line in the trace.
 
 examples:
   tltui try -- python train.py
   tltui try --budget 1800 --until-step 50 -- torchrun --nproc-per-node 2 train.py
   tltui try --env WANDB_MODE=disabled -- -m package.train
   tltui try ./tltui-20260102-030405      # the command that tltui run recorded there
+  tltui try --edit -o fix.diff ./tltui-20260102-030405 && patch -p1 < fix.diff
 """
 BUDGET_S = 3600.0
 UNCHANGED = 2
@@ -50,6 +53,11 @@ UNCHANGED = 2
 
 def try_job(options: argparse.Namespace) -> Iterator[bytes]:
     """Run the job with each change; yield the report."""
+    if options.edit:
+        from tltui.cli.edit import write_edits
+
+        yield from write_edits(options)
+        return
     from tltui.running.job import NotStarted, startable
     from tltui.running.job_trace import Refused, program_of, recording_obstacle
     from tltui.running.trial import Surroundings
@@ -265,12 +273,13 @@ def _step(text: str) -> int:
 COMMANDS = {
     "try": Command(try_job, (
         argument("-o", "--output", dest="directory", metavar="DIR", default="",
-                 help="the directory of all runs, new or empty (default: ./tltui-try-DATE-TIME)"),
+                 help="the directory of all runs, new or empty (default: ./tltui-try-DATE-TIME); with --edit the file of the diff"),
+        argument("--edit", action="store_true", help="print a diff with the remedies that need an edit; run and change nothing"),
         argument("--budget", type=_seconds, metavar="SECONDS", default=BUDGET_S,
                  help=f"end after this time; changes that do not fit in are listed (default: {BUDGET_S:g})"),
         argument("--until-step", type=_step, metavar="N", default=0, help="end each process after its step N"),
         argument("--env", action="append", metavar="NAME=VALUE", default=[], help="a variable of the job; may be repeated"),
-        argument("--cwd", metavar="DIR", default="", help="the directory in which the job runs"),
+        argument("--cwd", metavar="DIR", default="", help="the directory in which the job runs; with --edit the one of the files"),
         argument("--keep-caches", action="store_true", help="use your caches of torch and Triton instead of empty ones"),
         argument("--yes", action="store_true", help="run a recorded command without a question"),
         partial(add_text, folds=False),

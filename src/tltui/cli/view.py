@@ -51,6 +51,18 @@ def _print_page(run: Run, document: Document, options: argparse.Namespace) -> It
     yield from as_json(printed, indent=not question_of(options.command).is_long)
 
 
+def guards(options: argparse.Namespace) -> Iterator[bytes]:
+    """Yield the page, or its result; exit code 1 if no guard matches the filter, as of grep."""
+    from tltui.questions.guards.page import has_guards
+    from tltui.questions.question import view_document
+
+    run = load(options)
+    document = view_document(run, BY_NAME["guards"], part_of(options), layout(options))
+    yield from _print_page(run, document, options)
+    if options.filter.strip() and not has_guards(result_of(document)):
+        options.exit_code = 1
+
+
 def layers(options: argparse.Namespace) -> Iterator[bytes]:
     """Yield the page, or its result."""
     options.filter = options.filter or options.place or ""
@@ -217,6 +229,7 @@ EXAMPLES = {
 """,
 }
 MORE = {
+    "guards": "\nExit code: 1 if no guard matches --filter.\n",
     "layers": "\nExit code: 2 for an unknown layer; the error lists similar names.\n",
     "runtime": "\nExit code: 2 if profiles exist and all of them are of another run; 0 without a profile.\n",
     "provenance": "\nThe page is also on the screen: p shows source, graphs and code side by side.\n",
@@ -231,6 +244,7 @@ def _command(name: str) -> Command:
 
 
 OWN: dict[str, tuple[Callable[[argparse.Namespace], Iterator[bytes]], tuple[Argument, ...]]] = {
+    "guards": (guards, ()),
     "layers": (layers, ()),
     "timing": (timing, (argument("--perfetto", metavar="FILE", help="write the events as JSON for ui.perfetto.dev instead"),)),
     "where": (where, (

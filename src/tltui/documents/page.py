@@ -19,7 +19,6 @@ from tltui.text.torch_names import short
 _WORD = re.compile(r"\s*\S+\s*")
 COLUMN, LAST = 6, 16
 """Cells that are left of a column, and of the last one while others can give way."""
-BAR, BAR_END = "▇", "▏"
 CLOSING = (",", ":", ";", ".")
 """Characters that no line begins with."""
 Cell = tuple[str, str, str]
@@ -125,16 +124,17 @@ class Page(Builder):
         """
         line: list[Piece] = []
         used = len(indent)
+        hang = "    " if len(indent) < 4 else indent + "  "
         pieces = [part for piece in map(self._screen_piece, pieces) for part in self._broken(piece)]
         for number, piece in enumerate(pieces):
             text = piece_text(piece)
             after = pieces[number + 1] if number + 1 < len(pieces) else ""
             wanted = text + piece_text(after) if piece_text(after).startswith(CLOSING) else text
-            if len(wanted) > self.width - len("    "):
+            if len(wanted) > self.width - len(hang):
                 wanted = text
             if line and used + len(wanted.rstrip()) > self.width:
                 self.add(indent, *line)
-                line, indent = [], "    "
+                line, indent = [], hang
                 used = len(indent)
                 if isinstance(piece, str):
                     piece = text = piece.lstrip()

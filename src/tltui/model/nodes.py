@@ -124,7 +124,7 @@ class Compile:
     def is_traced(self) -> bool:
         """Whether the compile has a trace: only a trace records the outcome of a compile."""
         source = self.process.log.columns.source
-        return self.process.is_traced and (not source or any(source[record] == 0 for record in self.records))
+        return self.process.is_traced and (not source or 0 in map(source.__getitem__, self.records))
 
     @property
     def logs_breaks(self) -> bool:

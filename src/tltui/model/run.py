@@ -14,9 +14,10 @@ from tltui.inputs.archives import STANDARD_INPUT
 from tltui.inputs.forms import FORMS, TEXT, StepScanner, scanner_of
 from tltui.model.artifacts import Artifact, artifacts_of, units_of
 from tltui.model.derived_cache import Parts
-from tltui.model.input_joining import Joining, processes_of_job
+from tltui.model.input_joining import Joining, JoinResult
 from tltui.model.log_model import LogModel
 from tltui.model.nodes import Compile, Frame, Process, Rank
+from tltui.model.process_evidence import Steps, finish, processes_of_job
 from tltui.model.profiles_and_dumps import Dumps, Profiles
 from tltui.model.ref import NO_ID, NORANK, AmbiguousAddress, BadAddress, CompileId, Ref, parse_ref
 from tltui.model.status import NO_TALLY, Tally, is_visited, total
@@ -231,9 +232,14 @@ class Run:
         self._stale |= model.rearranged or (model.form == TEXT and bool(batch.contexts))
         return Delta(compiles, model.rearranged or bool(batch.contexts) or self.joining.has(model))
 
-    def join(self) -> None:
-        """Join the inputs of each process, as far as they are read."""
-        if self.joining.join(self.models, self.finished):
+    def join(self) -> Steps[JoinResult | None]:
+        """Join the inputs of each process, as far as they are read; `apply_joined` makes the result visible."""
+        return self.joining.join(self.models, self.finished)
+
+    def apply_joined(self, result: JoinResult | None) -> None:
+        """Show joined processes."""
+        if result is not None:
+            self.joining.apply(result)
             self._stale = True
             self.version += 1
         self._counted = (-1, NO_TALLY)
@@ -513,7 +519,12 @@ def _age(process: Process) -> tuple[int, float, int, int]:
 
 def settle(run: Run) -> None:
     """Find the parents of forked processes and join processes, after a scan or a part of one."""
-    run.join()
+    settle_joined(run, finish(run.join()))
+
+
+def settle_joined(run: Run, result: JoinResult | None) -> None:
+    """Do the same once `Run.join` has ended."""
+    run.apply_joined(result)
     find_parents(list(run.processes()))
 
 

@@ -15,8 +15,9 @@ from tltui.commands import BY_ID
 from tltui.documents.format import plural
 from tltui.messages import Scanned
 from tltui.model.follow import Follower
-from tltui.model.input_joining import REST
-from tltui.model.run import Added, Delta, Event, Lost, Nothing, Unreadable, settle
+from tltui.model.input_joining import REST, JoinResult
+from tltui.model.process_evidence import Steps as JoinSteps
+from tltui.model.run import Added, Delta, Event, Lost, Nothing, Unreadable, settle_joined
 from tltui.model.status import Status, glyph
 from tltui.questions.news.run_news import News, NewsKind, Numbered, Once, Watch
 from tltui.screens.main_screen import MainScreen
@@ -26,7 +27,7 @@ from tltui.text import formatting, tokens
 from tltui.trace.files import NO_LONGER
 from tltui.tree.header import QUIET, Live, Silent, silence
 from tltui.work.reader_threads import Scan
-from tltui.work.scheduler import Place, Steps, Task
+from tltui.work.scheduler import SLICE, Place, Steps, Task
 
 if TYPE_CHECKING:
     from tltui.questions.runtime.profile_results import Refused
@@ -182,6 +183,7 @@ class ProfileReading:
         else:
             self._bench.show_message(f"{plural(count, 'profile')} read", tokens.DIM)
         self._bench.run_changed(False, False)
+        self._bench.name_panes()
         for screen in self._bench.app.screen_stack:
             if isinstance(screen, PanesScreen):
                 screen.profiles_read()
@@ -220,6 +222,8 @@ class LiveUpdates:
         self._scan = Scan(follower, lambda events: bench.post_message(Scanned(events)), faulted, self._say_grown)
         self._drawn = 0.0
         self._drawing: Timer | None = None
+        self._joining: Task | None = None
+        self._can_join = True
         self._ticking: Timer | None = None
         self._is_new = False
         self._is_read = False
@@ -361,14 +365,13 @@ class LiveUpdates:
         with self._bench.scheduler.gate.at_once() as may:
             if may:
                 self._drawn = self._clock()
-                if self._run.is_read and (self._is_new or self._is_last):
-                    settle(self._run)
-                first = self._is_last and not self._is_read
+                is_joined = not (self._run.is_read and (self._is_new or self._is_last)) or self._join()
+                first = is_joined and self._is_last and not self._is_read
                 self._is_read |= first
                 if first and not self._is_asked and self._follows != self._is_young():
                     self._follows = not self._follows
                     self._scan.follow(self._follows)
-                is_new, self._is_new = self._is_new, self._run.joining.is_behind
+                is_new, self._is_new = self._is_new, is_joined and self._run.joining.is_behind
         if not may or self._is_new:
             self._drawing = self._bench.set_timer(REST if may else AGAIN, self._draw)
         if not may:
@@ -382,6 +385,50 @@ class LiveUpdates:
         self.noticing.announce()
         if self._is_read:
             self.profiling.begin()
+
+    def _join(self) -> bool:
+        """Join the inputs of each process; return whether that is done. What takes longer than a slice is left to the scheduler."""
+        if self._joining is not None and not self._joining.ended.is_set():
+            return False
+        if not self._can_join:
+            return True
+        steps, end = self._run.join(), time.monotonic() + SLICE
+        try:
+            while time.monotonic() < end:
+                next(steps)
+        except StopIteration as done:
+            settle_joined(self._run, done.value)
+            return True
+        self._joining = self._bench.scheduler.do(self._join_further(steps), owner=self, fault=self._not_joined)
+        return False
+
+    def _join_further(self, steps: JoinSteps[JoinResult | None]) -> Steps:
+        result: JoinResult | None = None
+        while True:
+            try:
+                next(steps)
+            except StopIteration as done:
+                result = done.value
+                break
+            yield None
+        self._bench.answer(partial(self._joined, result))
+
+    def _not_joined(self, error: BaseException) -> None:
+        """Report an error, and show the inputs as they are: the next attempt would fail as well."""
+        self._faulted(error)
+        self._can_join = False
+        self._bench.answer(partial(self._joined, None))
+
+    def _joined(self, result: JoinResult | None) -> None:
+        """Show the joined processes, a little later while a task reads the run."""
+        with self._bench.scheduler.gate.at_once() as may:
+            if may:
+                settle_joined(self._run, result)
+        if not may:
+            self._bench.set_timer(AGAIN, partial(self._joined, result))
+            return
+        self._is_new = True
+        self._draw()
 
     def _say_grown(self) -> None:
         """Show that files have grown while they are not followed; runs on the reading thread."""

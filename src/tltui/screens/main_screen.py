@@ -22,13 +22,14 @@ from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile
 from tltui.model.ref import BadAddress, Ref, named_in, parse_ref, split_line
 from tltui.model.run import Node as TreeNode
+from tltui.questions.runtime.costs import computed_costs
 from tltui.screens.requests import Addresses, Make, Renderer, Request, document_at, has_grown
 from tltui.screens.workbench import AppContext, Workbench
 from tltui.sources.discovery_results import FoundLog
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options
-from tltui.tree.outline import Node, path_to, root
+from tltui.tree.outline import Node, path_to, root, time_heads
 from tltui.tree.rows import OutlineRows
 from tltui.widgets.bars import STEP, Asking, Divider, RunBar, StatusBar
 from tltui.widgets.document_view import DocumentView
@@ -176,7 +177,10 @@ class MainScreen(Workbench[None]):
         """Show in the title of a pane that has the whole screen the key that leads to the other one."""
         key = self.key_of("app.other_pane") if self.has_one_pane else ""
         self.document_view.set_lead(f"{key}: tree" if key else "")
-        title = Content(self.document_view.joined("tree", f"{key}: document") if key else "")
+        costs = computed_costs(self.trace)
+        other = self.document_view.joined("tree", f"{key}: document") if key else ""
+        title = Content("  ".join(part for part in (other, time_heads(costs) if costs else "") if part))
+        self.tree_view.set_class(costs is not None, "-has-times")
         if self.tree_view.border_title != title.markup:
             self.tree_view.border_title = title
 

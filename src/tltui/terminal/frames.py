@@ -22,6 +22,7 @@ from textual.screen import Screen
 from textual.strip import Strip
 
 from tltui.terminal.driver import TerminalDriver
+from tltui.text.torch_names import is_graph_break_page
 
 PATIENCE = 2.0
 """Seconds that a frame waits for the answer to the one before."""
@@ -89,11 +90,13 @@ MOVED = 14
 
 
 class Look(NamedTuple):
-    """The style of a cell: attributes, and the SGR parameters of foreground and background ('' for the default)."""
+    """The style of a cell: attributes, the SGR parameters of foreground and background ('' for the default), a hyperlink."""
 
     attributes: int = 0
     color: str = ""
     ground: str = ""
+    link: str = ""
+    """The address of torch's page about a kind of graph break; '' for none."""
 
 
 PLAIN = Look()
@@ -166,7 +169,8 @@ class Picture:
         codes = "" if color is None else ";".join(color.downgrade(self._colors).get_ansi_codes())
         grounds = "" if ground is None else ";".join(ground.downgrade(self._colors).get_ansi_codes(False))
         attributes = sum(bit for bit in ON if style._attributes & style._set_attributes & bit)
-        return Look(attributes, "" if codes == "39" else codes, "" if grounds == "49" else grounds)
+        link = style.link if style.link and is_graph_break_page(style.link) else ""
+        return Look(attributes, "" if codes == "39" else codes, "" if grounds == "49" else grounds, link)
 
     # what is sent
 
@@ -181,9 +185,8 @@ class Picture:
             self._row(out, y)
             self._shown[y] = (self._texts[y][:], self._looks[y][:])
         self._touched.clear()
-        if out and self._cell_style != PLAIN:
-            out.append("\x1b[m")
-            self._cell_style = PLAIN
+        if out:
+            self._set(out, PLAIN)
         return "".join(out)
 
     def _clear(self, out: list[str]) -> None:
@@ -246,7 +249,12 @@ class Picture:
 
     def _set(self, out: list[str], cell_style: Look) -> None:
         if cell_style != self._cell_style:
-            out.append(_change(self._cell_style, cell_style))
+            before = self._cell_style
+            if cell_style.link != before.link:
+                out.append(f"\x1b]8;;{cell_style.link}\x1b\\")
+                before = before._replace(link=cell_style.link)
+            if cell_style != before:
+                out.append(_change(before, cell_style))
             self._cell_style = cell_style
 
 
@@ -300,7 +308,7 @@ def _spans(row: Row, before: Row) -> list[tuple[int, int]]:
 @lru_cache(4096)
 def _change(before: Look, after: Look) -> str:
     """Return the SGR sequence from one style to another: the differences, or all of it if shorter."""
-    if after == PLAIN:
+    if after._replace(link="") == PLAIN:
         return "\x1b[m"
     removed, new = before.attributes & ~after.attributes, after.attributes & ~before.attributes
     parts = []
@@ -444,6 +452,11 @@ class Frames(App[None]):
         if self._anew is not None:
             self._anew.cancel()
             self._anew = None
+
+
+def shows_hyperlinks() -> bool:
+    """Return whether the terminal at least ignores the sequence of a hyperlink (OSC 8); old consoles print it."""
+    return not os.environ.get("TERM", "").startswith(("linux", "vt", "dumb"))
 
 
 def erases_in_color() -> bool:

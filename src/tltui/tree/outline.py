@@ -264,14 +264,28 @@ def label(node: Node, ascii_: bool = False, name_of: NameOf = own_name, costs: C
         return base
     if isinstance(target, Run):
         return replace(base, detail=((f"  time {costs.of}", tokens.DIM),))
-    return replace(base, right=(*_cost(target, costs), *base.right))
+    return replace(base, right=_both_times(_cost(target, costs), base.right))
+
+
+RUN_TIME, COMPILE_TIME = 8, 8
+"""Columns of a cost and of a compile time."""
+
+
+def time_heads(costs: Costs) -> str:
+    """Return the heads of the two columns of times: run time and compile time."""
+    return f"{'run/step' if costs.per_step else 'run':>{RUN_TIME}}  {'compile':>{COMPILE_TIME}}"
+
+
+def _both_times(cost: tuple[Piece, ...], right: tuple[Piece, ...]) -> tuple[Piece, ...]:
+    """Return a cost before the compile time; a cost without a compile time remains in its column."""
+    return (*cost, *(right or ((" " * COMPILE_TIME, ""),))) if cost else right
 
 
 def _cost(target: Frame | Compile, costs: Costs) -> tuple[Piece, ...]:
     """Return `  690 µs  `."""
     compiles = [target] if isinstance(target, Compile) else target.compiles
     costs_us = [us for compile_ in compiles if (us := costs.us_of(str(compile_.ref))) is not None]
-    return ((f"{micros(sum(costs_us)):>8}  ", tokens.PHASE_KERNELS),) if costs_us else ()
+    return ((f"{micros(sum(costs_us)):>{RUN_TIME}}  ", tokens.PHASE_KERNELS),) if costs_us else ()
 
 
 def _label(node: Node, ascii_: bool, name_of: NameOf) -> Label:

@@ -14,6 +14,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
 
+from tltui.terminal.frames import shows_hyperlinks
 from tltui.text import formatting, tokens
 from tltui.text.document import Document, Line, TextDocument
 from tltui.text.formatting import ELLIPSIS, Script, script_for
@@ -126,7 +127,7 @@ class DrawnDocument(ScrollView, can_focus=True, inherit_bindings=False):
         self._cursor_column = 0
         self._lead = ""
         self._base_styles: dict[str, Style] = {}
-        self._painter = Painter(self._part, self.marks.cut)
+        self._painter = Painter(self._part, self.marks.cut, hyperlinks=not ascii_only and shows_hyperlinks())
         self._drawn: dict[int, Strip] = {}
         """Screen row → what was drawn there last."""
 

@@ -12,6 +12,7 @@ from rich.style import Style
 from textual import events
 from textual.message import Message
 
+from tltui.documents import format as fmt
 from tltui.text.annotations import Unannotated
 from tltui.text.document import Document
 from tltui.text.formatting import script_for
@@ -355,6 +356,6 @@ class ProvenanceView(MarkedView):
         name = "tok-error" if heat.part >= HOT else "tok-warn" if heat.part >= WARM else "gutter"
         bar = LEVELS[min(round(heat.part * len(LEVELS)), len(LEVELS) - 1)]
         if width > TIME + 2:
-            bar = f"{'▇' * max(round(heat.part * BAR), 1):<{BAR}}"
+            bar = f"{fmt.bar(heat.part * BAR):<{BAR}}"
         text = f"{heat.text:>{TIME - 1}} {bar} " if width > 2 else f"{bar} "
         return [*segments, Segment(self._draw_text(text), base if flat else base + self._part(name))]

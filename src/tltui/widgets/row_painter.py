@@ -19,6 +19,7 @@ from tltui.text.formatting import REAL, Script, crop
 from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 from tltui.text.screen_rows import WRAP_CAP, Row
+from tltui.text.torch_names import is_graph_break_page
 
 W = TypeVar("W", bound=Widget)
 
@@ -112,7 +113,7 @@ class Fragment:
     first: int
     text: str
     names: tuple[tuple[str, ...], ...]
-    """For each character the names of the styles that lie on it."""
+    """For each character the name of its style, and the address of its hyperlink if it has one."""
     columns: int
     """Columns of the line in `text`: what follows them is padding or the mark."""
 
@@ -120,9 +121,11 @@ class Fragment:
 class Painter:
     """Makes strips. `style(name)` gives what a part of the screen adds to the style below it (`tltui.widgets.themes`)."""
 
-    def __init__(self, style: Callable[[str], Style], mark: str = "…") -> None:
+    def __init__(self, style: Callable[[str], Style], mark: str = "…", hyperlinks: bool = False) -> None:
+        """Create a painter. `hyperlinks`: numbers of graph breaks are links of the terminal to torch's documentation."""
         self._style = style
         self._mark = mark
+        self._hyperlinks = hyperlinks
         self.script = REAL
         """How the document is drawn; `clear` when it changes."""
         self._fragments: LRUCache[Key, Fragment] = LRUCache(2048)
@@ -172,6 +175,7 @@ class Painter:
     def _make_fragment(self, line: Line, text: str, first: int, rest: int, width: int) -> Fragment:
         columns = len(text)
         names = [""] * columns
+        addresses: dict[int, str] = {}
         for span in line.spans:
             lo, hi = max(span.start - first, 0), min(span.end - first, columns)
             if lo < hi:
@@ -182,6 +186,9 @@ class Painter:
             start = max(link.start - first, 0)
             end = max(min(link.end - first, columns), start)
             names[start:end] = ["tok-link"] * (end - start)
+            # terminals recognize an address that is written in full
+            if self._hyperlinks and is_graph_break_page(link.target) and text[start:end] != link.target:
+                addresses.update(dict.fromkeys(range(start, end), link.target))
         if rest > 0:
             mark = f"{self._mark} +{rest // 1000} KB" if rest > WHOLE else self._mark
             columns = self.script.fitting(text, max(width - len(mark), 0))
@@ -191,7 +198,11 @@ class Painter:
         pad = max(width - self.script.cells(text), 0)
         last = names[-1] if names and self._spreading(names[-1]) else ""
         each = {name: (name,) for name in {*names, last}}
-        return Fragment(line, first, text + " " * pad, tuple(each[name] for name in names + [last] * pad), columns)
+        styles: list[tuple[str, ...]] = [each[name] for name in names + [last] * pad]
+        for place, address in addresses.items():
+            if place < columns:
+                styles[place] = (names[place], address)
+        return Fragment(line, first, text + " " * pad, tuple(styles), columns)
 
     def _spreading(self, name: str) -> bool:
         """Return whether a blank looks the same in this style as in any other."""
@@ -215,7 +226,7 @@ class Painter:
     def strip(self, key: Key, fragment: Fragment, base: Style, flat: bool = False) -> Strip:
         """Return the strip of the fragment that was got with `key`, with nothing over it; `flat`: in one colour."""
         if flat:
-            return Strip([Segment(self.script.drawn(fragment.text), base)])
+            return self._joined(fragment.text, _flat(fragment)).apply_style(base)
         strip = self._strips.get(key)
         if strip is None:
             strip = self._strips[key] = self._joined(fragment.text, list(fragment.names))
@@ -226,7 +237,7 @@ class Painter:
     ) -> Strip:
         """Return the strip of a fragment with `overlays` on it, later ones on top, and a remark after the text."""
         text = fragment.text
-        names: list[tuple[str, ...]] = [()] * len(text) if flat else list(fragment.names)
+        names = _flat(fragment) if flat else list(fragment.names)
         if tail and fragment.columns + len(tail) <= len(text) and text[fragment.columns :].isspace():
             end = fragment.columns + len(tail)
             text = text[: fragment.columns] + tail + text[end:]
@@ -266,3 +277,8 @@ class Painter:
         """Return the first column of `text` that is at or right of a number of cells."""
         column = self.script.fitting(text, cells)
         return column + (self.script.cells(text[:column]) < cells and column < len(text))
+
+
+def _flat(fragment: Fragment) -> list[tuple[str, ...]]:
+    """Return for each character its hyperlink alone."""
+    return [names[1:] for names in fragment.names]

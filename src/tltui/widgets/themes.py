@@ -18,6 +18,7 @@ from textual.theme import Theme
 from textual.widget import Widget
 
 from tltui.text.tokens import ANSI, COLOURS, COLUMNS, PLAIN, TRUE
+from tltui.text.torch_names import is_graph_break_page
 
 NAMES = (*TRUE, *ANSI, "mono")
 
@@ -201,7 +202,9 @@ PARTS: dict[str, Paint] = {
 
 @lru_cache(maxsize=1024)
 def part_style(theme: str, part: str) -> Style:
-    """Return what a part of the screen adds to the style below it in a theme."""
+    """Return what a part of the screen, or the address of a hyperlink, adds to the style below it in a theme."""
+    if is_graph_break_page(part):
+        return Style(link=part) if theme != "mono" else Style.null()
     paint = PARTS.get(part)
     if paint is None:
         return Style.null()

@@ -40,8 +40,12 @@ SOON = 0.01
 """Seconds until the next slice of stacks is read: keys come first."""
 PLACE = 10
 """Cells below which what is told of a place is no help."""
+TIMES = (tokens.DIM, tokens.PHASE_KERNELS)
+"""Styles of compile times and run times, which have columns of their own: neither is drawn in that of the other."""
 ENOUGH = 24
 """Cells in which a name can be recognised."""
+ENOUGH_BEFORE_TWO = 16
+"""The same before two columns of times."""
 
 
 @frozen
@@ -249,9 +253,10 @@ class TreeCanvas(Grounded, ScrollView, Sideways, can_focus=True, inherit_binding
         left_width = sum(cell_len(text) for text, _ in left_pieces)
         lead = " " * (INDENT * max(drawn.depth - 1, 0))
         room = width - len(lead) - 2
-        if left_width + right_width + 1 > room and room - right_width < ENOUGH:
+        enough = ENOUGH_BEFORE_TWO if any(style == tokens.PHASE_KERNELS for _, style in right) else ENOUGH
+        if left_width + right_width + 1 > room and room - right_width < enough:
             # narrow: what a thing is matters more than how long it took
-            right = [(text, style) for text, style in right if style not in (tokens.DIM,)]
+            right = [(text, style) for text, style in right if style not in TIMES]
             right_width = sum(cell_len(text) for text, _ in right)
             if min(left_width, room // 2) + right_width + 1 > room:
                 right, right_width = [], 0

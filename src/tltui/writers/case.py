@@ -21,9 +21,9 @@ from tltui.inputs.forms import DEBUG_DIR, TRACE
 from tltui.inputs.text.line_grammar import head_of
 from tltui.inputs.text.text_log import TextLog
 from tltui.model.artifacts import artifact_name
-from tltui.model.input_joining import is_of_job
 from tltui.model.kinds import kind_of
 from tltui.model.log_model import LogModel
+from tltui.model.process_evidence import is_of_job
 from tltui.model.ref import BadAddress
 from tltui.model.run import Run
 from tltui.text import tokens

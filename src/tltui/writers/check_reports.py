@@ -33,7 +33,7 @@ def check_document(result: Gates, title: str, options: Options, unread: int = 0,
     over = sum(outcome.exceeded for outcome in result.limits)
     scope = f"{fmt.plural(result.compiles, 'compile')} of {title}"
     if over:
-        page.add((f"FAILED: {over} of {fmt.plural(len(result.limits), 'limit')} exceeded", tokens.ERROR), f" · {scope}")
+        page.add((f"FAILED: {over} of {len(result.limits)} limits exceeded", tokens.ERROR), f" · {scope}")
     elif result.passed:
         page.add(("passed", tokens.OK), f" · {scope}")
     else:
@@ -261,7 +261,7 @@ def _property(text: str) -> str:
 def summary(result: Gates, title: str, warnings: tuple[str, ...]) -> str:
     """Return the job summary in markdown: each limit, and the reasons of the exceeded ones."""
     over = sum(outcome.exceeded for outcome in result.limits)
-    verdict = f"FAILED: {over} of {fmt.plural(len(result.limits), 'limit')} exceeded" if over else "passed"
+    verdict = f"FAILED: {over} of {len(result.limits)} limits exceeded" if over else "passed"
     if not over and not result.passed:
         verdict = f"NOT CHECKED: {_unknown(result)}"
     lines = [f"### tltui check {verdict}", "", f"{fmt.plural(result.compiles, 'compile')} of {_code(sanitize(title))}", ""]

@@ -38,8 +38,9 @@ class CannotUnpack(Exception):
 class Stream(Protocol):
     """Bytes that are read from front to end."""
 
-    fault: str
-    """Why they are not all that there was; '' while nothing is wrong. Known when the end is reached."""
+    @property
+    def fault(self) -> str:
+        """Why they are not all that there was; '' while nothing is wrong. Known when the end is reached."""
 
     def read(self, size: int) -> bytes:
         """At most `size` bytes, fewer at any place, none at the end. Raises OSError where the file cannot be read."""

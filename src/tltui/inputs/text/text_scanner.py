@@ -196,6 +196,7 @@ class TextScanner(Between):
         if self._run[0] < 0 or self._run[1] != self._at + at:
             begin = end - len(data[at:end].lstrip(BLANK))
             begin = max(data.rfind(b"\n", at, begin) + 1, at)
+        self._current = None  # blank lines, too, part the lines of a message
         if begin < end:
             self._other(data, begin, end - 1, self._at + begin, 1)
         return end

@@ -9,8 +9,8 @@ from itertools import islice
 
 from tltui.inputs.forms import FORMS
 from tltui.model.artifacts import artifact_name
-from tltui.model.input_joining import EXACT, is_of_job
 from tltui.model.nodes import Compile
+from tltui.model.process_evidence import EXACT, is_of_job
 from tltui.model.record_reader import records_of
 from tltui.model.ref import Range, gaps, range_text, ranges
 from tltui.model.run import Run

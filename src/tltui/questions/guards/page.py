@@ -41,7 +41,7 @@ from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 
 NAME = "guards"
-HELP = "a filter: kind:WORD, source:WORD, is:failed, or any other text"
+HELP = "A filter is kind:WORD, source:WORD, is:failed, or any other text."
 MEANING = "Guards run on every call. If one fails, torch tries the next compiled version of the frame, then recompiles."
 NAMED = 400
 """Compiles without guards that are named."""
@@ -232,9 +232,10 @@ class _Matches:
         page.blank()
         here = sum(len(each.guards) for each in results)
         of = f"{fmt.plural(total, 'guard')} of {fmt.plural(len(self._compiles), 'compile')}"
-        page.say(f"{here:,} of {of}: {self._typed!r}", "", tokens.DIM)
-        if not here:
-            page.say(HELP, "", tokens.DIM)
+        if here:
+            page.say(f"{here:,} of {of}: {self._typed!r}", "", tokens.DIM)
+        else:
+            _add_no_match(page, of, self._typed, "")
         return tuple(results)
 
 
@@ -268,9 +269,11 @@ class _Tree:
         guards = yield from self.body(page, counts, [(title, tokens.HEADING)])
         if self._filter:
             page.blank()
-            page.add("  ", (f"{fmt.count(len(guards))} of {fmt.plural(counts.guard_count, 'guard')}", tokens.DIM))
-            if not guards:
-                page.say(HELP, "  ", tokens.DIM)
+            total = fmt.plural(counts.guard_count, "guard")
+            if guards:
+                page.add("  ", (f"{fmt.count(len(guards))} of {total}", tokens.DIM))
+            else:
+                _add_no_match(page, total, self._typed, "  ")
         return CompileGuards(counts, self._typed, guards)
 
     def body(self, page: Page, counts: GuardCounts, head: list[Piece]) -> Generator[None, None, tuple[Guard, ...]]:
@@ -321,6 +324,17 @@ class _Tree:
                 pieces.append((f"and {len(group) - 6} more", tokens.DIM))
             page.row(pieces)
             page.say(fmt.clip(fmt.one_line(sanitize(group[0].text)), 3 * page.width), "    ", tokens.VALUE)
+
+
+def _add_no_match(page: Page, of: str, typed: str, indent: str) -> None:
+    page.say(f"No matches for {typed!r} in {of}.", indent)
+    page.say(HELP, indent, tokens.DIM)
+
+
+def has_guards(answer: object) -> bool:
+    """Return whether the answer of a filtered page has a guard."""
+    results = answer if isinstance(answer, tuple) else (answer,)
+    return any(isinstance(each, CompileGuards) and each.guards for each in results)
 
 
 def _kinds(page: Page, kinds: Iterable[tuple[str, int]]) -> None:

@@ -63,8 +63,8 @@ def short(ranks: str) -> str:
 
 
 def compile_label(group: Group) -> str:
-    """`block2 [2/0]`, as most of the ranks call it."""
-    return f"{_function(group)} {group.ids[0].id if group.ids else ''}".strip()
+    """`block2 [2/0]`, `block2 [2/0], [1/0] on 3`."""
+    return f"{_function(group)} {compile_ids(group)}".strip()
 
 
 def _function(group: Group | Inside) -> str:

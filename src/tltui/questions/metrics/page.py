@@ -476,7 +476,7 @@ def _symbols(page: Page, compile_metrics: CompileMetrics) -> None:
 
 def _fill(page: Page, scope: Scope) -> Generator[None, None, RunMetrics]:
     ref = str(scope.ref)
-    part: list[Piece] = [" of ", (f"[{ref}]", tokens.LINK, ref)] if ref else [" of the run"]
+    part: list[Piece] = [" of ", (f"[{ref}]", tokens.LINK, ref)] if ref else []
     page.add(("Metrics", tokens.TITLE), *part)
     measured = [compile_ for compile_ in scope.compiles if compile_.metrics]
     real = sum(compile_.is_compile for compile_ in scope.compiles)

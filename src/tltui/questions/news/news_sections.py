@@ -30,7 +30,7 @@ from tltui.questions.problems.problem_list import limit_stated
 from tltui.questions.recompiles import guard_grammar
 from tltui.questions.recompiles.explanations import explained_of
 from tltui.questions.recompiles.recompile_sections import differing, reason_text
-from tltui.questions.stacks.tracebacks import last_raised, method_name, read_traceback
+from tltui.questions.stacks.tracebacks import METHODS, last_raised, method_name, read_traceback
 from tltui.text import formatting, tokens
 from tltui.text.document import Document, Options, Piece, piece_text
 from tltui.text.formatting import cells, fit
@@ -101,7 +101,8 @@ def _of_log(run: Run, news: News) -> Sentence:
 def _of_compile(compile_: Compile, news: News) -> Sentence:
     sentence = Sentence(news.text, status=news.status)
     if news.kind is NewsKind.BEGUN:
-        return _begun(compile_, sentence)
+        file, line = _definition(compile_)
+        return replace(sentence, file=file, line=line)
     if news.kind is NewsKind.BREAK and news.record is not None:
         return _break(parsed_break(compile_, reader_of(compile_).payload(news.record, LIMIT)))
     if news.kind is NewsKind.RESTART:
@@ -121,12 +122,13 @@ def _of_compile(compile_: Compile, news: News) -> Sentence:
     return _ended(compile_, news) if news.kind is NewsKind.ENDED else sentence
 
 
-def _begun(compile_: Compile, sentence: Sentence) -> Sentence:
+def _definition(compile_: Compile) -> tuple[str | None, int | None]:
+    """Return file and line of the function, as the log shows them from the begin of the compile on."""
     started = compile_.started
     file = compile_.process.string(started.filename) if started is not None else None
     if started is None or file is None or file.startswith("‹") or is_entry(file):
-        return sentence
-    return replace(sentence, file=file, line=started.line)
+        return None, None
+    return file, started.line
 
 
 def _ended(compile_: Compile, news: News) -> Sentence:
@@ -318,7 +320,10 @@ class Layout:
         mark, style = _mark(news, line, page.ascii)
         pieces += [(mark, style), " "]
         room = page.width - sum(cells(piece_text(piece)) for piece in pieces)
-        text, place = _fitted(sanitize(line.text), sanitize(fmt.place(line.file, line.line)) if line.file is not None else "", room)
+        place = sanitize(fmt.place(line.file, line.line)) if line.file is not None else ""
+        if line.kind is NewsKind.BEGUN and line.function in METHODS:
+            place = ""  # the name has it
+        text, place = _fitted(sanitize(line.text), place, room)
         pieces.append((text, style) if line.kind not in (NewsKind.BEGUN, NewsKind.ENDED) else text)
         return [*pieces, "  ", (place, tokens.DIM)] if place else pieces
 
@@ -336,7 +341,11 @@ def _columns(run: Run, news: News, line: TailLine, width: int) -> tuple[str, str
     number = "" if process is None or process.alone else f".{process.number}"
     place = f"rank {line.rank}{number}" if line.rank is not None else f"norank{number}" if number else ""
     label = compile_.label if compile_ is not None else ""
-    return place, label, fmt.clip_middle(fmt.one_line(sanitize(line.function or "")), width)
+    name = line.function or ""
+    if compile_ is not None and name in METHODS:  # the log does not show its class yet
+        file, first_line = _definition(compile_)
+        name += f" ({fmt.file_name(file)}:{first_line})" if file is not None else ""
+    return place, label, fmt.clip_middle(fmt.one_line(sanitize(name)), width)
 
 
 def _mark(news: News, line: TailLine, ascii_: bool) -> tuple[str, str]:

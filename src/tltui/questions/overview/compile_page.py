@@ -181,12 +181,15 @@ def compile_document(run: Run, node: Compile, options: Options) -> TextDocument:
         for failure in failures:
             if failure.is_backward and len(failures) > 1:
                 page.add(("  of the backward", tokens.LABEL))
-            reason_sections.add_failure(page, failure, breaks=facts.breaks)
+            reason_sections.add_failure(page, failure, breaks=facts.breaks, fold_advice=facts.facts.recompile_limit_hit)
     add_of_compile(page, run, str(node.ref))
     _breaks(page, node, facts)
     if facts.recompile is not None:
         page.heading("Why it recompiled" if node.is_recompile or node.is_compile else "Why")
         reason_sections.add_recompile(page, facts.recompile, {str(other.ref) for other in node.frame.compiles})
+        if facts.facts.recompile_limit_hit:
+            link = to_page("recompiles", f"@recompiles:{node.frame.ref}")
+            page.row([link, ("  all recompilations of this function, and how to avoid them", tokens.DIM)])
     _function(page, node, facts)
     add_inputs(page, facts.inputs, facts.graph_inputs)
     add_symbols(page, facts.inputs.symbols)
@@ -416,10 +419,11 @@ def _time(page: Page, node: Compile, study: Study, finished: bool) -> None:
     message = node.duration_s is None and timing.seconds >= LEAST_SHOWN_S
     total = f", {fmt.seconds(timing.seconds)}" if message else ""
     page.heading(f"Time by phase{total}{' so far' if total and timing.open else ''}")
-    reason_sections.add_time(page, timing.phases)
+    scale_s = max(sum(phase.self_s for phase in phases) for phases in (timing.phases, timing.backward))
+    reason_sections.add_time(page, timing.phases, scale_s=scale_s)
     if timing.backward:
         page.add("  ", (f"backward, compiled later: {fmt.seconds(timing.backward_seconds)}", tokens.LABEL))
-        reason_sections.add_time(page, timing.backward)
+        reason_sections.add_time(page, timing.backward, scale_s=scale_s)
     if timing.open:
         inner = timing.open[-1]
         state = "still running" if not finished else "started, no end logged"

@@ -70,7 +70,7 @@ def run_document(run: Run, options: Options) -> TextDocument:
     elif not run.is_read:
         share = fmt.percent(min(run.scanned, run.size), run.size)
         text = f"still reading: {share} of {fmt.size_of(run.size)}; everything below is preliminary"
-        page.say(text, "", tokens.WARN)
+        page.say(f"{_ranks_so_far(run)}{text}", "", tokens.WARN)
     elif page.goes_on and run.models:
         page.more("everything below is preliminary")
     if not run.models:
@@ -95,6 +95,12 @@ def run_document(run: Run, options: Options) -> TextDocument:
     _damage(page, run)
     _profiles(page, run)
     return page.document(summary)
+
+
+def _ranks_so_far(run: Run) -> str:
+    """Return `so far: 146 of 512 ranks; ` while ranks are missing that the names of the logs state."""
+    count, total = rank_count(run), len({log.rank for log in run.discovered.logs} - {None})
+    return f"so far: {fmt.count(count)} of {fmt.plural(total, 'rank')}; " if count < total else ""
 
 
 def _head(page: Page, run: Run, summary: Summary, clocks: Sequence[Clock]) -> None:
@@ -155,8 +161,7 @@ def _no_records(page: Page, run: Run) -> None:
         page.say(f"No log in {where}: {why}.", "", tokens.WARN)
     if run.discovered.outputs:
         page.blank()
-        page.add(("@output", tokens.LINK, "@output"), "  the output of the job  ",
-                 key_hint(page.options, "app.output"))  # fmt: skip
+        page.row([to_page("output", "@output"), "  the output of the job  ", key_hint(page.options, "app.output")], "")
 
 
 ONLY_WARNINGS = " Torch wrote only warnings and errors: TORCH_LOGS was not set, or the ranks wrote elsewhere."

@@ -14,6 +14,7 @@ from tltui.questions.problems.compile_problems import headline_of
 from tltui.questions.problems.reason_sections import (
     NEVER_LOGGED,
     NO_BREAKS,
+    add_gb_page,
     gb_piece,
     inside,
     limit_text,
@@ -172,15 +173,17 @@ def _add_breaks(page: Page, summary: Summary) -> None:
     page.heading(title)
     if partial:
         page.say(f"grouped from the first {summary.breaks_read} of {fmt.count(total)}", "  ", tokens.DIM)
+    documented: set[str] = set()
     for place in summary.breaks[:BREAKS_SHOWN]:
-        _break_place(page, place)
+        _break_place(page, place, documented)
     if places > BREAKS_SHOWN:
         with page.fold(f"{places - BREAKS_SHOWN} more places"):
             for place in summary.breaks[BREAKS_SHOWN:]:
-                _break_place(page, place)
+                _break_place(page, place, documented)
 
 
-def _break_place(page: Page, place: BreakPlace) -> None:
+def _break_place(page: Page, place: BreakPlace, documented: set[str]) -> None:
+    """Add a place with its breaks. `documented`: numbers of graph breaks whose address the page has already."""
     times = f"{place.count}{'×'}"
     on = f" on {fmt.plural(place.ranks, 'rank')}" if place.ranks > 1 else ""
     head: list[Piece] = [(times.rjust(4), tokens.STRONG), " ", gb_piece(place.gb or ""), " " * (7 - len(place.gb or ""))]
@@ -193,6 +196,9 @@ def _break_place(page: Page, place: BreakPlace) -> None:
         where += [f"{inside(owner_of(place.file))} ", page.place(place.file, place.line)]
     where += ["  " if where else "", (f"[{place.first_ref}]", tokens.LINK, place.first_ref), (on, tokens.DIM)]
     page.row(where, " " * 7)
+    if place.gb and place.gb not in documented:
+        documented.add(place.gb)
+        add_gb_page(page, place.gb, " " * 7)
 
 
 def _add_recompiled(page: Page, summary: Summary) -> None:

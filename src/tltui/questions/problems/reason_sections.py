@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from itertools import groupby
 
 from tltui.documents import format as fmt
-from tltui.documents.page import BAR, BAR_END, Page, to_page
+from tltui.documents.page import Page, to_page
 from tltui.model.ref import ranges
 from tltui.model.status import Eager
 from tltui.questions.problems.compile_problems import (
@@ -225,10 +225,12 @@ def is_listed_break(failure: Failure, breaks: Sequence[GraphBreak]) -> bool:
     return any((other.headline, other.gb, other.context) == wanted for other in breaks)
 
 
-def add_failure(page: Page, failure: Failure, indent: str = "  ", breaks: Sequence[GraphBreak] = ()) -> None:
+def add_failure(
+    page: Page, failure: Failure, indent: str = "  ", breaks: Sequence[GraphBreak] = (), fold_advice: bool = False
+) -> None:
     """Add type, reason and location of a failure, with a long reason folded after its first lines.
 
-    Text that is also in one of the `breaks` below is omitted.
+    Text that is also in one of the `breaks` below is omitted. `fold_advice`: the page has better advice than torch's message.
     """
     kind = fmt.clip(sanitize(failure.type), page.width - 20)
     pieces: list[Piece] = [(kind, tokens.ERROR)]
@@ -242,7 +244,11 @@ def add_failure(page: Page, failure: Failure, indent: str = "  ", breaks: Sequen
             return
         page.say(graph_break.headline, indent, tokens.STRONG)
         _add_where(page, failure, indent)
-        add_advice(page, graph_break, indent)
+        if fold_advice:
+            with page.fold("torch's explanation and hints", indent):
+                add_advice(page, graph_break, indent + "  ")
+        else:
+            add_advice(page, graph_break, indent)
         add_gb_page(page, graph_break.gb, indent)
         return
     if not failure.reason:
@@ -397,32 +403,36 @@ PHASE_STYLES = dict(zip(ORDER, tokens.PHASES, strict=True))
 """Phase → its style, the same on every page."""
 
 
-def add_time(page: Page, phases: Sequence[Phase], indent: str = "  ") -> None:
-    """Add seconds by phase, and one bar with the share of each phase."""
+TIME_WIDTH, SHARE, PHASE = 102, 4, max(map(len, ORDER))
+"""Columns of a line with a bar at most, of a share, and of the name of a phase."""
+
+
+def add_time(page: Page, phases: Sequence[Phase], indent: str = "  ", scale_s: float = 0.0) -> None:
+    """Add a line per phase with its seconds, share and bar; phases too short for a bar share a line.
+
+    A bar of the whole width is `scale_s` long, by default the sum of the phases.
+    """
     total = sum(phase.self_s for phase in phases)
     if not phases or total <= 0:
         return
     shown = [phase for phase in phases if phase.self_s >= 0.0005] or list(phases)
-    pieces: list[Piece] = []
-    for n, phase in enumerate(shown):
-        gap = "   " if n + 1 < len(shown) else ""
+    seconds = max(len("999 ms"), *(len(fmt.seconds(phase.self_s)) for phase in shown))
+    room = min(page.width, TIME_WIDTH) - len(indent) - PHASE - seconds - SHARE - 6
+    bars = [fmt.bar(room * phase.self_s / max(scale_s, total)) for phase in shown]
+    for phase, bar in zip(shown, bars, strict=True):
+        if bar:
+            style = PHASE_STYLES[phase.name]
+            page.add(
+                indent, (phase.name.ljust(PHASE), style), "  ", (fmt.seconds(phase.self_s).rjust(seconds), tokens.NUMBER), "  ",
+                (fmt.percent(phase.self_s, total).rjust(SHARE), tokens.DIM), "  ", (bar, style),
+            )  # fmt: skip
+    short = [phase for phase, bar in zip(shown, bars, strict=True) if not bar]
+    pieces: list[Piece] = [("too short to draw:", tokens.DIM), " "] if len(short) < len(shown) else []
+    for n, phase in enumerate(short):
+        gap = "   " if n + 1 < len(short) else ""
         pieces += [(phase.name, PHASE_STYLES[phase.name]), f" {fmt.seconds(phase.self_s)}{gap}"]
-    _add_pairs(page, pieces, indent)
-    bar: list[Piece] = [indent]
-    for phase, cells in zip(shown, shares([p.self_s for p in shown], min(page.width, 102) - len(indent)), strict=True):
-        bar += [(BAR_END, tokens.DIM), (BAR * cells, PHASE_STYLES[phase.name])]
-    page.add(*bar, (BAR_END, tokens.DIM))
-
-
-def shares(values: Sequence[float], width: int) -> list[int]:
-    """Return the cells of each value, at least one, that fill `width` together with the marks between them."""
-    room = width - len(values) - 1
-    total = sum(values) or 1.0
-    cells = [max(int(room * value / total), 1) for value in values]
-    while sum(cells) > room and max(cells) > 1:
-        cells[cells.index(max(cells))] -= 1
-    cells[cells.index(max(cells))] += max(room - sum(cells), 0)
-    return cells
+    if short:
+        _add_pairs(page, pieces, indent)
 
 
 def _add_pairs(page: Page, pieces: list[Piece], indent: str) -> None:

@@ -221,11 +221,12 @@ class _Cells:
         """Return the rows of a class: several if some of its ranks were slow."""
         steps = [self.step(class_, number) for number in range(len(self._keys))]
         facets = [marks.get((id(class_), number), "") for number in range(len(steps))]
-        differs = "".join(self._differs(class_, n, step, facets[n]) for n, step in enumerate(steps))
+        # a log that ends within a compile: the rank may have made every later compile
+        is_cut = any(step is not None and step.status in UNFINISHED for step in steps)
+        differs = "".join(self._differs(class_, n, step, facets[n], is_cut) for n, step in enumerate(steps))
         may_come = not class_.ended or class_.first.rank in behind
         usual = [self.step(self._usual[id(class_)], number) is not None for number in range(len(steps))]
-        is_open = any(step is not None and step.status in UNFINISHED for step in steps)  # its log ends within a compile
-        lacks = [steps[n] is None and (may_come or not usual[n] or (is_open and differs[n] == ENDED)) for n in range(len(steps))]
+        lacks = [steps[n] is None and (may_come or not usual[n] or (is_cut and differs[n] == ENDED)) for n in range(len(steps))]
         first = next((n for n, mark in enumerate(differs) if mark != SAME and not lacks[n]), -1)
         facet = "" if first < 0 else facets[first] or _facet_of(differs[first])
         absent = [ENDED if mark == ENDED else NONE for mark in differs]
@@ -242,10 +243,11 @@ class _Cells:
             for times, lanes in groups.items()
         ]  # fmt: skip
 
-    def _differs(self, class_: Class, number: int, step: Step | None, facet: str) -> str:
+    def _differs(self, class_: Class, number: int, step: Step | None, facet: str, is_cut: bool) -> str:
         other = self.step(self._usual[id(class_)], number)
         if step is None:
-            return ENDED if class_.stopped and number > max(self._steps[id(class_)], default=-1) else NONE
+            is_over = class_.stopped and number > max(self._steps[id(class_)], default=-1)
+            return ENDED if is_over and (is_cut or other is not None) else NONE
         if step.status in UNFINISHED and (other is None or other.status != step.status):
             return STATUSES[step.status]
         return MARKS[facet] if facet else MORE if other is None else SAME

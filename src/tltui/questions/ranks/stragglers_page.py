@@ -350,7 +350,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 
 
 def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Stragglers]:
-    page.row([("Stragglers", tokens.TITLE), f"{scope.title or ' of the run'}"], "")
+    page.add((f"Stragglers{scope.title}", tokens.TITLE))
     is_alike = not all(is_pipelined(process) for process in run.processes())  # stages are known by the inputs of their compiles
     lanes = with_hosts(run, (yield from read_lanes(run, bare_course if is_alike else course_of)))
     if len(lanes) < 2:

@@ -11,7 +11,7 @@ from typing import cast
 
 from tltui.documents import format as fmt
 from tltui.documents.columns import Column, Table
-from tltui.documents.page import BAR, Page
+from tltui.documents.page import Page
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs
 from tltui.model.node_answers import reader_of
@@ -331,8 +331,7 @@ def add_share(page: Page, runtime: Runtime, compiling_us: float = 0.0) -> None:
     explained = max(len(meaning) for *_, meaning in rows) if page.width >= EXPLAINED else 0
     room = min(room, page.width - 21 - widest - explained - 2) if explained else room
     for name, us, style, meaning in rows:
-        cells = round(room * us / total) if total > 0 else 0
-        bar = BAR * max(cells, 1 if us > 0 else 0)
+        bar = fmt.bar(room * us / total) if total > 0 else ""
         legend: list[Piece] = [(" " * (room - len(bar) + 2), ""), (meaning, tokens.DIM)] if explained else []
         page.add(
             "  ", (name.ljust(8), tokens.LABEL), "  ", (micros(us).rjust(widest), tokens.NUMBER), "  ",

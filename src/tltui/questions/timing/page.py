@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from tltui.documents import format as fmt
 from tltui.documents.columns import Column, Table
-from tltui.documents.page import BAR, Page, to_page
+from tltui.documents.page import Page, to_page
 from tltui.documents.rank_groups import alike_on_ranks, said_ranks
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs
@@ -154,13 +154,12 @@ class _Drawing:
         pad = " " * (self.label - len(indent) - len(name))
         seconds = self.format_time(bar).rjust(self.time)
         share = fmt.percent(bar.duration_s, self.total_s).rjust(SHARE)
-        cells = max(round(self.room * bar.duration_s / self.total_s), 1)
         lead = min(int(self.room * bar.start_s / self.total_s), self.room - 1)
-        cells = min(cells, self.room - lead)
+        cells = min(self.room * bar.duration_s / self.total_s, self.room - lead)
         style = tokens.WARN if bar.is_open else self.style(bar.name)
         self.page.add(
             "  ", indent, (name, tokens.LINK if bar.record else tokens.NAME, bar.record), pad, " ", (seconds, tokens.NUMBER), " ",
-            (share, tokens.DIM), " ", " " * lead, (BAR * cells, style),
+            (share, tokens.DIM), " ", " " * lead, (fmt.bar(cells), style),
         )  # fmt: skip
 
 
@@ -678,7 +677,7 @@ def _head(page: Page, run: Run, scope: Scope, events: int) -> None:
 
 
 def _of(scope: Scope) -> list[Piece]:
-    return [" of ", (f"[{scope.ref}]", tokens.LINK, str(scope.ref))] if str(scope.ref) else [" of the run"]
+    return [" of ", (f"[{scope.ref}]", tokens.LINK, str(scope.ref))] if str(scope.ref) else []
 
 
 def _no_timing(page: Page, events: int) -> None:

@@ -16,6 +16,8 @@ _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?(?
 _ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _LOG = re.compile(r"(?:\[rank\d+\]:)?[VIWEF]\d{4} \d\d:\d\d:|tltui: ")
 """A line of torch's loggers or of ours."""
+_WARNING = re.compile(r"\S.*:\d+: (?:[A-Za-z_]\w*\.)*[A-Za-z]\w*Warning: ")
+"""First line of a warning as Python's `warnings.formatwarning` writes it; a second line, indented by two blanks, holds the code."""
 EXAMPLES = 3
 
 Series = dict[tuple[str, int], list[float]]
@@ -54,11 +56,14 @@ class Numbers:
 
 
 def series_of(lines: Iterable[str]) -> Series:
-    """Return the numbers of printed lines; lines of torch's loggers are left out."""
+    """Return the numbers of printed lines; lines of torch's loggers and Python's warnings are left out."""
     series: Series = {}
+    is_after_warning = False
     for raw in lines:
         for line in _ESCAPE.sub("", raw).rstrip("\n").split("\r"):
-            if _LOG.match(line):
+            is_code_of_warning = is_after_warning and line.startswith("  ")
+            is_after_warning = _WARNING.match(line) is not None
+            if is_after_warning or is_code_of_warning or _LOG.match(line):
                 continue
             form = _NUMBER.sub("#", line)
             for place, match in enumerate(_NUMBER.finditer(line)):

@@ -335,6 +335,7 @@ def _failed(summary: Summary) -> list[Hint]:
         where = f" in {first.function}" if first.function else ""
         count = sum(error.count for error in summary.errors)
         how = "was interrupted" if first.type == INTERRUPTED else f"with {first.type}" if count > 1 else f"failed with {first.type}"
+        how = how.replace("with failure", "at the recompile limit") if first.recompile_limit_hit else how
         many = f"{fmt.plural(count, 'compile')} failed, the first " if count > 1 else ""
         ref, text = first.ref, f"{many}{how}{where}"
         most = max(summary.errors, key=lambda error: error.functions)

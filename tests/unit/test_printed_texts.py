@@ -99,7 +99,7 @@ def test_the_pages_name_the_function_the_guard_and_the_line(tmp_path: Path, caps
     assert "forward hit the recompile limit" in pages["summary"]
     assert "the limit of 3 compiles was reached" in pages["problems"]
     assert "self.weight_function[0].key no longer 'blocks.2'" in pages["recompiles"]
-    assert "from train/printed.py:21 return weight * len(self.key)" in pages["recompiles"]
+    assert "from job/printed.py:21 return weight * len(self.key)" in pages["recompiles"]
     assert "from torch's warning, which has the last reason only: TORCH_LOGS=recompiles logs all" in pages["recompiles"]
     assert not any("functions called from those" in text for text in pages.values())  # the text does not show it
 
@@ -174,5 +174,5 @@ def test_the_exception_has_torchs_explanation_hints_and_page(tmp_path: Path, cap
     path.write_bytes(data("torch-2.13", "fullgraph.txt"))
     assert main(["problems", str(path)]) == 0
     page = " ".join(capsys.readouterr().out.split())
-    assert "Unsupported: Data-dependent branching train/printed.py:47" in page
+    assert "Unsupported: Data-dependent branching job/printed.py:47" in page
     assert "why Detected data-dependent branching" in page and "Use `torch.cond`" in page and "gb0170.html" in page

@@ -581,10 +581,13 @@ class OutputWarning:
 
 
 def output_warnings(run: Run) -> tuple[OutputWarning, ...]:
-    """Return the warnings of torch in the outputs of a run, the most frequent first."""
+    """Return the warnings of torch in the outputs of a run that no trace repeats, the most frequent first."""
+    has_trace = any(process.is_traced for process in run.processes())
     groups: dict[tuple[str, str | None, int | None, str], list[tuple[LogModel, Warned]]] = {}
     for model in outputs_of(run):
         for warned in printed_of(model.log).warnings:
+            if has_trace and warned.row.is_traced:
+                continue
             groups.setdefault((warned.row.title, warned.file, warned.line, warned.detail), []).append((model, warned))
     warnings = [_warning(run, members) for members in groups.values()]
     return tuple(sorted(warnings, key=lambda warning: -warning.count))

@@ -35,6 +35,8 @@ class WarningRow:
     """The logger's file, where it is no `warnings.warn` but a log message of torch."""
     detail: str = ""
     """A pattern for its details, in its own line or the next `BELOW` ones; '' for none."""
+    is_traced: bool = False
+    """Whether a trace records the same."""
 
 
 ALL = "2.4–2.13"
@@ -85,13 +87,13 @@ ROWS: tuple[WarningRow, ...] = (
         b"Graph break from `Tensor.item()`", "Graph break at Tensor.item()",
         "Python needs the value of a tensor there. Torch prints this once per process.",
         "Set torch._dynamo.config.capture_scalar_outputs = True: the graph then includes the call.",
-        ALL, "torch/_dynamo/variables/tensor.py", "torch/_dynamo/variables/tensor.py",
+        ALL, "torch/_dynamo/variables/tensor.py", "torch/_dynamo/variables/tensor.py", is_traced=True,
     ),
     WarningRow(
         b"WON'T CONVERT ", "Dynamo failed on a function and runs it in eager mode",
         "suppress_errors keeps the exception from the caller.",
         "Set torch._dynamo.config.suppress_errors = False: the exception then names its cause.",
-        ALL, "torch/_dynamo/exc.py", "torch/_dynamo/convert_frame.py",
+        ALL, "torch/_dynamo/exc.py", "torch/_dynamo/convert_frame.py", is_traced=True,
     ),
     WarningRow(
         b"Runtime error during autotuning", "A choice failed while Inductor timed it",
@@ -195,8 +197,8 @@ class WarningReader:
             return
         frames = [match for line in text.split("\n") if (match := _FRAME.match(line)) and not is_framework(match["file"])]
         match = _FUNCTION.search(text) or (frames[-1] if frames else None)
-        place = (match["file"], int(match["line"])) if match is not None else (None, None)
-        self.warnings.append(Warned(row, offset, *place, _detail_in(row, text) or _exception_in(text), record))
+        file, number = (match["file"], int(match["line"])) if match is not None else (None, None)
+        self.warnings.append(Warned(row, offset, file, number, _detail_in(row, text) or _exception_in(text), record))
 
 
 def _is_quoted(row: WarningRow, data: bytes) -> bool:

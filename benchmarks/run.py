@@ -18,6 +18,7 @@ from pathlib import Path
 
 import commands
 import following
+import joining
 import scale
 import screens
 import searching
@@ -26,7 +27,7 @@ import starting
 from rows import Bench, Row, printed
 
 BENCHES: dict[str, Bench] = {**starting.BENCHES, **commands.BENCHES, **screens.BENCHES, **searching.BENCHES, **following.BENCHES,
-                           **slow_line.BENCHES, **scale.BENCHES}
+                           **slow_line.BENCHES, **scale.BENCHES, **joining.BENCHES}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

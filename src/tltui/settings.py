@@ -54,10 +54,10 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("", "TLTUI_HOST", str, None, "name of this host in saved indexes; default: its hostname"),
     Setting("", "TLTUI_DEBUG", bool, False, "1 prints the traceback of an internal error"),
     Setting("", "TLTUI_RECORD_STEPS", str, None, "steps to record; tltui run --record-steps sets it", is_internal=True),
-    Setting("", "TLTUI_RECORD_DIRECTORY", str, None, "directory of the recording; set like the steps", is_internal=True),
+    Setting("", "TLTUI_RECORD_DIRECTORY", str, None, "directory of the recording; tltui run sets it", is_internal=True),
     Setting("", "TLTUI_TRIAL_CHANGES", str, None, "changes of a trial, as JSON; tltui try sets it", is_internal=True),
-    Setting("", "TLTUI_TRIAL_DIRECTORY", str, None, "directory of a trial; set like the changes", is_internal=True),
-    Setting("", "TLTUI_TRIAL_UNTIL_STEP", int, None, "last step of a trial; set like the changes", is_internal=True),
+    Setting("", "TLTUI_TRIAL_DIRECTORY", str, None, "directory of a trial; tltui try sets it", is_internal=True),
+    Setting("", "TLTUI_TRIAL_UNTIL_STEP", int, None, "last step of a trial; tltui try sets it", is_internal=True),
 )  # fmt: skip
 OF_FILE = {setting.name: setting for setting in SETTINGS if setting.name}
 BY_VARIABLE = {setting.variable: setting for setting in SETTINGS}

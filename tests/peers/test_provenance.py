@@ -82,9 +82,9 @@ def ours(unit: UnitProvenance, name: str) -> dict[int, set[int]]:
     """Our map without the lines of definitions."""
     heads = {kernel.definition[0] for kernel in unit.kernels if kernel.definition and kernel.definition_pane in (PY, CPP)}
     found = {line: set(lines) for line, lines in unit.maps[name].items()}
-    if name in ("pyCodeToPost", "cppCodeToPost"):
+    if name in ("py_code_to_post", "cpp_code_to_post"):
         return {line: lines for line, lines in found.items() if line not in heads}
-    if name in ("postToPyCode", "postToCppCode"):
+    if name in ("post_to_py_code", "post_to_cpp_code"):
         return {line: rest for line, lines in found.items() if (rest := lines - heads)}
     return found
 
@@ -95,18 +95,25 @@ def with_calls_apart(
     """What tlparse says, less what it says of a call only because torch's mapping (version 1) knows no calls, but names: there each
     `extern_kernels.mm` has the nodes of all of them. We tell them apart where code and graph do."""
     apart = {line for kernel in unit.kernels if "@" in kernel.key and kernel.nodes_from == DATAFLOW for line in kernel.call_lines}
-    if name == "pyCodeToPost":
+    if name == "py_code_to_post":
         return {line: lines & have.get(line, set()) if line in apart else lines for line, lines in want.items()}
-    if name == "postToPyCode":
+    if name == "post_to_py_code":
         return {line: rest for line, lines in want.items() if (rest := lines - (apart - have.get(line, set())))}
     return want
 
 
+TLPARSE_NAMES = {
+    "pre_to_post": "preToPost", "post_to_pre": "postToPre", "py_code_to_post": "pyCodeToPost",
+    "post_to_py_code": "postToPyCode", "cpp_code_to_post": "cppCodeToPost", "post_to_cpp_code": "postToCppCode",
+}  # fmt: skip
+"""Map of ours → its name in tlparse."""
+
+
 def theirs(maps: Maps, name: str, skipped: dict[int, int]) -> dict[int, set[int]]:
     """tlparse's map in lines of the payload."""
-    keys = {"pyCodeToPost": skipped[PY], "cppCodeToPost": skipped[CPP]}.get(name, 0)
-    values = {"postToPyCode": skipped[PY], "postToCppCode": skipped[CPP]}.get(name, 0)
-    return {int(key) + keys: {line + values for line in lines} for key, lines in maps.get(name, {}).items() if lines}
+    keys = {"py_code_to_post": skipped[PY], "cpp_code_to_post": skipped[CPP]}.get(name, 0)
+    values = {"post_to_py_code": skipped[PY], "post_to_cpp_code": skipped[CPP]}.get(name, 0)
+    return {int(key) + keys: {line + values for line in lines} for key, lines in maps.get(TLPARSE_NAMES[name], {}).items() if lines}
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: label(path) if path in LOGS else f"demo/{path.name}")
@@ -135,9 +142,9 @@ def test_lines(path: Path, tmp_path: Path) -> None:
                 want = with_calls_apart(want, have, unit, name)
                 assert want == {line: have.get(line) for line in want}, where
                 extra = have.keys() - want.keys()
-                if name == "preToPost":
+                if name == "pre_to_post":
                     assert extra <= updates(compile_, unit) or not want, where
-                elif name == "postToPre":
+                elif name == "post_to_pre":
                     assert set().union(*(have[line] for line in extra)) <= updates(compile_, unit) or not want, where
                 elif want:
                     assert not extra, where

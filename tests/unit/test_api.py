@@ -121,7 +121,7 @@ def flat(found: Any) -> None:
         assert all(type(value) in (str, int, float, bool, type(None)) for value in record.values()), record
         if dataclasses.is_dataclass(row):
             values = {key: getattr(row, key) for key in record}
-            assert {key: ", ".join(value) if isinstance(value, tuple) else value for key, value in values.items()} == record
+            assert {key: ", ".join(map(str, value)) if isinstance(value, tuple) else value for key, value in values.items()} == record
     json.dumps(records, allow_nan=False)
 
 
@@ -142,8 +142,12 @@ def test_records_are_flat(name: str) -> None:
 def test_each_view_has_rows_somewhere(tmp_path: Path) -> None:
     """Where all tables of a view were empty, the test above would say nothing."""
     ranked(tmp_path, "--ranks", 8, "--compiles", 3, "--detail", "tiny", "--plant", "late_start:ranks=5,compile=1,seconds=30")
+    (tmp_path / "cudagraphs.txt").write_text(
+        "W1124 10:00:00.123000 411 torch/_inductor/cudagraph_utils.py:390] [0/0] [__cudagraphs] skipping cudagraphs due to x\n"
+    )
     paths = {
-        "vllm": "torch-2.13/vllm_like", "exports": "torch-2.13/export_draft",
+        "cudagraphs": tmp_path / "cudagraphs.txt", "vllm": "torch-2.13/vllm_like", "exports": "torch-2.13/export_draft",
+        "autotune": "autotune/trace",
         "stragglers": tmp_path, "layers": "profiler/mlp", "fusion": FUSION,
         "runtime": "profiler/mlp",
     }  # fmt: skip

@@ -43,6 +43,6 @@ def test_estimates_that_are_far_apart(tmp_path: Path, capfd: pytest.CaptureFixtu
     assert cli.main(["ranks", str(tmp_path), "--json"]) == 0
     found = json.loads(capfd.readouterr()[0])["result"]["expected"]
     assert [(one["function"], one["count"], one["slowest_ranks"], one["fastest_ranks"]) for one in found] == [
-        ("block0", 4, "2", "0, 3"), ("block1", 4, "2", "0, 3"),
+        ("block0", 4, [2], [0, 3]), ("block1", 4, [2], [0, 3]),
     ]  # fmt: skip
     assert cli.main(["check", "--fail-on", "diverge", str(tmp_path)]) == 0

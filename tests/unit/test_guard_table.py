@@ -218,6 +218,8 @@ def test_without_guards_the_page_says_so_once(tmp_path: Path) -> None:
     ("+- LAMBDA_GUARD: L['p'] == 0.25", {("value", "p", ""): "0.25"}),
     ("+- LAMBDA_GUARD: L['y'] is L['x']", {("aliasing", "x", "y"): "one object"}),
     ('| +- GLOBAL_STATE: ___check_global_state() against {"grad_mode":true}', {("state", "", "grad_mode"): "true"}),
+    ('| +- GLOBAL_STATE: ___check_global_state() against {"default_dtype":15}', {("state", "", "default_dtype"): "bfloat16"}),
+    ('| +- GLOBAL_STATE: ___check_global_state() against {"default_dtype":44}', {("state", "", "default_dtype"): "ScalarType 44"}),
     ("| +- GLOBAL_STATE: ___check_global_state()", {("opaque", "", "global settings"): ""}),
     ("| +- TORCH_FUNCTION_MODE_STACK: ___check_torch_function_mode_stack()", {}),
     ("nothing", {}),

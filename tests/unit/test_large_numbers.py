@@ -9,7 +9,7 @@ import pytest
 from large_numbers import IDS, NUMBERS, changed, fields_of, limited, many_ranks, ranked
 from real import fresh
 
-from tltui.model.ref import gaps, ranges, shortened
+from tltui.model.ref import LISTED, gaps, ranges, shortened
 from tltui.questions.hang.where import where
 
 PROCESSOR = 60
@@ -33,9 +33,10 @@ def test_ranks_far_apart(tmp_path: Path) -> None:
 
 
 def test_ranks_without_a_log_are_named(tmp_path: Path) -> None:
-    assert where(fresh(many_ranks(tmp_path / "one", t.small(), [2**31]))).ranks_without_log == "0–2147483647"
-    assert where(fresh(many_ranks(tmp_path / "few", t.small(), [1, 2, 5, 9]))).ranks_without_log == "0, 3, 4, 6–8"
-    assert where(fresh(many_ranks(tmp_path / "all", t.small(), [0, 1, 2]))).ranks_without_log == ""
+    one = where(fresh(many_ranks(tmp_path / "one", t.small(), [2**31])))
+    assert one.ranks_without_log == tuple(range(LISTED)) and one.ranks_without_log_count == 2**31
+    assert where(fresh(many_ranks(tmp_path / "few", t.small(), [1, 2, 5, 9]))).ranks_without_log == (0, 3, 4, 6, 7, 8)
+    assert where(fresh(many_ranks(tmp_path / "all", t.small(), [0, 1, 2]))).ranks_without_log == ()
 
 
 def test_gaps() -> None:

@@ -18,9 +18,11 @@ from viewed import lead_somewhere, opened, targets, text
 from tltui.documents.page import Page
 from tltui.export import to_json
 from tltui.model.follow import open_run
+from tltui.model.ref import Ranks
 from tltui.model.run import Run
 from tltui.questions.ranks.lanes import lanes_of
 from tltui.questions.ranks.matrix import MARKS, Column, Matrix, Row, matrix_of, merged
+from tltui.questions.ranks.matrix_cells import matrix_report
 from tltui.questions.ranks.matrix_page import ASPECTS, Grid
 from tltui.questions.ranks.rank_course import FACETS, Course, Lane, Step, Times
 from tltui.sources.discover import discover
@@ -65,7 +67,7 @@ COURSES: dict[tuple[int, ...], Course] = {}
 
 
 def row_of(matrix: Matrix, rank: int) -> Row:
-    found = [row for row in matrix.rows if rank in row.numbers]
+    found = [row for row in matrix.rows if rank in row.ranks]
     assert len(found) == 1, "a rank is in one row"
     return found[0]
 
@@ -106,7 +108,7 @@ def test_each_plant_is_in_its_cell_and_no_other(made: tuple[Run, dict[str, Any]]
             assert sign == expected.get((rank, n), usual), (rank, matrix.columns[n], sign)
         assert row.properties_of_all == ((whole[rank],) if rank in whole else ()), rank
     assert len(expected) >= 10 and len(whole) == 2
-    assert sum(len(row.numbers) for row in matrix.rows) == matrix.rank_count == 40
+    assert sum(len(row.ranks) for row in matrix.rows) == matrix.rank_count == 40
 
 
 def test_times_and_caches_of_the_plants(made: tuple[Run, dict[str, Any]]) -> None:
@@ -152,7 +154,7 @@ def test_kinds_of_ranks_are_told_by_what_separates_them() -> None:
     """Rank 0 has what rank 2 has, and a break of its own: that is what it is told by."""
     usual = ("=====", "b=+==", "  +==")
     rows = [
-        Row("", (n,), f"{n}", next((at for at, sign in enumerate(cells) if sign != "="), -1), "", (), cells, "", "", "", "",
+        Row(Ranks((n,)), f"{n}", next((at for at, sign in enumerate(cells) if sign != "="), -1), "", (), cells, "", "", "", "",
             ("0/0",) * 5, 0)
         for n, cells in enumerate(usual)
     ]  # fmt: skip
@@ -166,9 +168,9 @@ def test_kinds_of_ranks_are_told_by_what_separates_them() -> None:
 
 def test_the_most_ranks_come_first_then_who_parts_first(made: tuple[Run, dict[str, Any]]) -> None:
     matrix = matrix_of(lanes_of(made[0]))
-    assert matrix.reference_rank in matrix.rows[0].numbers and matrix.rows[0].first_difference == -1
-    assert len(matrix.rows[0].numbers) == max(len(row.numbers) for row in matrix.rows)
-    firsts = [row.first_difference for row in matrix.rows if len(row.numbers) == 1]
+    assert matrix.reference_rank in matrix.rows[0].ranks and matrix.rows[0].first_difference == -1
+    assert len(matrix.rows[0].ranks) == max(len(row.ranks) for row in matrix.rows)
+    firsts = [row.first_difference for row in matrix.rows if len(row.ranks) == 1]
     assert firsts == sorted(firsts)
 
 
@@ -252,21 +254,21 @@ def test_three_hundred_kinds_of_ranks() -> None:
 def test_half_against_half_and_no_majority() -> None:
     other = steps(3, {1: step(1, graph="other")})
     matrix = matrix_of([lane(rank, steps(3) if rank < 2 else other) for rank in range(4)])
-    assert [(row.ranks, row.differs, row.graphs) for row in matrix.rows] == [("0, 1", "===", "aaa"), ("2, 3", "=g=", "aba")]
+    assert [(str(row.ranks), row.differs, row.graphs) for row in matrix.rows] == [("0, 1", "===", "aaa"), ("2, 3", "=g=", "aba")]
 
 
 def test_kinds_that_look_alike_in_what_is_shown_are_one() -> None:
     slow = [1.0, 9.0, 1.0]
     matrix = matrix_of([lane(0, steps(3)), lane(1, steps(3)), lane(2, steps(3)), lane(3, steps(3), slow)])
-    assert [(row.ranks, row.times) for row in matrix.rows] == [("0–2", "==="), ("3", "=9=")]
+    assert [(str(row.ranks), row.times) for row in matrix.rows] == [("0–2", "==="), ("3", "=9=")]
     together = merged(matrix.rows, ASPECTS["difference"].key)
-    assert [row.ranks for row in together] == ["0–3"]
+    assert [str(row.ranks) for row in together] == ["0–3"]
     assert "All ranks are identical here" in written(matrix, 80) and "2 kinds of ranks" in written(matrix, 80, "time")
 
 
 def test_of_a_rank_that_may_only_be_behind_nothing_is_said() -> None:
     matrix = matrix_of([lane(rank, steps(6)) for rank in range(5)] + [lane(5, steps(2), ended=False)])
-    assert row_of(matrix, 5).differs == "==    " and row_of(matrix, 5).first_difference == -1 and matrix.ranks_behind == "5"
+    assert row_of(matrix, 5).differs == "==    " and row_of(matrix, 5).first_difference == -1 and str(matrix.ranks_behind) == "5"
     dead = matrix_of([lane(rank, steps(6)) for rank in range(5)] + [lane(5, steps(2))])
     assert row_of(dead, 5).first_difference == 2 and row_of(dead, 5).property == "missing"
 
@@ -284,7 +286,7 @@ def test_a_rank_that_ended_hides_no_likeness() -> None:
 def test_no_ranks_and_one() -> None:
     empty = matrix_of([])
     assert empty.rank_count == 0 and not empty.rows and not empty.columns
-    assert matrix_of([lane(3, steps(2))]).rows[0].ranks == "3"
+    assert matrix_of([lane(3, steps(2))]).rows[0].ranks == (3,)
     said = text(page(opened("tests/traces/torch-2.13/breaks"), "@matrix"))
     assert said.startswith("No two ranks")
 
@@ -295,7 +297,7 @@ def test_the_command(made: tuple[Run, dict[str, Any]], capfd: pytest.CaptureFixt
     path = made[0].discovered.paths[0]
     assert cli.main(["matrix", path, "--json"]) == 0
     found = json.loads(capfd.readouterr()[0])["result"]
-    assert found == json.loads(to_json(matrix_of(lanes_of(made[0]))))
+    assert found == json.loads(to_json(matrix_report(matrix_of(lanes_of(made[0])))))
     assert cli.main(["matrix", path, "--show", "cache"]) == 0
     assert "cache results" in capfd.readouterr()[0]
     assert cli.main(["matrix", path, "--show", "nothing"]) == 2
@@ -303,7 +305,7 @@ def test_the_command(made: tuple[Run, dict[str, Any]], capfd: pytest.CaptureFixt
 
 def test_real_ranks_that_diverge() -> None:
     matrix = matrix_of(lanes_of(opened("tests/traces/torch-2.13/diverge")))
-    assert [(row.ranks, row.property) for row in matrix.rows] == [("0", ""), ("2", "graph"), ("1", "breaks")]
+    assert [(str(row.ranks), row.property) for row in matrix.rows] == [("0", ""), ("2", "graph"), ("1", "breaks")]
     assert len(matrix_of(lanes_of(opened("tests/traces/torch-2.13/mesh"))).rows) == 1
 
 

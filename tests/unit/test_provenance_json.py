@@ -61,9 +61,9 @@ def test_a_kernel_has_what_the_whole_says_of_it(name: str, wanted: str, count: i
         assert {key for born in unit["lines"] for key in born["kernels"]} == keys
         assert {node["name"] for born in unit["lines"] for node in born["post_nodes"]} == nodes
         calls = {line for kernel in unit["kernels"] for line in kernel["call_lines"]}
-        assert calls <= {int(line) for line in unit["pyCodeToPost"]} and unit["coverage"]["kernels"] == len(all_of_it["kernels"])
-        for line, others in unit["postToPyCode"].items():
-            assert set(others) <= set(all_of_it["postToPyCode"][line])
+        assert calls <= {int(line) for line in unit["py_code_to_post"]} and unit["coverage"]["kernels"] == len(all_of_it["kernels"])
+        for line, others in unit["post_to_py_code"].items():
+            assert set(others) <= set(all_of_it["post_to_py_code"][line])
 
 
 def test_the_command_prints_it(capsysbinary: pytest.CaptureFixture[bytes]) -> None:

@@ -144,14 +144,14 @@ def test_a_backward_of_a_ddp_submodule_belongs_to_its_own_forward() -> None:
 def test_a_cache_hit_shows_the_graph_of_dynamo() -> None:
     found = unit("torch-2.13/cache_hit", "0/0", "forward")
     assert found.panes[PRE].ref == "0/0:dynamo_output_graph" and "cache" in found.panes[PRE].why
-    assert found.maps["preToPost"] and found.places == () and found.panes[SOURCE].why
+    assert found.maps["pre_to_post"] and found.places == () and found.panes[SOURCE].why
 
 
 def test_aotinductor_has_a_wrapper_and_kernels() -> None:
     found = unit("torch-2.13/aoti", "none", "inference")
     kernel = next(kernel for kernel in found.kernels if kernel.name == "cpp_fused_relu_0")
     assert (kernel.call_pane, kernel.call_lines, kernel.definition_pane, kernel.definition) == (CPP, (1068,), KERNEL, (4, 53))
-    assert found.panes[PY].why and not found.maps["pyCodeToPost"] and found.maps["cppCodeToPost"]
+    assert found.panes[PY].why and not found.maps["py_code_to_post"] and found.maps["cpp_code_to_post"]
     mine = [place for place in found.places if not place.framework]
     assert [str(place) for place in mine] == ["/home/user/models/aoti.py:5"]
     user = next(line for line in found.lines if line.file == "/home/user/models/aoti.py")
@@ -169,8 +169,8 @@ def test_compiled_autograd_goes_through_its_generated_code() -> None:
     ("tlparse/inductor_provenance_jit_cuda_log.txt", "0/0"),
 ])  # fmt: skip
 def test_the_correspondence_says_what_the_maps_say(name: str, ref: str) -> None:
-    pairs = {"preToPost": (PRE, POST), "postToPre": (POST, PRE), "pyCodeToPost": (PY, POST), "postToPyCode": (POST, PY),
-             "cppCodeToPost": (CPP, POST), "postToCppCode": (POST, CPP)}  # fmt: skip
+    pairs = {"pre_to_post": (PRE, POST), "post_to_pre": (POST, PRE), "py_code_to_post": (PY, POST), "post_to_py_code": (POST, PY),
+             "cpp_code_to_post": (CPP, POST), "post_to_cpp_code": (POST, CPP)}  # fmt: skip
     for found in provenance(name, ref).units:
         groups = correspondence(found)
         for which, (pane, other) in pairs.items():
@@ -240,8 +240,8 @@ def test_json_has_the_documented_shape() -> None:
     assert [own["unit"] for own in made["units"]] == ["forward", "backward"]
     forward = made["units"][0]
     assert forward["source"] == "node_mappings" and forward["coverage"]["kernels"] == 10
-    assert forward["preToPost"]["19"] == [4] and forward["postToPre"]["4"] == [19]
-    for name in ("pyCodeToPost", "postToPyCode", "cppCodeToPost", "postToCppCode"):
+    assert forward["pre_to_post"]["19"] == [4] and forward["post_to_pre"]["4"] == [19]
+    for name in ("py_code_to_post", "post_to_py_code", "cpp_code_to_post", "post_to_cpp_code"):
         assert isinstance(forward[name], dict)
     kernel = forward["kernels"][0]
     assert {"name", "handle", "call_lines", "definition", "post_nodes", "pre_nodes", "user_lines"} <= kernel.keys()
@@ -311,7 +311,7 @@ def test_provenance_off(tmp_path: Path) -> None:
     forward, backward = found_in.provenance_of(compile_).units
     for found in (forward, backward):
         assert not found.recorded and found.source == "comments" and found.sources[1:2] == ("file_comments",)
-        assert found.maps["preToPost"] and found.maps["pyCodeToPost"]
+        assert found.maps["pre_to_post"] and found.maps["py_code_to_post"]
         assert found.coverage.nodes_with_line == found.coverage.nodes
     assert len({kernel.key for kernel in forward.kernels}) == len(forward.kernels) == 10
     document = view_document(run, BY_NAME["provenance"], parse_ref("0/0"), Options(width=80))

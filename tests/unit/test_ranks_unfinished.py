@@ -25,7 +25,7 @@ def found_in(run: Run) -> Differing:
 
 
 def said(one: Divergence) -> list[tuple[str, str]]:
-    return [(side.ranks, side.description) for side in one.groups]
+    return [(str(side.ranks), side.description) for side in one.groups]
 
 
 def records(path: Path) -> list[bytes]:

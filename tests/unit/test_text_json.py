@@ -35,9 +35,9 @@ def test_values_stay_what_they_are(text: bytes, line: str) -> None:
         (b"L['x'] == 3", "not JSON"),
         (b"", "not JSON"),
         (b'{"a": ', "not JSON"),
-        (b"[" * 100_000, "nested too deeply to lay out"),
+        (b"[" * 100_000, "nested too deeply to reformat"),
         (b'"\xff"', "not UTF-8"),
-        (b"[" + b"1" * 10_000 + b"]", "holds a number that is too long to lay out"),
+        (b"[" + b"1" * 10_000 + b"]", "a number is too long to reformat"),
     ],
 )
 def test_what_cannot_be_laid_out_is_shown_as_stored(text: bytes, badge: str) -> None:

@@ -370,8 +370,8 @@ def test_what_varied_is_told_where_torch_logged_it(tmp_path: Path) -> None:
     (tmp_path / "job.err").write_text(VARIED)
     [compile_] = [own for process in text_run(tmp_path / "job.err").processes() for own in process.ordered() if own.is_compile]
     assert [became_of(event) for event in instants_of(compile_, Reader(compile_.process.log))] == [
-        Became("L['x']", 0, "size change", "4", "7"), Became("L['s'].scale", None, "scalar change", "1.0", "2.0"),
-        Became("L['k']", None, "scalar change", "?", "?"),
+        Became("L['x']", 0, "size change", 4, 7), Became("L['s'].scale", None, "scalar change", 1.0, 2.0),
+        Became("L['k']", None, "scalar change", None, None),
     ]  # fmt: skip
 
 

@@ -207,6 +207,6 @@ def test_nothing_to_show_says_why(tmp_path: Path) -> None:
 
 def test_symbols_that_were_fixed_and_guards_that_were_added() -> None:
     found = of_compile(trace("torch-2.13/dyn"), "0/0")
-    assert [(s.symbol, s.value, s.reason) for s in found.specializations] == [("s77", "5", "range_refined_to_singleton")]
+    assert [(s.symbol, s.value, s.reason) for s in found.specializations] == [("s77", 5, "range_refined_to_singleton")]
     shown = text(page(trace("torch-2.13/dyn"), "@metrics:1/0"))
     assert "s77 < 10  guard added" in shown

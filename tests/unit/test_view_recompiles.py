@@ -182,7 +182,7 @@ def test_the_users_line_is_that_of_the_guard() -> None:
 def test_what_became_dynamic_has_a_symbol() -> None:
     found = frames(trace(REASONS))
     assert [(d.source, d.dim, d.before, d.now, d.symbol) for d in found["size"].recompiles[0].became_dynamic] == [
-        ("x", 0, "3", "5", "s77")
+        ("x", 0, 3, 5, "s77")
     ]
     assert found["layer"].recompiles[0].became_dynamic == ()  # torch wanted it, but takes such attributes as constants
 

@@ -65,12 +65,12 @@ def test_the_cases_of_the_guide_fit_one_screen(ref: str) -> None:
 def test_a_marked_dim_that_was_fixed() -> None:
     found = shapes(trace("torch-2.13/dyn"), "0/0")
     (symbol,) = found.symbols
-    assert (symbol.name, symbol.source, symbol.mark, symbol.hint) == ("s77", SIZE, "dynamic", "5")
+    assert (symbol.name, symbol.source, symbol.mark, symbol.hint) == ("s77", SIZE, "dynamic", 5)
     assert symbol.fixed is not None
-    assert symbol.fixed.value == "5"
+    assert symbol.fixed.value == 5
     assert symbol.fixed.user_frame is not None
     assert (symbol.fixed.user_frame.line, symbol.fixed.user_frame.code) == (3, "def fn(x, y): return x * y")
-    assert [(dim.tensor, dim.dim, dim.size) for dim in symbol.same_size_dims] == [("L['y']", 0, "5")]
+    assert [(dim.tensor, dim.dim, dim.size) for dim in symbol.same_size_dims] == [("L['y']", 0, 5)]
     assert found.fail_type == "ConstraintViolationError"
 
 
@@ -90,7 +90,7 @@ def test_a_guard_on_a_size_and_its_unbacked_variant() -> None:
 def test_what_was_marked_without_effect() -> None:
     run = trace("torch-2.13/shapes")
     (dim,) = shapes(run, "0/0").marked_without_symbol
-    assert (dim.tensor, dim.dim, dim.size, dim.mark, dim.state) == ("L['x']", 0, "1", "dynamic", "static")
+    assert (dim.tensor, dim.dim, dim.size, dim.mark, dim.state) == ("L['x']", 0, 1, "dynamic", "static")
     assert shapes(run, "1/0").symbols[0].mark == "maybe dynamic"
     why = shapes(run, "2/0").symbols[0].fixed
     assert why is not None
@@ -99,7 +99,7 @@ def test_what_was_marked_without_effect() -> None:
 
 def test_sizes_that_torch_made_dynamic_itself() -> None:
     first = shapes(trace("torch-2.13/shapes"), "4/1").symbols[0]
-    assert [(b.source, b.dim, b.before, b.now) for b in first.became_dynamic] == [("L['x']", 0, "3", "6")]
+    assert [(b.source, b.dim, b.before, b.now) for b in first.became_dynamic] == [("L['x']", 0, 3, 6)]
 
 
 def test_dims_that_share_a_symbol(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_every_link_leads_somewhere() -> None:
 def test_json() -> None:
     found = json.loads(to_json(report(trace("torch-2.13/dyn"))))
     first = found["compiles"][0]
-    assert (first["ref"], first["symbols"][0]["fixed"]["value"]) == ("0/0", "5")
+    assert (first["ref"], first["symbols"][0]["fixed"]["value"]) == ("0/0", 5)
     assert first["advice"]
     assert found["without_symbols"] == []
 

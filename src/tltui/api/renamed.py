@@ -14,7 +14,7 @@ RENAMED: dict[str, dict[str, str]] = {
         "seconds_saved": "saved_s", "seconds_taken": "compile_s",
     },
     "CellRow": {
-        "number": "compile_number",
+        "number": "compile_number", "differs": "difference", "time": "time_factor",
     },
     "Compile": {
         "seconds": "duration_s",

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any, Generic, TypeVar, overload
 
-from tltui.export import to_json
+from tltui.export import rounded, to_json
 from tltui.export.html import STYLE, embedded
 from tltui.export.html import text as html_text
 from tltui.text.document import Document, Line, TextDocument
@@ -56,6 +56,10 @@ class Result(Sequence[Row], Generic[Row, Data]):
     _page: TextDocument
     _json: object = None
     _is_indented: bool = True
+
+    def __post_init__(self) -> None:
+        """Round the numbers in the rows."""
+        object.__setattr__(self, "rows", tuple(map(_with_rounded, self.rows)))
 
     @property
     def text(self) -> str:
@@ -115,6 +119,13 @@ class CheckResult(Result[Row, Data]):
         exceeded = sum(bool(getattr(row, "exceeded", False)) for row in self.rows)
         outcome = "passed" if self else f"{exceeded} of {len(self.rows)} limits exceeded"
         return f"<tltui check: {outcome}; print() shows the page>"
+
+
+def _with_rounded(row: Any) -> Any:
+    """Return a row with rounded numbers, as in its JSON."""
+    values = {field.name: getattr(row, field.name) for field in dataclasses.fields(row)}
+    changed = {name: round_ for name, value in values.items() if isinstance(value, float) and (round_ := rounded(value)) != value}
+    return dataclasses.replace(row, **changed) if changed else row
 
 
 def record(row: object) -> dict[str, Plain]:

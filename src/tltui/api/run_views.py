@@ -11,8 +11,12 @@ from tltui.api.functions import FUNCTIONS
 if TYPE_CHECKING:
     from tltui.api.nodes import Node
     from tltui.api.results import Result
+    from tltui.questions.autotune.autotune_report import AutotuneReport
+    from tltui.questions.autotune.page import TuningRow
     from tltui.questions.caches.cache_report import CachesReport
     from tltui.questions.caches.page import CacheRow
+    from tltui.questions.cudagraphs.cudagraph_report import CudagraphReport
+    from tltui.questions.cudagraphs.page import CudagraphRow
     from tltui.questions.exports.export_report import Exports
     from tltui.questions.exports.page import ExportRow
     from tltui.questions.fusion.page import FusionReport, FusionRow
@@ -32,7 +36,7 @@ if TYPE_CHECKING:
     from tltui.questions.problems.problem_list import Problems
     from tltui.questions.provenance.page import Coverages, ProvenanceRow
     from tltui.questions.provenance.records import ProvenanceJson
-    from tltui.questions.ranks.matrix import Matrix
+    from tltui.questions.ranks.matrix_cells import MatrixReport
     from tltui.questions.ranks.matrix_page import CellRow
     from tltui.questions.ranks.page import DifferenceRow, RanksReport
     from tltui.questions.ranks.stragglers_page import StragglerRow, Stragglers
@@ -61,13 +65,25 @@ class RunViews:
         """Absent artifacts and the reasons: failed, cut off, not logged, cached. A row per artifact and reason."""
         return self._ask("absent", ref, rank, frame, width=width)  # type: ignore[no-any-return]
 
+    def autotune(
+        self, ref: str | Node = "", *, rank: int | None = None, frame: int | None = None, width: int = 100,
+    ) -> Result[TuningRow, AutotuneReport]:
+        """Autotuning by operation and shape: choices, winner, cost of the search. One row per search, the most expensive first."""
+        return self._ask("autotune", ref, rank, frame, width=width)  # type: ignore[no-any-return]
+
     def caches(
         self, ref: str | Node = "", *, rank: int | None = None, frame: int | None = None, width: int = 100,
     ) -> Result[CacheRow, CachesReport]:
         """Cache hits, misses, bypasses: a row per cache lookup of a compile. `data.misses` has the differences of
-        missed keys.
+        missed keys, `data.vllm` the contents of vLLM's cache directories and the factors by which their hashes differ.
         """
         return self._ask("caches", ref, rank, frame, width=width)  # type: ignore[no-any-return]
+
+    def cudagraphs(
+        self, ref: str | Node = "", *, rank: int | None = None, frame: int | None = None, width: int = 100,
+    ) -> Result[CudagraphRow, CudagraphReport]:
+        """CUDA graphs by compile: used, skipped with reason and line, or recorded for many sizes. One row per compile with a record."""
+        return self._ask("cudagraphs", ref, rank, frame, width=width)  # type: ignore[no-any-return]
 
     def exports(
         self, ref: str | Node = "", *, rank: int | None = None, frame: int | None = None, width: int = 100,
@@ -97,7 +113,7 @@ class RunViews:
     ) -> Result[LayerRow, tuple[CompileLayers, ...]]:
         """Kernels, graph nodes and source lines by model layer, with memory traffic and time. A row per layer.
 
-        For several compiles the page only counts the layers of each, and the rows of all of them take a while if they are many.
+        For several compiles the page shows the number of layers of each. Rows of many compiles take a while.
 
         `layer`: only this one: `layers.3.attn`, `layers.*.attn`, or its last part. `merge`: iterations merged, `layers.*`.
         """
@@ -105,7 +121,7 @@ class RunViews:
 
     def matrix(
         self, ref: str | Node = "", *, rank: int | None = None, frame: int | None = None, show: str = "", width: int = 100,
-    ) -> Result[CellRow, Matrix]:
+    ) -> Result[CellRow, MatrixReport]:
         """A grid of ranks by compiles, one row per cell. Ranks that did the same share one row.
 
         `show`: content of the cells of the page: difference, status, graph, time, cache.

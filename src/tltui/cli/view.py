@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tltui.cli.exits import Failure
-from tltui.cli.loading import load, part_of
-from tltui.cli.options import add_json, add_output, add_part, add_paths, add_text, refs
+from tltui.cli.loading import load, load_other, part_of
+from tltui.cli.options import add_json, add_output, add_part, add_paths, add_text, baseline, refs
 from tltui.cli.parser import Argument, Command, Parser, argument, defaults
 from tltui.cli.printing import as_json, as_text, layout, message, result_of
 from tltui.documents.envelope import envelope
@@ -34,8 +34,10 @@ def view(options: argparse.Namespace) -> Iterator[bytes]:
 def refuse_without_compiles(run: Run, options: argparse.Namespace) -> None:
     """Raise `Failure` if the page needs compiles and the run is only output of a job without any."""
     from tltui.questions.job_failures.output_sections import has_only_output, has_torch, size_of_output
+    from tltui.questions.vllm.startup import has_startup
 
-    if question_of(options.command).needs.reads_output or not has_only_output(run):
+    needs = question_of(options.command).needs
+    if needs.reads_output or not has_only_output(run) or (needs.reads_engine_log and has_startup(run)):
         return
     paths = " ".join(options.paths)
     content = "no compile" if has_torch(run) else "nothing of torch.compile"
@@ -51,12 +53,19 @@ def _print_page(run: Run, document: Document, options: argparse.Namespace) -> It
     yield from as_json(printed, indent=not question_of(options.command).is_long)
 
 
+def caches(options: argparse.Namespace) -> Iterator[bytes]:
+    """Yield the page, or its result; a baseline is one more input, compared with those before it."""
+    options.paths = [*options.paths, *(options.baseline or ())]
+    yield from view(options)
+
+
 def guards(options: argparse.Namespace) -> Iterator[bytes]:
     """Yield the page, or its result; exit code 1 if no guard matches the filter, as of grep."""
     from tltui.questions.guards.page import has_guards
     from tltui.questions.question import view_document
 
     run = load(options)
+    refuse_without_compiles(run, options)
     document = view_document(run, BY_NAME["guards"], part_of(options), layout(options))
     yield from _print_page(run, document, options)
     if options.filter.strip() and not has_guards(result_of(document)):
@@ -121,6 +130,18 @@ def runtime(options: argparse.Namespace) -> Iterator[bytes]:
     yield from _print_page(model, view_document(model, BY_NAME["runtime"], part_of(options), layout(options)), options)
 
 
+def autotune(options: argparse.Namespace) -> Iterator[bytes]:
+    """Yield the page, or its result, with `--baseline` compared with another run."""
+    if not options.baseline:
+        yield from view(options)
+        return
+    from tltui.documents.scope import scope_of
+    from tltui.questions.autotune.page import document
+
+    run, other = load(options), load_other(options.baseline, options.latest)
+    yield from _print_page(run, document(run, scope_of(run, part_of(options)), layout(options), other), options)
+
+
 def _add_question_arguments(parser: Parser) -> None:
     """Add the arguments that the `QUESTION` of the command declares."""
     if (add_arguments := question_of(parser.command).add_arguments) is not None:
@@ -164,6 +185,7 @@ EXAMPLES = {
     "caches": """\
   tltui caches /tmp/tracedir                          hits, misses and bypasses, with reasons
   tltui caches /tmp/tracedir 0/1 --json               the cache lookups of [0/1]
+  tltui caches NEW --baseline OLD                     why vLLM's cache directory OLD was not used again
 """,
     "timing": """\
   tltui timing /tmp/tracedir --sort total             phases by wall time
@@ -219,6 +241,14 @@ EXAMPLES = {
   tltui metrics /tmp/tracedir                         the compilation metrics of the run
   tltui metrics /tmp/tracedir 0/1 --json              every field of one compile
 """,
+    "autotune": """\
+  tltui autotune /tmp/tracedir job.err                winners and cost, with your lines (trace) and all times (output)
+  tltui autotune new --baseline old                   other winners, and the cost of both searches
+""",
+    "cudagraphs": """\
+  tltui cudagraphs /tmp/tracedir                      compiles without CUDA graphs, the reasons and lines
+  tltui cudagraphs job.err                            from the warnings that torch prints by default
+""",
     "exports": """\
   tltui exports /tmp/tracedir                         export runs: guessed values and errors
   tltui exports /tmp/tracedir --json
@@ -244,6 +274,8 @@ def _command(name: str) -> Command:
 
 
 OWN: dict[str, tuple[Callable[[argparse.Namespace], Iterator[bytes]], tuple[Argument, ...]]] = {
+    "caches": (caches, (baseline("an earlier cache directory of vLLM: name the factors by which its hash differs"),)),
+    "autotune": (autotune, (baseline("compare winners and cost with this run"),)),
     "guards": (guards, ()),
     "layers": (layers, ()),
     "timing": (timing, (argument("--perfetto", metavar="FILE", help="write the events as JSON for ui.perfetto.dev instead"),)),

@@ -8,7 +8,7 @@ from typing import TypeVar
 from tltui.documents import format as fmt
 from tltui.documents.format import plural
 from tltui.documents.page import Page
-from tltui.model.ref import ranges
+from tltui.model.ref import Ranks, with_noun
 from tltui.text import tokens
 from tltui.text.document import Piece, piece_text
 from tltui.text.frozen import frozen
@@ -71,12 +71,14 @@ def said_ranks(refs: Sequence[str], newest: Collection[str] = ()) -> str:
     """`ranks 0–6, 8–511` of addresses of one id, '' of a single one."""
     if len(refs) < 2:
         return ""
-    parts = [ref.partition(":")[0].partition(".") for ref in refs]
-    ranks = {int(rank) for rank, _, _ in parts if rank.isdecimal()}
-    numbers = ranges(ranks)
-    text = f"ranks {numbers}" if len(ranks) > 1 else f"rank {numbers}"
-    older = parts[0][2] and refs[0].partition(":")[0] not in newest
-    return f"older processes of {text}" if older else text
+    text, first = with_noun(ranks_of(refs)), refs[0].partition(":")[0]
+    return f"older processes of {text}" if "." in first and first not in newest else text
+
+
+def ranks_of(refs: Iterable[str]) -> Ranks:
+    """Return the ranks in addresses."""
+    ranks = (ref.partition(":")[0].partition(".")[0] for ref in refs)
+    return Ranks(int(rank) for rank in ranks if rank.isdecimal())
 
 
 def first_refs(page: Page, refs: Iterable[str], shown: int, target: Callable[[str], str] = str) -> list[list[Piece]]:

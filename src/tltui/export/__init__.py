@@ -13,11 +13,12 @@ from tltui.export.files import (
     lines_of,
     pieces_of,
     proposed_name,
+    rounded,
     to_json,
     write,
 )
 
 __all__ = [
     "LEVELS", "SGR", "SUFFIXES", "WouldOverwrite", "ansi", "folded_lines", "format_of", "lines_of", "pieces_of", "proposed_name",
-    "to_json", "write",
+    "rounded", "to_json", "write",
 ]  # fmt: skip

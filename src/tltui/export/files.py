@@ -123,13 +123,35 @@ _ACTED_ON = re.compile(f"[{BEYOND}]")
 def to_json(value: Any, indent: bool = True) -> bytes:
     """Encode a result as JSON.
 
-    Dataclasses and named tuples become objects, enums their values, tuples and ranges lists, NaN and infinities null. Control
-    characters that a terminal would act on are written as JSON escapes.
+    Dataclasses and named tuples become objects, enums their values, tuples and ranges lists, NaN and infinities null. Numbers are
+    `rounded`. Control characters that a terminal would act on are written as JSON escapes.
     """
     try:
-        return _shown(dumps(value, indent=indent, default=_default, non_str_keys=True))
+        data = dumps(value, indent=indent, default=_default, non_str_keys=True)
     except TypeError:  # integers beyond 64 bit, lone surrogates and depth are legal in a trace
-        return _encode_with_stdlib(value, indent)
+        return _with_rounded(_encode_with_stdlib(value, indent), indent)
+    return _shown(_with_rounded(data, indent))
+
+
+DECIMALS = 6
+"""Decimals of a number in JSON and in rows: those of a microsecond in seconds."""
+_SMALL, _SMALL_DIGITS = 0.001, 4
+"""Numbers below it have that many significant digits instead."""
+_LONG_AT_LINE_END = re.compile(rb"-?\d+\.\d{7,}(?:e-?\d+)?(?=,?\n)")
+"""A number with many digits in indented JSON. Line ends never occur in strings."""
+_STRING_OR_LONG = re.compile(rb'"(?:[^"\\]|\\.)*"|(-?\d+\.\d{7,}(?:e-?\d+)?)')
+
+
+def rounded(value: float) -> float:
+    """Round a number to `DECIMALS`, a very small one to 4 significant digits."""
+    return float(f"{value:.{_SMALL_DIGITS}g}") if abs(value) < _SMALL else round(value, DECIMALS)
+
+
+def _with_rounded(data: bytes, indent: bool) -> bytes:
+    """Round the numbers in JSON."""
+    if indent:
+        return _LONG_AT_LINE_END.sub(lambda match: dumps(rounded(float(match[0]))), data)
+    return _STRING_OR_LONG.sub(lambda match: dumps(rounded(float(match[1]))) if match[1] else match[0], data)
 
 
 def _encode_with_stdlib(value: Any, indent: bool) -> bytes:

@@ -24,6 +24,7 @@ from tltui.inputs.directory_layouts import (
     unit_order,
     written,
 )
+from tltui.inputs.vllm_cache import MARKS, RANK
 from tltui.text.frozen import frozen
 from tltui.text.payload import ByteSource, Digest, Payload, digest
 from tltui.trace.batch import DECLARED, Batch, Context, Damage, Kind, Named
@@ -134,6 +135,7 @@ def join(units: Iterable[UnitCode[U]], codes: Iterable[TraceCode[C]]) -> dict[U,
     return joined
 
 
+VLLM_CACHE = "vLLM's compile cache"
 TOGETHER = 64
 """Files looked at in one step."""
 NAMED_IN = 1 << 16
@@ -241,7 +243,6 @@ _FIRST_LINE = 400
 class DebugLog(Log):
     """The files of a directory of units. First lines are made, payloads are the files as they are."""
 
-    told_by = "torch_compile_debug"
     is_made = True
 
     def __init__(self, path: str, source: FileBytes, generation: int = 0) -> None:
@@ -256,6 +257,16 @@ class DebugLog(Log):
         self.sources += self._directory.files[index : len(self.columns)]
         for record in batch.resized:
             self._digests.pop(record, None)
+
+    @property
+    def told_by(self) -> str:  # type: ignore[override]
+        """The kind of the directory, as pages name it."""
+        return VLLM_CACHE if self.is_vllm_cache else "torch_compile_debug"
+
+    @property
+    def is_vllm_cache(self) -> bool:
+        """Whether it is a part of vLLM's compile cache."""
+        return any(kind.name in MARKS for kind in self.kinds) or any(RANK.match(context.name) for context in self.contexts)
 
     def source_of(self, record: int) -> ByteSource:
         """Return the bytes of the file of a record."""

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from enum import Enum
 
+from tltui.inputs.vllm_cache import vllm_layout
 from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 from tltui.trace.batch import Kind
@@ -157,6 +158,8 @@ class Layout:
     """The directory whose other files belong to the process; '' for none."""
     inside: frozenset[str] | None
     """Directories at the path that belong to it; None: all that is below it does."""
+    without: frozenset[str] = frozenset()
+    """Paths of directories below the units whose files are not listed."""
 
 
 @frozen
@@ -182,6 +185,8 @@ def layout_of(path: str, listing: Listing | None = None) -> Layout | None:
             return _of_file(path)
         listing = _listed(path)
     name = os.path.basename(os.path.abspath(path))
+    if (vllm_cache := vllm_layout(path, listing)) is not None:
+        return Layout(0, None, vllm_cache.units, "", None, vllm_cache.without)
     pid, started = process_of(path)
     directories = [entry.name for entry in listing if entry.is_dir(follow_symlinks=False)]
     files = [entry.name for entry in listing if not entry.is_dir(follow_symlinks=False)]
@@ -206,7 +211,7 @@ def process_of(path: str) -> tuple[int, datetime | None]:
 def files_of(layout: Layout) -> Iterator[UnitFile]:
     """Yield the files of all units, in order, then those of the process, without empty files."""
     count = 0
-    places = [(name, path, frozenset[str]()) for name, path in layout.units]
+    places = [(name, path, layout.without) for name, path in layout.units]
     if layout.rest:
         places.append(("", layout.rest, frozenset(path for _, path in layout.units)))
     for unit, top, without in places:

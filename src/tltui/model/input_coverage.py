@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from tltui.inputs.debug_directory import VLLM_CACHE
 from tltui.model.nodes import Process
 from tltui.text.frozen import frozen
 
@@ -24,8 +25,12 @@ class Needs:
     """What those logs have."""
     in_debug_dir: bool = False
     """Whether a torch_compile_debug directory has what the page shows."""
+    in_vllm_cache: bool = False
+    """Whether the page shows vLLM's compile cache."""
     reads_output: bool = False
     """Whether the page shows contents of output without a compile."""
+    reads_engine_log: bool = False
+    """Whether the page shows the start-up of an engine from the log of vLLM or SGLang."""
     is_overview: bool = False
     """Whether the page is about all there is: it names what text lacks for a torch_compile_debug directory too."""
 
@@ -48,7 +53,7 @@ EVIDENCE: dict[str, frozenset[str]] = {
         "torch.fx.experimental.symbolic_shapes", "torch/fx/experimental/symbolic_shapes",
     )),
     "+dynamo": frozenset(("dynamo_start",)),
-    **{name: frozenset((name,)) for name in ("ir_pre_fusion", "ir_post_fusion", "fusion")},
+    **{name: frozenset((name,)) for name in ("ir_pre_fusion", "ir_post_fusion", "fusion", "cudagraphs")},
 }  # fmt: skip
 """Name in TORCH_LOGS → events and names of records that only it writes."""
 
@@ -69,6 +74,8 @@ def is_untold(processes: Sequence[Process], needs: Needs) -> bool:
     told_of = from_elsewhere(processes)
     if not told_of or len(told_of) < len(processes):
         return False
+    if needs.in_vllm_cache and any(process.log.told_by == VLLM_CACHE for process in told_of):
+        return False
     has_text = any(TEXT in process.origins for process in told_of)
     return not (needs.logs and has_text) and not needs.in_debug_dir
 
@@ -81,8 +88,11 @@ def heard(processes: Iterable[Process]) -> frozenset[str]:
 
 def title_of(processes: Iterable[Process]) -> str:
     """Return the sources of the processes, as the beginning of a sentence."""
+    processes = list(processes)
     origins = {origin for process in processes for origin in process.origins}
     titles = [title for origin, title in TITLES.items() if origin in origins]
+    if origins == {DEBUG_DIR} and all(process.log.told_by == VLLM_CACHE for process in processes):
+        return VLLM_CACHE
     return titles[0] if len(titles) == 1 else "The opened input"
 
 
@@ -101,6 +111,8 @@ def untold(processes: Sequence[Process], needs: Needs) -> str:
     if not of:
         return ""
     title = title_of(of)
+    if needs.in_vllm_cache and title == VLLM_CACHE:
+        return ""
     has_text = any(TEXT in process.origins for process in of)
     if len(of) < len(processes):
         are = "processes is" if len(of) == 1 else "processes are"

@@ -21,8 +21,8 @@ from tltui.trace.batch import Batch, Context, Kind, Named
 from tltui.trace.grammar import NOTABLE
 from tltui.trace.log import NOWHERE, JoinedLog, Log
 
-CONTEXTS = 256
-"""Compiles of a batch, about: the status of each is derived when the batch is applied."""
+COUNTED = 128
+"""Compiles whose status is derived between two yields."""
 FACTS = 1024
 """Compiles whose facts are added between two yields."""
 Place = tuple[int, int]
@@ -85,10 +85,15 @@ def merge(members: Sequence[tuple[LogModel, Process]], homes: dict[CompileId, Ho
     yield from _add_facts(merged, batches, places)
     log.add_places(batches[0], places)
     for batch in batches:
-        model.apply(batch)
+        model.apply(batch, is_counted=False)
         for process in model.processes:
             process.strings.update(base.strings)
+            process.logs_breaks = any(member.logs_breaks for member in merged.members)
         yield
+    for process in model.processes:
+        for part in slices(list(process.compiles.values()), COUNTED):
+            model.count({id(compile_): compile_ for compile_ in part})
+            yield
     _failures(merged, places)
     return merged
 
@@ -258,9 +263,9 @@ def _batches(
     batches, counted = [Batch(0)], (0, 0)
     for member, records in _laid_out(process_records(merged.members[0], sizes[0]), behind):
         batch = batches[-1]
-        if (len(batch.columns) + len(records) > SLICE or len(batch.members) > CONTEXTS) and batch.columns:
+        if len(batch.columns) + len(records) > SLICE and batch.columns:
             counted = _complete(batch, kinds, contexts, counted)
-            batch = Batch(batch.first + len(batch.columns), scanned=scanned)
+            batch = Batch(batch.first + len(batch.columns))
             batches.append(batch)
             yield
         source, stored, columns = logs[member].columns, member == 0 and not logs[0].is_made, batch.columns
@@ -282,9 +287,9 @@ def _batches(
         yield
         for twins in part:
             places[twins.second[0]][twins.second[1]] = places[twins.first[0]][twins.first[1]]
-    last = batches[-1]
-    last.scanned, last.clock, last.tail = scanned, clock, tail
-    last.finished, last.waiting = ended
+    for batch in batches:
+        batch.scanned, batch.clock, batch.tail, batch.waiting = scanned, clock, tail, ended[1]
+    batches[0].finished = ended[0]  # so that each status is derived once, with the end of the log known
     return batches, places
 
 

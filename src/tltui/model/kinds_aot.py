@@ -25,7 +25,7 @@ AUTOGRAD: tuple[Kind, ...] = section(
             "aot_joint_graph",
             "fx",
             "Joint graph",
-            "Forward and backward in one graph, before the split. Only if an input requires grad.",
+            "Forward and backward in one graph, before the split. Logged only if an input requires grad.",
         ),
         Row(
             "invoke_subgraph_backward_duplicate",

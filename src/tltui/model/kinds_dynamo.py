@@ -166,7 +166,7 @@ GUARDS: tuple[Kind, ...] = section(
             "guard_collective",
             "text",
             "Guards agreed between ranks",
-            "Whether the guards of this rank passed. All ranks compile if one must. Written by torch 2.8.",
+            "Whether the guards of this rank passed. If one must compile, all ranks compile. Written by torch 2.8.",
             since=(2, 8),
             until=(2, 8),
         ),

@@ -21,7 +21,7 @@ CACHE: tuple[Kind, ...] = section(
             "aotautograd_cache_miss",
             "json",
             "AOTAutograd cache: miss",
-            "The key was not in the cache. Compare `components` with the run that should have filled it.",
+            "The key was not in the cache. Compare `components` with those of the run that filled the cache.",
             since=(2, 5),
         ),
         Row(
@@ -58,7 +58,7 @@ CACHE: tuple[Kind, ...] = section(
             "fx_graph_cache_miss",
             "json",
             "FX graph cache: miss",
-            "The key was not in the cache. Compare `components` with the run that should have filled it.",
+            "The key was not in the cache. Compare `components` with those of the run that filled the cache.",
             per_unit=True,
             since=(2, 6),
         ),

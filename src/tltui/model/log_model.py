@@ -122,8 +122,8 @@ class LogModel:
         self._one_more_of: dict[tuple[int, str], Counter[str]] = {}
         """Identity of shared counts (0: none yet) and a name → the shared counts with one more of it."""
 
-    def apply(self, batch: Batch) -> list[Compile]:
-        """Take over a batch; the compiles that it touched."""
+    def apply(self, batch: Batch, is_counted: bool = True) -> list[Compile]:
+        """Take over a batch; the compiles that it touched. Without `is_counted` the caller counts them with `count` later."""
         log, was_ended = self.log, self.log.ended
         log.apply(batch)
         self.rearranged = False
@@ -147,7 +147,8 @@ class LogModel:
             if not owner.is_told_failed:
                 owner.is_told_failed = True
                 touched[id(owner)] = owner
-        self._count(touched)
+        if is_counted:
+            self.count(touched)
         return list(touched.values())
 
     def _in_order(self, batch: Batch, touched: dict[int, Compile]) -> set[int]:
@@ -276,7 +277,7 @@ class LogModel:
     def end(self) -> None:
         """Nothing will be added to the log any more, though its end was not reached."""
         self.log.end()
-        self._count({id(owner): owner for owner in self._unfinished()})
+        self.count({id(owner): owner for owner in self._unfinished()})
 
     def began(self, started: float, is_dated: bool) -> bool:
         """Set the start time of the log (seconds since the epoch); return whether it changed."""
@@ -291,7 +292,7 @@ class LogModel:
         newly_failed = {id(owner): owner for owner in owners if not owner.is_told_failed}
         for owner in newly_failed.values():
             owner.is_told_failed = True
-        self._count(newly_failed)
+        self.count(newly_failed)
 
     def owner(self, record: int) -> Compile:
         """Return the compile of a record."""
@@ -396,7 +397,7 @@ class LogModel:
         for process in self.processes:
             yield from (c for c in process.compiles.values() if not c.facts.has_metrics or c.facts.backward_running)
 
-    def _count(self, touched: dict[int, Compile]) -> None:
+    def count(self, touched: dict[int, Compile]) -> None:
         """Bring stamps and tallies up to date: of touched compiles, of all if the meaning of a restart reason changed."""
         by_process: dict[int, list[Compile]] = {}
         for owner in touched.values():

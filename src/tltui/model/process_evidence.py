@@ -13,7 +13,7 @@ from tltui.text.frozen import frozen
 from tltui.trace.batch import Kind
 from tltui.trace.log import Log
 
-SLICE = 8192
+SLICE = 4096
 """Records that are looked at between two yields, so that a large run is joined without holding the thread."""
 READS = 64
 """First lines that are read between two yields."""
@@ -137,7 +137,7 @@ def span(process: Process) -> Steps[tuple[str, str] | None]:
 def _dated(log: Log, records: Sequence[int], backwards: bool) -> Steps[str]:
     """Return the time of the first, or last, record that has one; '' for none."""
     kinds, column, reads = [_is_plain(kind) for kind in log.kinds], log.columns.kind, 0
-    for part in slices(records, backwards):
+    for part in slices(records, backwards=backwards):
         for record in part:
             if kinds[column[record]]:
                 continue
@@ -150,11 +150,11 @@ def _dated(log: Log, records: Sequence[int], backwards: bool) -> Steps[str]:
     return ""
 
 
-def slices(records: Sequence[T], backwards: bool = False) -> Iterator[Sequence[T]]:
-    """Cut records into slices, from the first or from the last."""
-    size = len(records)
-    for begin in range(0, size, SLICE):
-        yield records[max(size - begin - SLICE, 0) : size - begin][::-1] if backwards else records[begin : begin + SLICE]
+def slices(items: Sequence[T], most: int | None = None, backwards: bool = False) -> Iterator[Sequence[T]]:
+    """Cut a sequence into slices of at most `most` (default: `SLICE`), from the first or from the last."""
+    size, most = len(items), most or SLICE
+    for begin in range(0, size, most):
+        yield items[max(size - begin - most, 0) : size - begin][::-1] if backwards else items[begin : begin + most]
 
 
 def _clock(log: Log, record: int) -> str:

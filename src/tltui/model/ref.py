@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, islice, pairwise
 from typing import NamedTuple
 
 from tltui.text.frozen import frozen
@@ -258,21 +258,44 @@ BUT = 3
 """Ranks that may be missing where the others are of an even distance: those of one device of each node."""
 
 
+LISTED = 65_536
+"""Maximum numbers that are listed of ranges: a log may have any number as its rank."""
+
+
 Range = tuple[int, int]
 """The first and the last number of a range."""
 
 
 class Ranks(tuple[int, ...]):
-    """Rank numbers, ascending. In JSON and as text they are their ranges: `0–6, 8–511`."""
+    """Rank numbers, ascending, each once. As text they are their ranges: `0–6, 8–511`."""
 
     __slots__ = ()
+
+    def __new__(cls, ranks: Iterable[int] = ()) -> Ranks:
+        """Sort the numbers."""
+        return super().__new__(cls, sorted(set(ranks)))
 
     def __str__(self) -> str:
         return ranges(self)
 
-    def __json__(self) -> str:
+    def __json__(self) -> list[int]:
         """Return the JSON form."""
-        return ranges(self)
+        return list(self)
+
+
+def listed(runs: Iterable[Range]) -> Ranks:
+    """Return the numbers of ranges, at most `LISTED`."""
+    return Ranks(islice(chain.from_iterable(range(first, last + 1) for first, last in runs), LISTED))
+
+
+def counted(runs: Iterable[Range]) -> int:
+    """Return how many numbers ranges have."""
+    return sum(last - first + 1 for first, last in runs)
+
+
+def and_more(ranks: Ranks, count: int) -> str:
+    """Write the first of `count` ranks: `0–65535 and 1,000 more`."""
+    return f"{ranks} and {count - len(ranks):,} more" if count > len(ranks) else str(ranks)
 
 
 def ranges(ranks: Iterable[int]) -> str:
@@ -318,14 +341,14 @@ def shortened(text: str, width: int) -> str:
     return text if len(text) <= width or end < 0 else f"{text[:end]} …"
 
 
-def is_several(text: str) -> bool:
-    """Return whether a text of `ranges` has more than one rank."""
-    return any(sign in text for sign in "–, ")
+def is_several(ranks: Ranks | str) -> bool:
+    """Return whether there is more than one rank, or a text of `ranges` has more than one."""
+    return any(sign in ranks for sign in "–, ") if isinstance(ranks, str) else len(ranks) > 1
 
 
-def with_noun(text: str) -> str:
-    """Return `rank 7`, `ranks 0–6, 8–511` for a text of `ranges`."""
-    return f"{'ranks' if is_several(text) else 'rank'} {text}"
+def with_noun(ranks: Ranks | str) -> str:
+    """Return `rank 7`, `ranks 0–6, 8–511` for ranks or a text of `ranges`."""
+    return f"{'ranks' if is_several(ranks) else 'rank'} {ranks}"
 
 
 def _even(runs: Sequence[Range]) -> str:

@@ -114,5 +114,13 @@ QUESTIONS: tuple[Entry, ...] = (
         "vllm", "", "vLLM: compile calls, piecewise graphs by compile range, and changes by each pass",
         "why is it so", 710, "tltui.questions.vllm.page",
     ),
+    Entry(
+        "cudagraphs", "", "CUDA graphs by compile: used, skipped with the reason and line, or recorded for many sizes",
+        "why is it so", 720, "tltui.questions.cudagraphs.page",
+    ),
+    Entry(
+        "autotune", "", "autotuning by operation and shape: choices, winner, cost of the search, your lines",
+        "why is it so", 730, "tltui.questions.autotune.page",
+    ),
 )
 BY_NAME = {question.name: question for question in QUESTIONS}

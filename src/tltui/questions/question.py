@@ -108,10 +108,20 @@ def view_document(run: Run, view: Entry, ref: Ref, options: Options) -> Document
     if view.name == "summary":  # an overview has it below its title
         return make(run, scope, options)
     about = "" if str(scope.ref) else stands_for(run)
+    if question.needs.reads_engine_log and _has_engine_log(run):
+        return make(run, scope, replace(options, about=about))
     options = replace(options, untold=untold(scope.processes, question.needs), about=about)
     if is_untold(scope.processes, question.needs):
         return _uncovered_document(view, scope, options, make(run, scope, options))
     return make(run, scope, options)
+
+
+def _has_engine_log(run: Run) -> bool:
+    if all(model.form != TEXT for model in run.models):
+        return False
+    from tltui.questions.vllm.startup import has_startup
+
+    return has_startup(run)
 
 
 def _uncovered_document(view: Entry, scope: Scope, options: Options, answered: Document) -> Document:

@@ -15,9 +15,10 @@ from pathlib import Path
 from tltui.model.follow import open_run
 from tltui.model.run import Run
 from tltui.questions.problems.problem_list import problems, run_steps
+from tltui.questions.recompiles.equal_sizes import equal_sizes
 from tltui.questions.recompiles.explanations import explained_of
 from tltui.questions.recompiles.guard_table import guards_of
-from tltui.questions.recompiles.page import frame_recompiles, frames_of, recompiles_of
+from tltui.questions.recompiles.page import frame_recompiles, frames_of, recompiles_of, settings_of
 from tltui.questions.trials.changes import Change, FrameCauses, Predictor, changes
 from tltui.running.job import Job, start
 from tltui.running.job_trace import DTRACE, TRACE, TraceOptions, add_hook, logs_in, prepare, tracing_pids
@@ -169,7 +170,11 @@ def changes_of(run: Run) -> tuple[tuple[Change, ...], Predictor]:
         explained = [explained_of(compile_) for compile_ in recompiles_of(frame)]
         guards = run_steps(guards_of(frame, explained))
         summary = frame_recompiles(frame, explained, explained, guards)
-        frames.append(FrameCauses(summary.variations, guards.calls if guards is not None else None))
+        if guards is None:
+            frames.append(FrameCauses(summary.variations, None))
+            continue
+        is_static = settings_of(frame).automatic_dynamic is False
+        frames.append(FrameCauses(summary.variations, guards.calls, equal_sizes(frame, guards), is_static))
     predictor = Predictor(frames)
     return changes(frames, problems(compiles), predictor), predictor
 

@@ -366,13 +366,13 @@ def lay_out(data: bytes) -> tuple[bytes, str]:
         # A lone surrogate has no bytes: backslashreplace writes it as the very escape that JSON has for it.
         return json.dumps(value, indent=2, ensure_ascii=False).encode("utf-8", "backslashreplace"), ""
     except RecursionError:
-        return data, "nested too deeply to lay out"
+        return data, "nested too deeply to reformat"
     except UnicodeDecodeError:
         return data, "not UTF-8"
     except JSONDecodeError:
         return data, NOT_JSON
     except ValueError:
-        return data, "holds a number that is too long to lay out"
+        return data, "a number is too long to reformat"
 
 
 def json_document(

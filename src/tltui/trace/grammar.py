@@ -173,6 +173,7 @@ NOTABLE = frozenset(
         "dynamo_graph_break_reason",
         "dynamo_error",
         "recompile_reasons",
+        "cudagraphs",
         "recompile_limit",
         "torch_version",
         "fx_graph_cache_hit",

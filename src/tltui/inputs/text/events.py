@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import field
 from enum import Enum
 
+from tltui.inputs.text import cudagraph_messages
 from tltui.inputs.text.line_grammar import module_of
 from tltui.text.frozen import frozen
 from tltui.trace.batch import Kind
@@ -329,9 +330,9 @@ TABLE: list[Row] = [
     _bytecode("ORIGINAL"),
     _bytecode("MODIFIED"),
     Row("kernel_code", r"", text("kernel_code"), cuts=False),
+    *(Row(logger, opens, text("cudagraphs")) for logger, messages in cudagraph_messages.LOGGERS.items() for opens in messages),
     Row("perf_hints", r"", text("perf_hints"), cuts=False),
     Row("ddp_graphs", r"", text("ddp_graphs"), cuts=False),
-    Row("cudagraphs", r"(?i:skipping cudagraph)", text("cudagraphs")),
     Row(CONVERT, r"torchdynamo start compiling (?P<name>.+) (?P<file>\S+):(?P<line>\d{1,9})(?:, stack .*)?$",
         event("dynamo_start"), None, start_payload, fact=Fact.STARTS),
     Row(CONVERT, r"Restarting analysis due to "),

@@ -17,6 +17,7 @@ from tltui.model.derived_cache import Parts
 from tltui.model.node_answers import Count, counts, part
 from tltui.model.nodes import Compile, Process
 from tltui.model.record_reader import JSON_LIMIT, Reader, json_in, metrics_fields, number_in, records_of, text_in, whole_in
+from tltui.questions.caches.vllm_caches import NONE, VllmCaches
 from tltui.questions.stacks.tracebacks import display_code
 from tltui.questions.timing.timing_events import EVENT_LIMIT, Event
 from tltui.text.frozen import frozen
@@ -469,6 +470,8 @@ class CachesReport:
     """Compiles with a cache lookup, or with a disabled cache."""
     not_lowered: tuple[str, ...]
     """Compiles without a lowered graph, and so without a cache lookup."""
+    vllm: VllmCaches = NONE
+    """vLLM's compile caches among the inputs, and the factors by which their hashes differ."""
 
 
 def totals_of(compiles: Iterable[Compile]) -> tuple[CacheTotal, ...]:

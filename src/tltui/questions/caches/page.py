@@ -41,6 +41,7 @@ from tltui.questions.caches.cache_report import (
     key_table,
     totals_of,
 )  # fmt: skip
+from tltui.questions.caches.vllm_caches import NONE, add_caches, read_caches
 from tltui.questions.question import Question
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
@@ -536,6 +537,10 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, CachesReport]:
     """Add the counts of the index first, then the content of records."""
     page.add((f"Caches{scope.title}", tokens.TITLE))
+    vllm = NONE if str(scope.ref) else (yield from read_caches(run))
+    add_caches(page, vllm)
+    if vllm.caches and not any(process.is_traced for process in scope.processes):
+        return CachesReport((), 0.0, 0.0, (), (), (), (), vllm)
     single = len(scope.compiles) == 1
     totals = totals_of(scope.compiles)
     within = {id(node) for node in scope.compiles}
@@ -563,7 +568,7 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, CachesRep
     silent = tuple(compile_.ref for compile_ in study.compiles if not compile_.is_lowered and not compile_.answers)
     saved = sum(compile_.saved_s or 0.0 for compile_ in compiles)
     taken_s = sum(compile_.compile_s or 0.0 for compile_ in compiles)
-    report = CachesReport(totals, saved, taken_s, different, misses, compiles, silent)
+    report = CachesReport(totals, saved, taken_s, different, misses, compiles, silent, vllm)
     yield from add_misses(page, report)
     for add in (
         add_bypasses, add_asked, add_off, add_hits, add_backends, add_profiles,
@@ -685,13 +690,13 @@ QUESTION = Question(
     key="7",
     group="why is it so",
     order=70,
-    needs=Needs("has no cache hits, misses or keys"),
+    needs=Needs("has no cache hits, misses or keys", in_vllm_cache=True),
     document=document,
     answer=CachesReport,
     rows=CacheRow,
     records=cache_rows,
     doc="""
     Cache hits, misses, bypasses: a row per cache lookup of a compile. `data.misses` has the differences of
-    missed keys.
+    missed keys, `data.vllm` the contents of vLLM's cache directories and the factors by which their hashes differ.
     """,
 )

@@ -262,7 +262,7 @@ def raw_patch(ref: str, title: str, left: Artifact, right: Artifact) -> TextDocu
         style = styles.get(line[:1].decode("latin-1"))
         document.lines.append(Line(text, (Span(0, len(text), style),) if style else ()))
     if not document.lines:
-        document.lines.append(Line("both are byte for byte identical"))
+        document.lines.append(Line("The two are identical, byte for byte."))
     return document
 
 

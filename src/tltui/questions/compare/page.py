@@ -32,7 +32,7 @@ from tltui.questions.compare.artifacts_page import (
 )
 from tltui.questions.compare.comparable_lines import Difference, rules_for
 from tltui.questions.compare.pairing import Pair, artifact_difference, artifact_pairs, compile_pairs, digest_of, owns_of, rest_pairs
-from tltui.questions.shapes.shape_env import Inputs, inputs_of
+from tltui.questions.shapes.shape_env import Inputs, Symbol, Value, inputs_of
 from tltui.questions.stacks.tracebacks import display_code, display_name
 from tltui.questions.timing.timing_events import ORDER, events_of, timing_of, within_metrics
 from tltui.text import tokens
@@ -176,16 +176,24 @@ def _by_name(left: dict[str, str], right: dict[str, str], owns: tuple[RankIdenti
 
 def _inputs(inputs: Inputs) -> dict[str, str]:
     return {
-        t.source: f"{t.source}  {t.dtype} [{', '.join(t.size or ())}] stride [{', '.join(t.stride or ())}] {t.device}"
+        t.source: f"{t.source}  {t.dtype} [{_joined(t.size)}] stride [{_joined(t.stride)}] {t.device}"
         + (" requires grad" if t.requires_grad else "")
         for t in inputs.tensors
     }
 
 
+def _joined(sizes: Sequence[Value] | None) -> str:
+    return ", ".join(map(str, sizes or ()))
+
+
+def _hint(symbol: Symbol) -> Value:
+    return "?" if symbol.hint is None else symbol.hint
+
+
 def _symbols(inputs: Inputs) -> dict[str, str]:
     return {
-        s.source or s.name: f"{s.name}  {s.source or 'depends on data'} = {s.hint or '?'} {s.range or ''}".rstrip()
-        + (f", fixed to {s.specialized}" if s.specialized else "")
+        s.source or s.name: f"{s.name}  {s.source or 'depends on data'} = {_hint(s)} {s.range or ''}".rstrip()
+        + (f", fixed to {s.specialized}" if s.specialized is not None else "")
         for s in inputs.symbols
     }
 

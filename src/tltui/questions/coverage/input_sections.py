@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.inputs.index.indexed_log import Elsewhere
-from tltui.model.ref import ranges, with_noun
+from tltui.model.ref import Ranks, and_more, ranges, with_noun
 from tltui.model.run import Run
 from tltui.questions.coverage.job_inputs import Conflict, Holding, Missing, NotRead
 from tltui.text import tokens
@@ -53,7 +53,8 @@ def add_missing(page: Page, missing: Missing | None) -> None:
     if missing is None:
         return
     alone = missing.count == 1
-    text = f"Rank {missing.ranks} is missing" if alone else f"Ranks {missing.ranks} are missing"
+    ranks = and_more(missing.ranks, missing.count)
+    text = f"Rank {ranks} is missing" if alone else f"Ranks {ranks} are missing"
     if missing.world_size is None:
         page.say(page.so_far(f"{text}, although there is a log of rank {missing.highest_rank}.") + _nodes(missing), "", tokens.WARN)
         return
@@ -82,7 +83,7 @@ def add_not_read(page: Page, files: Sequence[NotRead]) -> None:
         page.row([(f"Not read: {more}: ", tokens.WARN), ("[damage]", tokens.LINK, "@damage")], "")
 
 
-def of_ranks(ranks: str) -> str:
+def of_ranks(ranks: Ranks) -> str:
     """Write ` (ranks 48–55)`; '' for none."""
     return f" ({with_noun(ranks)})" if ranks else ""
 

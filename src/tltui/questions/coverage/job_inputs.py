@@ -12,7 +12,7 @@ from tltui.model.artifacts import artifact_name
 from tltui.model.nodes import Compile
 from tltui.model.process_evidence import EXACT, is_of_job
 from tltui.model.record_reader import records_of
-from tltui.model.ref import Range, gaps, range_text, ranges
+from tltui.model.ref import Range, Ranks, counted, gaps, listed
 from tltui.model.run import Run
 from tltui.questions.ranks.lanes import indexed_lanes
 from tltui.text.frozen import frozen
@@ -37,9 +37,10 @@ PROCESSES_READ, COMPILES_READ = 8, 32
 class Missing:
     """Ranks of the job without any input."""
 
-    ranks: str
-    """`40–47`"""
+    ranks: Ranks
+    """At most 65,536 of them."""
     count: int
+    """The number of all of them."""
     highest_rank: int
     """The highest rank that is here."""
     world_size: int | None
@@ -69,8 +70,7 @@ def missing_ranks(run: Run) -> Missing | None:
     if not lacking:
         return None
     of_node, nodes = _nodes(run, lacking)
-    count = sum(last - first + 1 for first, last in lacking)
-    return Missing(range_text(lacking), count, highest, size, ref if size is not None else "", of_node, nodes)
+    return Missing(listed(lacking), counted(lacking), highest, size, ref if size is not None else "", of_node, nodes)
 
 
 def ranks_here(run: Run) -> set[int]:
@@ -200,7 +200,7 @@ class NotRead:
 
     path: str
     reason: str
-    ranks: str = ""
+    ranks: Ranks = Ranks()
     """The ranks that it has and that are therefore left out, as far as that is known."""
 
 
@@ -220,7 +220,7 @@ def failed_files(run: Run) -> tuple[NotRead, ...]:
     if run.crowd is not None:
         for path, reason in indexed_lanes(run.crowd).damaged.items():
             ranks.setdefault((path, reason), set())
-    return tuple(NotRead(path, reason, ranges(numbers)) for (path, reason), numbers in ranks.items())
+    return tuple(NotRead(path, reason, Ranks(numbers)) for (path, reason), numbers in ranks.items())
 
 
 def _ranks_of(run: Run, name: str) -> Iterator[int]:

@@ -12,7 +12,7 @@ from tltui.model.node_answers import part, reader_of
 from tltui.model.nodes import Compile, Process
 from tltui.model.record_reader import Reader, address, list_in, records_of, text_in, whole_in
 from tltui.model.ref import Ref
-from tltui.questions.shapes.shape_env import Symbol
+from tltui.questions.shapes.shape_env import Symbol, bounds_of
 from tltui.questions.stacks.tracebacks import StackFrame, frames_of, user_frames
 from tltui.text.frozen import frozen
 
@@ -420,7 +420,7 @@ def _pairs(value: object) -> dict[str, str]:
 def _unbacked(process: Process, reader: Reader, record: int) -> Symbol:
     fields = reader.event(record)
     frames = user_frames(frames_of(process, list_in(fields, "user_stack")))
-    return Symbol(text_in(fields, "symbol") or "?", None, None, text_in(fields, "vr"), frames[0] if frames else None)
+    return Symbol(text_in(fields, "symbol") or "?", None, None, bounds_of(text_in(fields, "vr")), frames[0] if frames else None)
 
 
 def _grouped(failures: list[ExportFailure]) -> list[ExportFailure]:

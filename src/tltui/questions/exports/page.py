@@ -146,7 +146,7 @@ def _meaning(failure: ExportFailure) -> list[str]:
     if failure.kind == found_in.MISMATCHED:
         reason = f": {fmt.one_line(failure.reason)}" if failure.reason else ""
         return [f"Its fake kernel and its real kernel return different results{reason}. Fix the function passed to register_fake."]
-    sentences = ["This depends on data, but export needed to know whether it holds, so it stopped here."]
+    sentences = ["The condition depends on data. Export needs its value to go on, so it stopped here."]
     if failure.expr_without_hints:
         sentences.append(f"before substitution of known values: {failure.expr_without_hints}")
     sentences.append("State the condition with torch._check(...). draft_export continues with the value from the example inputs.")
@@ -241,7 +241,7 @@ def _unbacked(page: Page, symbols: tuple[Symbol, ...], nested: bool) -> None:
     for symbol in symbols:
         code = symbol.user_frame.code if symbol.user_frame and symbol.user_frame.code else ""
         rows.append([
-            (symbol.name, tokens.NAME), (symbol.range or "", tokens.DIM), _line(page, symbol.user_frame),
+            (symbol.name, tokens.NAME), (str(symbol.range or ""), tokens.DIM), _line(page, symbol.user_frame),
             (code.strip(), tokens.DIM),
         ])  # fmt: skip
     page.grid(rows)

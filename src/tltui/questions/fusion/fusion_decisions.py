@@ -6,6 +6,7 @@ import re
 from functools import lru_cache
 
 from tltui.model.torch_versions import TorchVersion, exists_in
+from tltui.questions.shapes.shape_env import Value, value_of
 from tltui.text.frozen import frozen
 
 ARGUMENTS = "arguments"
@@ -33,6 +34,20 @@ class SourceLine:
 
 
 @frozen
+class Loops:
+    """The loops of an operation."""
+
+    sizes: tuple[Value, ...]
+    """Of the outer loops; text for an expression. Empty without outer loops."""
+    reduced_sizes: tuple[Value, ...] = ()
+    """Of the loops of a reduction."""
+
+    def __str__(self) -> str:
+        outer, inner = (" × ".join(map(str, sizes)) for sizes in (self.sizes, self.reduced_sizes))
+        return f"{outer or '1'} × {inner} reduced" if inner else outer or "1"
+
+
+@frozen
 class SchedulerNode:
     """Node after fusion: a kernel, or a part of one."""
 
@@ -41,10 +56,10 @@ class SchedulerNode:
     """The class of torch: SchedulerNode, FusedSchedulerNode, ExternKernelSchedulerNode, …; '' where it is not known."""
     operations: tuple[str, ...]
     """The nodes before fusion that it is made of."""
-    operation_kinds: str
-    """Pointwise, Reduction, …: each once; of an external node the function that it calls. '' where it is not known."""
-    sizes: tuple[str, ...]
-    """Its loops, `4 × sum of 16`: each of the different ones of its operations."""
+    operation_kinds: tuple[str, ...]
+    """Pointwise, Reduction, …: each once; of an external node the function that it calls. Empty where it is not known."""
+    loops: tuple[Loops, ...]
+    """Each of the different ones of its operations."""
     device: str
     writes: tuple[str, ...]
     """Buffers."""
@@ -331,7 +346,7 @@ KNOWN_REASONS: tuple[KnownCause, ...] = (
     KnownCause("node1 and node2 uses different buf layouts", f"{_OWN} it has the same sizes, strides and device."),
     KnownCause("node1 is nop", "The first computes nothing; it only gives memory a new name."),
     KnownCause("grouped node must not be fused with other nodes",
-          "Nodes that Inductor keeps together in their order stay as they are."),
+          "Inductor keeps the nodes of a group together, in their order."),
     KnownCause("fusion for buffer explicit disabled", "Inductor keeps this buffer out of fusion."),
     KnownCause("prologue fusion turned off", "Fusing into the inputs of matrix products is switched off.",
           "torch._inductor.config.prologue_fusion = True switches it on."),
@@ -379,17 +394,17 @@ def meaning_of(reason: str) -> ReasonMeaning:
 _PARTS = re.compile(r"^\(\s*[\[(](.*?)[\])],\s*[\[(](.*?)[\])]\s*\)$")
 
 
-def sizes_of(text: str) -> str:
-    """Format `.sizes` or `.group.iteration` as outer loops and reduced loops; `1` without loops.
+def loops_of(text: str) -> Loops | None:
+    """Parse `.sizes` or `.group.iteration`: outer loops and reduced loops.
 
-    Text in an unknown form is returned unchanged, '' for an empty text.
+    Text in an unknown form is one size; None for an empty text.
     """
     match = _PARTS.match(text.strip())
     if match is None:
-        return text.strip()
-    outer, inner = (_times(part) for part in match.groups())
-    return f"{outer or '1'} × {inner} reduced" if inner else outer or "1"
+        return Loops((text.strip(),)) if text.strip() else None
+    outer, inner = (_sizes(part) for part in match.groups())
+    return Loops(outer, inner)
 
 
-def _times(part: str) -> str:
-    return " × ".join(size for item in part.split(", ") if (size := item.strip(" ,")))
+def _sizes(part: str) -> tuple[Value, ...]:
+    return tuple(value_of(size) for item in part.split(", ") if (size := item.strip(" ,")))

@@ -152,9 +152,9 @@ def _node(page: Page, unit: UnitFusion, node: SchedulerNode, kernel: FusedKernel
     """`op0 … op4  5 operations, outer loops fused · Reduction, Pointwise · 4 × 16 reduced · writes buf0 … buf4`"""
     target = at_line(unit.post_ref, node.line) if unit.post_ref and node.line else ""
     parts = [KINDS.get(node.kind, node.kind)]
-    if node.operation_kinds and not (kernel is not None and node.operation_kinds == kernel.name):
-        parts.append(node.operation_kinds)
-    sizes = ", ".join(node.sizes[:3]) + (" …" if len(node.sizes) > 3 else "")
+    if (kinds := ", ".join(node.operation_kinds)) and not (kernel is not None and kinds == kernel.name):
+        parts.append(kinds)
+    sizes = ", ".join(map(str, node.loops[:3])) + (" …" if len(node.loops) > 3 else "")
     parts += [sizes, "" if node.device in ("", "cpu") else node.device]
     if node.writes:
         parts.append(f"writes {_few(node.writes)}")

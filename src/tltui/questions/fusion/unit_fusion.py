@@ -26,8 +26,8 @@ from tltui.questions.fusion.fusion_decisions import (
     SourceLine,
     Timed,
     UnitFusion,
+    loops_of,
     meaning_of,
-    sizes_of,
 )
 from tltui.questions.provenance.provenance import provenance_of
 from tltui.questions.provenance.records import POST, PY, Kernel, UnitProvenance
@@ -242,7 +242,7 @@ def _nodes(texts: UnitTexts, tables: _LookupTables, calls: tuple[KernelCall, ...
             kernels, how = _by_origins(origins, calls)
             does = tuple(dict.fromkeys(tables.does.get(op, "") for op in group))
             nodes.append(SchedulerNode(
-                "_".join(group), kind, group, ", ".join(filter(None, does)), (), "", (), (), origins,
+                "_".join(group), kind, group, tuple(filter(None, does)), (), "", (), (), origins,
                 tables.source_of(origins, group), kernels, how, 0,
             ))  # fmt: skip
     return _with_kernels(tuple(nodes), tables, calls)
@@ -271,10 +271,10 @@ def _of_ir(
         kernels, how = (by_origins, way) if by_origins else (kernels, UNKNOWN)
     descriptions = [tables.does.get(op) or _description(part) for op, part in zip(operations, parts, strict=True)]
     does = dict.fromkeys([node.kernel] if node.kernel else descriptions)
-    sizes = dict.fromkeys(size for part in parts if (size := sizes_of(part.sizes or part.iteration)))
+    loops = dict.fromkeys(each for part in parts if (each := loops_of(part.sizes or part.iteration)) is not None)
     device = next((part.device for part in (node, *parts) if part.device), "")
     return SchedulerNode(
-        node.name, node.kind, operations, ", ".join(filter(None, does)), tuple(sizes), device, writes, reads, origins,
+        node.name, node.kind, operations, tuple(filter(None, does)), tuple(loops), device, writes, reads, origins,
         tables.source_of(origins, operations), kernels, how, node.first + 1,
     )  # fmt: skip
 

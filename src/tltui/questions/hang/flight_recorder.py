@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tltui.inputs.flight_recorder import Dump, DumpEntry, DumpFrame
-from tltui.model.ref import ranges
+from tltui.model.ref import Ranks
 from tltui.text.frozen import frozen
 from tltui.text.torch_names import Owner, owner_of
 
@@ -30,15 +30,15 @@ class GroupName:
 
     name: str
     description: str
-    ranks: str
-    """Its ranks where that is known, else those that have used it; as ranges."""
+    ranks: Ranks
+    """Its ranks where that is known, else those that have used it."""
 
 
 @frozen
 class Call:
     """Identical calls on some ranks."""
 
-    ranks: str
+    ranks: Ranks
     operation: str
     sequence: int
     state: str
@@ -61,9 +61,9 @@ class Pending:
     since_at_us: float
     """When the first of them entered it, in microseconds since the epoch."""
     waiting_calls: tuple[Call, ...]
-    missing_ranks: str
-    """The ranks that have not entered it, as ranges."""
-    unknown_ranks: str
+    missing_ranks: Ranks
+    """The ranks that have not entered it."""
+    unknown_ranks: Ranks
     """The ranks of which there is no dump, or none that is new enough."""
     last_calls: tuple[Call, ...]
     """What the missing ranks entered last in this group."""
@@ -87,8 +87,8 @@ class Mismatch:
 class Collectives:
     """The results from the dumps of a run."""
 
-    ranks: str
-    """Of which there are dumps, as ranges."""
+    ranks: Ranks
+    """Of which there are dumps."""
     pending: tuple[Pending, ...]
     """The one that others follow from first."""
     mismatches: tuple[Mismatch, ...]
@@ -116,7 +116,7 @@ def compare_dumps(dumps: Sequence[Dump], ranks: Iterable[int] = (), began: float
     """
     newest = max((entry.created for dump in dumps for entry in dump.entries if entry.created), default=began)
     if newest < began:
-        return Collectives(ranges(dump.rank for dump in dumps), (), (), True)
+        return Collectives(Ranks(dump.rank for dump in dumps), (), (), True)
     world = {dump.rank for dump in dumps} | set(ranks)
     uses = _uses(dumps)
     written = {dump.rank: dump.written for dump in dumps}
@@ -125,7 +125,7 @@ def compare_dumps(dumps: Sequence[Dump], ranks: Iterable[int] = (), began: float
     # first the collective with a missing rank that waits nowhere: it blocks the others
     pending.sort(key=lambda item: (not item[1], bool(item[1] & waiting), item[0].since_at_us))
     mismatches = [item for key, use in uses.items() for item in _mismatches(key, use)]
-    return Collectives(ranges(written), tuple(item for item, _, _ in pending), tuple(mismatches[:MISMATCHES]))
+    return Collectives(Ranks(written), tuple(item for item, _, _ in pending), tuple(mismatches[:MISMATCHES]))
 
 
 def _uses(dumps: Sequence[Dump]) -> dict[Key, _Use]:
@@ -166,7 +166,7 @@ def _pending(
     last = {rank: calls[max(calls)] for rank in missing if (calls := use.calls.get(rank))}
     result = Pending(
         _group_name(key, members), first.operation, first.backend,
-        sequence, since, _calls(waiting), ranges(missing), ranges(unknown),
+        sequence, since, _calls(waiting), Ranks(missing), Ranks(unknown),
         _calls(last), min(missing, default=None),
     )  # fmt: skip
     return result, missing, set(waiting)
@@ -180,7 +180,7 @@ def _members(key: Key, use: _Use, world: set[int]) -> set[int]:
 
 
 def _group_name(key: Key, members: Iterable[int]) -> GroupName:
-    return GroupName(key[0], key[1], ranges(members))
+    return GroupName(key[0], key[1], Ranks(members))
 
 
 def _mismatches(key: Key, use: _Use) -> list[Mismatch]:
@@ -213,7 +213,7 @@ def _calls(calls: Mapping[int, DumpEntry]) -> tuple[Call, ...]:
         key = (call.operation, call.sequence, state, call.input_sizes, call.output_sizes, call.dtypes, user_frame(call.frames))
         ranks_by_call[key].append(rank)
     return tuple(
-        Call(ranges(ranks), *key)  # type: ignore[arg-type]
+        Call(Ranks(ranks), *key)  # type: ignore[arg-type]
         for key, ranks in sorted(ranks_by_call.items(), key=lambda item: (len(item[1]), item[1]))
     )
 

@@ -82,13 +82,18 @@ class Inside:
         return trail([phase.name for phase in self.phases])
 
 
-def trail(names: Sequence[str]) -> str:
-    """Return nested phases without mere containers."""
+def specific_phases(names: Sequence[str]) -> tuple[str, ...]:
+    """Return nested phases without mere containers, the outermost first."""
     specific = [name for name in names if name not in WRAPPERS and not name.startswith("compile_attempt_")] or list(names[-1:])
     if LOWERING in specific:
         specific = specific[len(specific) - 1 - specific[::-1].index(LOWERING) :]
+    return tuple(specific)
+
+
+def trail(names: Sequence[str]) -> str:
+    """Write the specific phases of nested ones; the same phase on several threads once."""
     merged: list[str] = []
-    for name in specific:  # threads share one stack
+    for name in specific_phases(names):  # threads share one stack
         if not merged or merged[-1].partition(" ×")[0] != name:
             merged.append(name)
         else:

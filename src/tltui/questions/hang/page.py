@@ -10,7 +10,7 @@ from tltui.documents.page import Page
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs
 from tltui.model.profiles_and_dumps import RefusedDump
-from tltui.model.ref import is_several, with_noun
+from tltui.model.ref import Ranks, and_more, is_several, with_noun
 from tltui.model.run import Run
 from tltui.questions.coverage.input_sections import add_not_read
 from tltui.questions.coverage.job_inputs import not_read
@@ -102,15 +102,15 @@ def _name(text: str) -> str:
     return fmt.clip_middle(sanitize(text), NAME_WIDTH)
 
 
-def _waiting(item: Pending) -> str:
-    return ", ".join(call.ranks for call in item.waiting_calls)
+def _waiting(item: Pending) -> Ranks:
+    return Ranks(rank for call in item.waiting_calls for rank in call.ranks)
 
 
-def _wait(ranks: str, over: bool) -> str:
+def _wait(ranks: Ranks, over: bool) -> str:
     return "waited" if over else "wait" if is_several(ranks) else "waits"
 
 
-def _these(ranks: str) -> str:
+def _these(ranks: Ranks) -> str:
     return these(short(ranks))
 
 
@@ -184,7 +184,8 @@ def add_remarks(page: Page, places: Where) -> None:
     if len(places.clocks) > OTHERS_SHOWN:
         remarks.append(f"{len(places.clocks) - OTHERS_SHOWN} more clocks differ and are corrected too.")
     if places.ranks_without_log:
-        remarks.append(page.so_far(f"No log of {with_noun(short(places.ranks_without_log))}."))
+        lacking = and_more(places.ranks_without_log, places.ranks_without_log_count)
+        remarks.append(page.so_far(f"No log of {with_noun(short(lacking))}."))
     lines = [(text, "") for text in remarks]
     lines += _restarted(places.restarted) + _additional(places)
     if lines:
@@ -384,8 +385,8 @@ def _groups(page: Page, places: Where) -> None:
 class WhereRow:
     """Ranks at the same place; the ranks with the least progress come first."""
 
-    ranks: str
-    """The ranks, as ranges."""
+    ranks: Ranks
+    """The ranks."""
     count: int
     """How many they are."""
     state: str
@@ -402,8 +403,8 @@ class WhereRow:
     """The first line of the function, from 1."""
     ref: str
     """The address of the compile on the first of them."""
-    phase_path: str
-    """The most informative open phases."""
+    phase_path: tuple[str, ...]
+    """The most informative open phases, the outermost first."""
     since_at_us: float | None
     """When the innermost of them began, in seconds since 1970 (UTC)."""
     finished_compiles: int

@@ -13,7 +13,7 @@ from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.inputs.forms import TEXT
 from tltui.model.nodes import Process
-from tltui.model.ref import ranges, with_noun
+from tltui.model.ref import Ranks, shortened, with_noun
 from tltui.model.run import Run
 from tltui.sources.local_processes import LogProcesses, Stacks, doing_of, lines_of, processes_of, stacks_of
 from tltui.text import tokens
@@ -66,8 +66,8 @@ class SampledStack:
 class StackVariant:
     """Processes whose main threads have the same frames, those of torch and of libraries included."""
 
-    ranks: str
-    """As ranges; '' for processes without a rank."""
+    ranks: Ranks
+    """Empty for processes without a rank."""
     pids: tuple[int, ...]
     lines: tuple[str, ...]
     """All threads of the first of them, as py-spy prints them."""
@@ -77,8 +77,8 @@ class StackVariant:
 class StackGroup:
     """Processes that are at the same place of the user's code."""
 
-    ranks: str
-    """As ranges; '' for processes without a rank."""
+    ranks: Ranks
+    """Empty for processes without a rank."""
     count: int
     pids: tuple[int, ...]
     state: str
@@ -189,8 +189,8 @@ def _group(members: Sequence[tuple[SampledStack, tuple[StackFrame, ...]]]) -> St
     )
 
 
-def _ranks(stacks: Iterable[SampledStack]) -> str:
-    return ranges(stack.rank for stack in stacks if stack.rank is not None)
+def _ranks(stacks: Iterable[SampledStack]) -> Ranks:
+    return Ranks(stack.rank for stack in stacks if stack.rank is not None)
 
 
 STACKS_SHOWN = 8
@@ -243,8 +243,7 @@ def _who(group: StackGroup | StackVariant) -> str:
     """`rank 1`, `ranks 0, 2`, `process 1234`"""
     many = len(group.pids) > 1
     if group.ranks:
-        shown = group.ranks if len(group.ranks) <= LIST_WIDTH else f"{group.ranks[: group.ranks.rindex(',', 0, LIST_WIDTH)]} …"
-        return f"{'ranks' if many else 'rank'} {shown}"
+        return f"{'ranks' if many else 'rank'} {shortened(str(group.ranks), LIST_WIDTH)}"
     numbers = ", ".join(map(str, group.pids[:GROUPS_LISTED])) + (" …" if len(group.pids) > GROUPS_LISTED else "")
     return f"{'processes' if many else 'process'} {numbers}"
 
@@ -413,7 +412,7 @@ def _add_alike(page: Page, logs: Sequence[LogProcesses], ranks: Mapping[str, int
     page.heading(f"Processes on this machine{when}")
     lines = sorted(together.items(), key=lambda item: len(item[1]))
     for activity, members in lines[:SHOWN]:
-        numbered = ranges(rank for rank, _ in members if rank is not None)
+        numbered = Ranks(rank for rank, _ in members if rank is not None)
         who = with_noun(numbered) if numbered else fmt.plural(len(members), "process", "processes")
         pids = f"pid {members[0][1]}" if len(members) == 1 else f"pid {members[0][1]} and {len(members) - 1} more"
         page.row([(who, tokens.STRONG), f": {activity}", (f"  {pids}", tokens.DIM)])

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from tltui.model.node_answers import part
 from tltui.model.nodes import Compile, Process, Rank
 from tltui.model.record_reader import Reader
-from tltui.model.ref import NO_ID, gaps, parse_ref, range_text, ranges
+from tltui.model.ref import NO_ID, Ranks, counted, gaps, listed, parse_ref
 from tltui.model.run import Run
 from tltui.questions.compare.pairing import code_of
 from tltui.questions.coverage.job_inputs import ranks_here
@@ -27,6 +27,7 @@ from tltui.questions.hang.open_phases import (
     last_record,
     launch_number,
     read_inside,
+    specific_phases,
     written,
 )
 from tltui.questions.question import result_of
@@ -96,15 +97,15 @@ class Named:
     """The name of a compile on some ranks."""
 
     id: str
-    ranks: str
+    ranks: Ranks
 
 
 @frozen
 class Group:
     """Ranks at the same position."""
 
-    ranks: str
-    """As ranges: `0–6, 8–511`; of a run without ranks the numbers of its processes, '' where it is one."""
+    ranks: Ranks
+    """Of a run without ranks the numbers of its processes, empty where it is one."""
     count: int
     state: str
     """`inside`: something is open; `between`: nothing is; `empty`: it has not begun a compile."""
@@ -124,7 +125,7 @@ class Group:
     """The address of the compile on the first of the ranks."""
     phases: tuple[Phase, ...]
     """Open phases, the outermost first, on the first of the ranks, by its clock."""
-    phase_path: str
+    phase_path: tuple[str, ...]
     """Those that tell most."""
     since_at_us: float | None
     """When the innermost phase began, the first of the ranks; microseconds since the epoch, clocks put right."""
@@ -138,9 +139,9 @@ class Group:
     """The address of the last graph that it wrote; '' where there is none."""
     finished_compiles: int
     """Compiles that each has finished at least."""
-    finished_ranks: str
+    finished_ranks: Ranks
     """Of an open compile: the ranks with nothing open that have finished it."""
-    not_begun_ranks: str
+    not_begun_ranks: Ranks
     """The ranks with nothing open that have not begun it."""
     is_behind: bool
     """Nothing is open, and they have made less progress than others."""
@@ -150,8 +151,8 @@ class Group:
     """Its process."""
     collective: str
     """The collective of the compiler that they wait in: `compiler_collective`, `guard_collective`; '' for none."""
-    waits_for_ranks: str
-    """The ranks that are not in a collective of the compiler, for which these wait; '' where they wait for none."""
+    waits_for_ranks: Ranks
+    """The ranks that are not in a collective of the compiler, for which these wait; empty where they wait for none."""
 
 
 @frozen
@@ -186,11 +187,13 @@ class Where:
     """Whether they are ranks."""
     groups: tuple[Group, ...]
     """Who is behind first."""
-    ranks_behind: str
-    """The ranks with nothing open that have come less far than others, as ranges."""
+    ranks_behind: Ranks
+    """The ranks with nothing open that have come less far than others."""
     clocks: tuple[Clock, ...]
-    ranks_without_log: str
-    """Ranks below the highest one of which there is no log."""
+    ranks_without_log: Ranks
+    """Ranks below the highest one of which there is no log, at most 65,536 of them."""
+    ranks_without_log_count: int
+    """The number of all of these."""
     restarted: tuple[Older, ...]
     other_processes: tuple[Older, ...]
     """Processes without a rank beside ranks, and forked ones, that have something open."""
@@ -316,9 +319,10 @@ def read_where(run: Run, processes: Sequence[Process] | None = None) -> Generato
     groups = _groups(units, shifts, behind)
     yield
     older = [_older(process) for process in additional]
+    lacking = gaps(ranks_here(run)) if processes is None and numbered else []
     return Where(
-        any(not u.over for u in units), len(units), numbered, groups, ranges(behind), clocks(shifts),
-        range_text(gaps(ranks_here(run))) if processes is None and numbered else "",
+        any(not u.over for u in units), len(units), numbered, groups, Ranks(behind), clocks(shifts),
+        listed(lacking), counted(lacking),
         tuple(_older(process) for process in restarted),
         tuple(item for item in older if item.open is not None), sum(item.open is None for item in older),
         tuple(Also(u.number, item) for u in units for item in u.place.inside[1:]),
@@ -432,7 +436,7 @@ def _groups(units: Sequence[Unit], shift: Mapping[int, Offset], behind: set[int]
     groups = [_group(members, shift, finished, waiting, members[0].number in behind) for members in by_place.values()]
     return tuple(
         sorted(
-            groups, key=lambda group: (group.waits_for_ranks != "", group.state != INSIDE, group.finished_compiles, -group.count)
+            groups, key=lambda group: (bool(group.waits_for_ranks), group.state != INSIDE, group.finished_compiles, -group.count)
         )
     )
 
@@ -459,15 +463,16 @@ def _group(
     passed = {rank for rank, keys in finished.items() if key in keys}
     source = open_ or at
     return Group(
-        ranges(u.number for u in units) if first.process.rank is not None or not first.process.alone else "", len(units),
+        Ranks(u.number for u in units) if first.process.rank is not None or not first.process.alone else Ranks(), len(units),
         INSIDE if open_ is not None else BETWEEN if at is not None else EMPTY, first.over, open_.activity if open_ else "",
         source.function if source else None, source.file if source else None, source.line if source else None,
         at.key[1] if at else 0,
-        _ids(units), source.ref if source else str(first.process.ref), open_.phases if open_ else (), open_.trail if open_ else "",
+        _ids(units), source.ref if source else str(first.process.ref), open_.phases if open_ else (),
+        specific_phases([phase.name for phase in open_.phases]) if open_ else (),
         min(since, default=None), max(since, default=None), max(last, default=None), open_.artifact if open_ else "",
-        open_.graph if open_ else "", min(u.place.done for u in units), ranges(passed) if key else "",
-        ranges(finished.keys() - passed) if key else "", behind, first.number, first.process.pid,
-        collective_of(open_), ranges(waiting.get(first.number, ())),
+        open_.graph if open_ else "", min(u.place.done for u in units), Ranks(passed) if key else Ranks(),
+        Ranks(finished.keys() - passed) if key else Ranks(), behind, first.number, first.process.pid,
+        collective_of(open_), Ranks(waiting.get(first.number, ())),
     )  # fmt: skip
 
 
@@ -484,4 +489,4 @@ def _ids(units: Sequence[Unit]) -> tuple[Named, ...]:
         if label:
             by_id[label].append(unit.number)
     most = sorted(by_id.items(), key=lambda item: -len(item[1]))
-    return tuple(Named(label, ranges(numbers)) for label, numbers in most[:IDS_LISTED])
+    return tuple(Named(label, Ranks(numbers)) for label, numbers in most[:IDS_LISTED])

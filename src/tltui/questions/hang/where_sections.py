@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from tltui.documents import format as fmt
 from tltui.documents.page import Page, to_page
-from tltui.model.ref import is_several, ranges, shortened, with_noun
+from tltui.model.ref import Ranks, is_several, ranges, shortened, with_noun
 from tltui.model.run import Run
 from tltui.model.status import Status
-from tltui.questions.hang.open_phases import AGAIN, BACKWARD_OF, CAPTURE, INTERRUPTED, OUTSIDE, RUNTIME, Inside
+from tltui.questions.hang.open_phases import AGAIN, BACKWARD_OF, CAPTURE, INTERRUPTED, OUTSIDE, RUNTIME, Inside, trail
 from tltui.questions.hang.where import COMPILER_COLLECTIVE, EMPTY, GUARD_COLLECTIVE, INSIDE, Group, Where, where
 from tltui.questions.job_failures.failure_sections import capital
 from tltui.questions.job_failures.job_failures import outputs_of
@@ -52,14 +52,14 @@ def subject(group: Group, places: Where) -> str:
         return "the process"
     if group.count == places.ranks > 1:
         return f"both {word}" if group.count == 2 else f"all {fmt.count(group.count)} {word}"
-    if len(group.ranks) > LIST_WIDTH:  # the JSON has all
+    if len(str(group.ranks)) > LIST_WIDTH:  # the JSON has all
         return f"{fmt.count(group.count)} {word} ({short(group.ranks)})"
     return f"{word} {group.ranks}"
 
 
-def short(ranks: str) -> str:
-    """Shorten many ranges to the first of them."""
-    return shortened(ranks, LIST_WIDTH)
+def short(ranks: Ranks | str) -> str:
+    """Write ranks, of many ranges the first ones."""
+    return shortened(str(ranks), LIST_WIDTH)
 
 
 def compile_label(group: Group) -> str:
@@ -112,7 +112,7 @@ def position_words(group: Group, places: Where) -> str:
         text = f"when interrupted, {text}"
     elif group.has_ended:
         text = f"at the end of {'their logs' if many else 'its log'} {text}"
-    return f"{text}: {sanitize(group.phase_path)} {since_when(group)}".rstrip() if group.phase_path else text
+    return f"{text}: {sanitize(trail(group.phase_path))} {since_when(group)}".rstrip() if group.phase_path else text
 
 
 COLLECTIVES = {
@@ -224,7 +224,7 @@ def add_group(page: Page, group: Group, places: Where, is_detailed: bool) -> Non
     _written(page, group, places.ranks > 1, is_detailed)
     if is_detailed:
         stack = " ▸ ".join(sanitize(phase.name) for phase in group.phases)
-        if places.ranks > 1 and stack != sanitize(group.phase_path):
+        if places.ranks > 1 and stack != sanitize(trail(group.phase_path)):
             page.say(stack, "    ", tokens.DIM)
         _others(page, group)
 
@@ -239,11 +239,11 @@ def _phases(page: Page, group: Group) -> None:
         page.add("    ", (fmt.clock(phase.since_at_us), tokens.DIM), "  " * (depth + 1), name)
 
 
-def _written(page: Page, group: Group, trail: bool, is_detailed: bool) -> None:
+def _written(page: Page, group: Group, with_phases: bool, is_detailed: bool) -> None:
     """Add the most specific phases, their begin, and the last record."""
     words: list[Piece] = []
-    if trail and group.phase_path:
-        words.append((f"{sanitize(group.phase_path)} {since_when(group)}".rstrip(), tokens.WARN))
+    if with_phases and group.phase_path:
+        words.append((f"{sanitize(trail(group.phase_path))} {since_when(group)}".rstrip(), tokens.WARN))
     if group.last_record_at_us is not None:
         words.append((f"last record {fmt.clock(group.last_record_at_us)}", tokens.DIM))
     if group.graph:
@@ -285,10 +285,10 @@ def add_rest(page: Page, groups: Sequence[Group], places: Where) -> None:
     if not groups:
         return
     count = sum(group.count for group in groups)
-    page.say(
-        f"and {_ranks(count, places)} at {fmt.plural(len(groups), 'other place')}: tltui where {page.options.path} RANK: shows each"
-        if places.has_ranks else f"and {_ranks(count, places)} at {fmt.plural(len(groups), 'other place')}", "", tokens.DIM,
-    )  # fmt: skip
+    text = f"and {_ranks(count, places)} at {fmt.plural(len(groups), 'other place')}"
+    if places.has_ranks:
+        text += f": tltui where {page.options.path} --rank N shows one rank"
+    page.say(text, "", tokens.DIM)
 
 
 MOST = 256

@@ -6,10 +6,10 @@ from collections.abc import Generator, Sequence
 
 from tltui.documents import format as fmt
 from tltui.documents.page import Page, to_page
+from tltui.model.nodes import Compile, Frame
 from tltui.model.run import Run
 from tltui.model.status import Status
 from tltui.questions.hang.open_phases import BACKWARD_OF, CAPTURE, OUTSIDE, Inside
-from tltui.questions.job_failures.checkpoint_failures import limit_in_checkpoint
 from tltui.questions.job_failures.failure_order import ENDED, FOLLOWED
 from tltui.questions.job_failures.job_failures import (
     RunFailure,
@@ -22,12 +22,14 @@ from tltui.questions.job_failures.job_failures import (
 from tltui.questions.problems.compile_problems import read_reason
 from tltui.questions.problems.reason_sections import add_explanation, add_gb_page, add_traceback
 from tltui.questions.records.log_page import line_in_log
-from tltui.questions.stacks.tracebacks import display_name
+from tltui.questions.stacks.tracebacks import callers_of, display_name
 from tltui.text import tokens
 from tltui.text.document import Piece
 from tltui.text.sanitize import sanitize
 
 INDENT = "    "
+CHECKPOINT_ERROR = "CheckpointError"
+CHECKPOINT = "torch/utils/checkpoint.py"
 AFTER_LIMIT = (
     "Calls that match no compiled version run in eager mode, which may save other tensors than the compiled forward.",
     "Raise torch._dynamo.config.recompile_limit, or remove the cause of its recompilations.",
@@ -224,3 +226,23 @@ def _add_failure(page: Page, run: Run, item: RunFailure) -> None:
     if traceback is not None and traceback.parts:
         add_traceback(page, traceback.parts, " of the traceback", INDENT)
     page.close()
+
+
+def limit_in_checkpoint(run: Run, failure: RunFailure) -> Compile | None:
+    """Return the last hit of the recompile limit in a checkpointed region of the process that raised a `CheckpointError`."""
+    if CHECKPOINT_ERROR not in failure.sentence or (failure.pid is None and failure.rank is None):
+        return None
+    hits = [
+        compile_
+        for process in run.processes()
+        if failure.pid in (None, process.pid) and failure.rank in (None, process.rank)
+        for compile_ in process.ordered()
+        if compile_.facts.recompile_limit_hit and _is_in_checkpoint(compile_.frame)
+    ]
+    return hits[-1] if hits else None
+
+
+def _is_in_checkpoint(frame: Frame) -> bool:
+    """Return whether a compile of a frame has `torch.utils.checkpoint` among its callers."""
+    callers = (caller for compile_ in frame.compiles for caller in callers_of(compile_))
+    return any(caller.file.replace("\\", "/").endswith(CHECKPOINT) for caller in callers)

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 from tltui.model.input_coverage import TEXT
 from tltui.model.log_model import OTHER_TEXT, LogModel, unfinished_before
 from tltui.model.nodes import Compile, Process
-from tltui.model.ref import ranges, with_noun
+from tltui.model.ref import Ranks, ranges, with_noun
 from tltui.model.run import Run
 from tltui.questions.hang.open_phases import Inside, inside, last_record, launch_number
 from tltui.questions.job_failures.failure_order import (
@@ -424,8 +424,8 @@ class RunFailure:
     """The number of the launch, from 1."""
     launches: int = 1
     """How many launches the logs and the output contain."""
-    ranks: str = ""
-    """`0, 2–7`; empty where no message names a rank."""
+    ranks: Ranks = Ranks()
+    """Empty where no message names a rank."""
     open: Inside | None = None
     """The compile and the phases that the process was in when it ended; None for no compile, or where no log shows it."""
     has_log: bool = False
@@ -484,7 +484,7 @@ def _placed(run: Run, model: LogModel, failure: JobFailure, traced: Sequence[Tra
         failure.sentence, failure.rank, failure.pid, failure.exit, failure.is_first, failure.is_consequence, failure.is_compile,
         str(compile_.ref) if compile_ else open_.ref if open_ else "", failure.file, failure.line, failure.function, failure.means,
         failure.host, failure.time, model.log.path, failure.offset, deadly and failure.role != REMARK, failure.role, failure.launch,
-        launches, ranges(failure.ranks), open_, process is not None, certain or open_ is not None,
+        launches, Ranks(failure.ranks), open_, process is not None, certain or open_ is not None,
         (qualified_name(compile_.frame) or compile_.frame.code[0] or "") if compile_ and certain else "",
         bool(compile_ and certain and compile_.facts.backward_failed),
     )  # fmt: skip

@@ -421,7 +421,7 @@ def _before(texts: _Texts, parts: Parts, unit: UnitProvenance) -> dict[str, tupl
     names: dict[int, list[str]] = {}
     for node in pre.nodes:
         names.setdefault(node.line + 1, []).append(node.name)
-    links = unit.maps.get("postToPre", {})
+    links = unit.maps.get("post_to_pre", {})
     return {
         node.name: tuple(name for line in links.get(node.line + 1, ()) for name in names.get(line, ()))
         for node in post.nodes if node.line + 1 in links

@@ -501,7 +501,7 @@ def _one(
     paths = set(chosen((layer.path for layer in unit.layers), name))
     layers = [layer for layer in unit.layers if layer.path in paths]
     if not layers:
-        page.say(f"No kernel of {sanitize(name)} is known in this unit.", "  ", tokens.DIM)
+        page.say(f"This unit has no known kernel of {sanitize(name)}.", "  ", tokens.DIM)
         return UnitCosts(unit.unit, unit.why, unit.unknown, (), (), ())
     merged_layer = union(unit, layers[0].path if len(layers) == 1 else name, layers)
     layer_cost = _layer_cost(merged_layer, len(layers), measured)
@@ -585,7 +585,7 @@ QUESTION = Question(
     doc="""
     Kernels, graph nodes and source lines by model layer, with memory traffic and time. A row per layer.
 
-    For several compiles the page only counts the layers of each, and the rows of all of them take a while if they are many.
+    For several compiles the page shows the number of layers of each. Rows of many compiles take a while.
 
     `layer`: only this one: `layers.3.attn`, `layers.*.attn`, or its last part. `merge`: iterations merged, `layers.*`.
     """,

@@ -16,6 +16,7 @@ from tltui.model.derived_cache import Parts
 from tltui.model.node_answers import part, reader_of
 from tltui.model.nodes import Compile, Process
 from tltui.model.record_reader import Reader, list_in, records_of, text_in
+from tltui.questions.shapes.shape_env import Value, value_of
 from tltui.questions.timing.timing_events import record_page
 from tltui.text.frozen import frozen
 from tltui.trace.grammar import number, parse_json
@@ -66,8 +67,8 @@ _TABLE: dict[str, dict[str, tuple[str, str]]] = {
         "fail_user_frame_lineno": ("", ""),
         "exception_stack_trace": ("", "outermost first"),
         "restart_reasons": ("", "restart reasons; torch empties the field when the compile failed"),
-        "non_compliant_ops": ("", "custom operators that violate the rules"),
-        "compliant_custom_ops": ("", "custom operators that follow the rules"),
+        "non_compliant_ops": ("", "custom operators that are not PT2 compliant"),
+        "compliant_custom_ops": ("", "custom operators that are PT2 compliant"),
         "num_graph_breaks": (RUNNING, "running total of the process, not of this compile"),
     },
     TIME: {
@@ -75,9 +76,9 @@ _TABLE: dict[str, dict[str, tuple[str, str]]] = {
         "end_time_us": (EPOCH_US, ""),
         "start_time": (EPOCH_S, "copy of start_time_us"),
         "duration_us": (MICROS, "the whole compile"),
-        "dynamo_cumulative_compile_time_us": (MICROS, "the whole frame; with the next four"),
-        "aot_autograd_cumulative_compile_time_us": (MICROS, "the backend; with the next three"),
-        "inductor_cumulative_compile_time_us": (MICROS, "Inductor; with the next two"),
+        "dynamo_cumulative_compile_time_us": (MICROS, "the entire frame, including the next four"),
+        "aot_autograd_cumulative_compile_time_us": (MICROS, "the backend, including the next three"),
+        "inductor_cumulative_compile_time_us": (MICROS, "Inductor, including the next two"),
         "inductor_code_gen_cumulative_compile_time_us": (MICROS, "code generation; with the next one"),
         "triton_compile_time_us": (MICROS, "compiling kernels or waiting for them; on a CPU C++"),
         "backward_cumulative_compile_time_us": (MICROS, "the whole backward, compiled later"),
@@ -119,7 +120,7 @@ _TABLE: dict[str, dict[str, tuple[str, str]]] = {
         "param_bytes": (BYTES, ""),
     },
     RECOMPILE: {
-        "recompile_reason": ("", "the reason of the newest earlier compile only"),
+        "recompile_reason": ("", "only the failed guard of the newest earlier compile"),
         "recompile_user_contexts": ("", ""),
         "cache_size": (RUNNING, "earlier compiles of this code with the same objects"),
         "accumulated_cache_size": (RUNNING, "earlier compiles of this code"),
@@ -216,7 +217,7 @@ class Specialized:
 
     symbol: str
     sources: tuple[str, ...]
-    value: str
+    value: Value
     reason: str | None
     record: str
 
@@ -267,7 +268,7 @@ def _specialized(compile_: Compile, reader: Reader) -> tuple[Specialized, ...]:
         fields = reader.event(record)
         sources = tuple(source for source in list_in(fields, "sources") if isinstance(source, str))
         specialized.append(Specialized(
-            text_in(fields, "symbol") or "?", sources, str(fields.get("value", "?")), text_in(fields, "reason"),
+            text_in(fields, "symbol") or "?", sources, value_of(fields.get("value", "?")), text_in(fields, "reason"),
             record_page(compile_.process, record),
         ))  # fmt: skip
     return tuple(specialized)

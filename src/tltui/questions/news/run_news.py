@@ -14,6 +14,7 @@ from tltui.inputs.forms import TRACE
 from tltui.model.input_coverage import TEXT
 from tltui.model.log_model import LogModel
 from tltui.model.nodes import Compile, CompileKey, Process
+from tltui.model.ref import Ranks
 from tltui.model.run import Delta, Event, Failed, Lost, Moved, Read, Run, Unreadable
 from tltui.model.status import BREAK, Eager, SharedFacts, Status, error_name, status_of, without_backward
 from tltui.questions.problems.compile_problems import headline_of
@@ -127,7 +128,7 @@ class Watch:
     def __init__(self, run: Run, quiet: bool = False, reads_outputs: bool = False) -> None:
         self._run = run
         self._reads_outputs = reads_outputs
-        self._failures: set[tuple[int, str, str]] = set()  # (launch, ranks, sentence) of those that were reported
+        self._failures: set[tuple[int, Ranks, str]] = set()  # (launch, ranks, sentence) of those that were reported
         self._ends: Counter[int] = Counter()  # log → ends of processes in it that launchers had reported
         self._open: dict[Compile, _Open] = {}
         self._processes: Counter[int] = Counter()  # log → number of its reported processes

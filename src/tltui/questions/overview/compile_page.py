@@ -189,7 +189,7 @@ def compile_document(run: Run, node: Compile, options: Options) -> TextDocument:
         reason_sections.add_recompile(page, facts.recompile, {str(other.ref) for other in node.frame.compiles})
         if facts.facts.recompile_limit_hit:
             link = to_page("recompiles", f"@recompiles:{node.frame.ref}")
-            page.row([link, ("  all recompilations of this function, and how to avoid them", tokens.DIM)])
+            page.row([link, ("  all causes, and how to avoid them", tokens.DIM)])
     _function(page, node, facts)
     add_inputs(page, facts.inputs, facts.graph_inputs)
     add_symbols(page, facts.inputs.symbols)

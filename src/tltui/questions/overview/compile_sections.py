@@ -18,6 +18,7 @@ from tltui.model.status import Facts
 from tltui.model.torch_version import version_of
 from tltui.model.torch_versions import stated_version
 from tltui.questions.caches.cache_report import CacheAnswer, caches_of
+from tltui.questions.cudagraphs.cudagraph_report import sentence_of, skip_messages
 from tltui.questions.problems.absent_artifacts import missing_of
 from tltui.questions.problems.compile_problems import Failure, GraphBreak, breaks_of, failures_of
 from tltui.questions.recompiles.guard_grammar import strip_modules
@@ -124,7 +125,7 @@ def study(compile_: Compile) -> Study:
         missing_of(compile_, artifacts, units, metrics, version), version.stated,
         whole_in(dynamo, "cache_size_limit") if limit is None else limit,
         whole_in(forward, "graph_node_count"), whole_in(forward, "graph_input_count"),
-        float(latency) if isinstance(latency, (int, float)) else None, compile_.facts.cudagraph_skip_reason,
+        float(latency) if isinstance(latency, (int, float)) else None, "; ".join(map(sentence_of, skip_messages(compile_))) or None,
         qualified_name(compile_.frame),
     )  # fmt: skip
 
@@ -174,12 +175,12 @@ def _tensors(page: Page, tensors: Sequence[TensorInput], indent: str = "  ") -> 
     ), indent=indent), tensors)  # fmt: skip
 
 
-def _shape(numbers: tuple[str, ...] | None) -> str:
-    return "[?]" if numbers is None else "[" + ", ".join(numbers) + "]"
+def _shape(numbers: Sequence[object] | None) -> str:
+    return "[?]" if numbers is None else "[" + ", ".join(map(str, numbers)) + "]"
 
 
 def _remarks(tensor: TensorInput) -> str:
-    words = list(tensor.hints)
+    words = [f"{each.symbol}={each.value}" for each in tensor.hints]
     if tensor.requires_grad and not tensor.is_parameter:
         words.append("requires grad")
     if tensor.dynamic:

@@ -43,6 +43,7 @@ from tltui.questions.ranks.pace import Clock, Pace
 from tltui.questions.ranks.page import add_ranks, leading_sentence
 from tltui.questions.ranks.stragglers_page import clock_sentence, worst
 from tltui.questions.runtime.cost_sections import costliest_finding
+from tltui.questions.vllm.startup import has_startup, startups_of
 from tltui.text import tokens
 from tltui.text.document import Options, Piece, TextDocument
 
@@ -185,6 +186,11 @@ def _no_compiles(page: Page, run: Run) -> None:
             content = "No log of torch.compile, but a traceback through it,"
         elif output_warnings(run):
             content = "No log of torch.compile, but warnings of torch,"
+        if has_startup(run):
+            for startup in startups_of(run):
+                total = "unknown" if startup.total_s is None else fmt.seconds(startup.total_s)
+                page.row([f"Start-up of {startup.engine}: {total}  ", to_page("vllm", "@vllm"), "  its steps"], "")
+            content = "No log of torch itself"
         page.row([f"{content} in {size_of_output(run)}: ", to_page("log", "@log"), "  all its lines"], "")
         return
     elif not records:

@@ -12,6 +12,7 @@ from tltui.model.nodes import Compile, Process
 from tltui.model.record_reader import Reader
 from tltui.model.status import SOFT, Eager, Status, Tally, error_name
 from tltui.questions.coverage.job_inputs import Missing
+from tltui.questions.cudagraphs.cudagraph_report import sentence_of, skip_messages
 from tltui.questions.problems.compile_problems import GraphBreak, cached_breaks, cached_failures, message_of
 from tltui.questions.problems.limit_consequences import compiled_nothing_below
 from tltui.questions.ranks.differences import Differing
@@ -274,7 +275,7 @@ def summarise(processes: Iterable[Process], ahead: Mapping[int, Offset] | None =
         _caches(compiles),
         *_cached(real),
         _unfinished(real, _replaced(everything)),
-        counts(Counter(r for c in real if (r := c.facts.cudagraph_skip_reason)).most_common(5)),
+        counts(Counter(sentence_of(m) for c in compiles for m in skip_messages(c)).most_common(5)),
         versions_of(everything),
         forgotten(everything),
         sum(bool(c.tally.unfinished) or c.facts.backward_unfinished for c in real),

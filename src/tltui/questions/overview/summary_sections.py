@@ -278,6 +278,6 @@ def add_caches(page: Page, summary: Summary) -> None:
             page.add("  ", title.ljust(19), *line)
         _add_cached(page, summary)
     if summary.cudagraph_skips:
-        page.heading("CUDA graphs skipped")
+        page.heading("CUDA graphs")
         for reason, count in summary.cudagraph_skips:
             page.say(f"{count}× {fmt.one_line(reason)}", "  ")

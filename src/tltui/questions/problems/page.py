@@ -57,6 +57,7 @@ from tltui.questions.problems.reason_sections import (
     add_consequence,
     add_failure,
     add_gb_page,
+    add_line,
     add_stack,
     add_traceback,
     gb_piece,
@@ -562,9 +563,11 @@ def _add_skipped(page: Page, groups: Sequence[SkippedGroup]) -> None:
 def _add_cudagraphs(page: Page, groups: Sequence[CudagraphGroup]) -> None:
     if not groups:
         return
-    page.heading("CUDA graphs skipped")
+    page.heading("CUDA graphs")
     for group in groups:
         page.say(f"{times(len(group.occurrences))}: {fmt.one_line(group.reason)}", "  ", "", "    ")
+        if group.file is not None:
+            add_line(page, StackFrame("", group.file, group.line, group.code), "", "    ")
         add_occurrences(page, group.occurrences)
 
 
@@ -632,7 +635,7 @@ def problem_rows(data: Problems) -> Iterator[ProblemRow]:
         code = skipped.code
         yield _problem_row("empty", "no operation was captured", "", code.shown, code.file, code.line, skipped.occurrences)
     for graphs in data.cudagraph_skips:
-        yield _problem_row("cudagraph", "no CUDA graph", graphs.reason, None, None, None, graphs.occurrences)
+        yield _problem_row("cudagraph", "no CUDA graph", graphs.reason, None, graphs.file, graphs.line, graphs.occurrences)
     for warning in data.output_warnings:
         yield ProblemRow(
             "warning", warning.title, warning.detail or warning.means, None, warning.file, warning.line, warning.count, 1,

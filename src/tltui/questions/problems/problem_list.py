@@ -15,6 +15,7 @@ from tltui.model.node_answers import part
 from tltui.model.nodes import Compile
 from tltui.model.record_reader import Reader, address, json_in, metrics_fields, whole_in
 from tltui.model.status import Eager, Status
+from tltui.questions.cudagraphs.cudagraph_report import reasons_of, sentence_of, skip_messages
 from tltui.questions.job_failures.job_failures import OutputWarning, RunFailure
 from tltui.questions.overview.run_summary import Code, code_of
 from tltui.questions.problems.compile_problems import NAME as BREAK
@@ -222,10 +223,15 @@ class SkippedGroup:
 
 @frozen
 class CudagraphGroup:
-    """Compiles for which no CUDA graph was made, with one reason."""
+    """Compiles for which no CUDA graph was made, or one for each of many sizes, with one reason."""
 
     reason: str
+    """Torch's reason without its stack."""
     occurrences: tuple[Occurrence, ...]
+    file: str | None = None
+    line: int | None = None
+    code: str | None = None
+    """The line of the program; None where torch does not give it."""
 
 
 @frozen
@@ -474,14 +480,15 @@ def skipped_groups(compiles: Sequence[Compile]) -> tuple[SkippedGroup, ...]:
 
 
 def cudagraph_groups(compiles: Sequence[Compile]) -> tuple[CudagraphGroup, ...]:
-    """Return the reasons for which CUDA graphs were skipped, the most frequent first."""
-    groups: dict[str, dict[int, Compile]] = defaultdict(dict)
-    for compile_ in compiles:
-        for metrics in compile_.metrics:
-            if metrics.cudagraph_skip_reason:
-                groups[metrics.cudagraph_skip_reason][id(compile_)] = compile_
-    results = [CudagraphGroup(why, tuple(_occurrence(c) for c in members.values())) for why, members in groups.items()]
-    return tuple(sorted(results, key=lambda group: -len(group.occurrences)))
+    """Return the reasons for which CUDA graphs were skipped or recorded many times, the most frequent first."""
+    members = {str(compile_.ref): compile_ for compile_ in compiles if skip_messages(compile_)}
+    results = []
+    for reason in reasons_of(members.values()):
+        place = reason.place
+        where = (place.file, place.line, place.code) if place is not None else (None, None, None)
+        occurrences = tuple(_occurrence(members[ref]) for ref in reason.refs if ref in members)
+        results.append(CudagraphGroup(sentence_of(reason), occurrences, *where))
+    return tuple(results)
 
 
 def breaks_logged(compiles: Sequence[Compile]) -> bool:

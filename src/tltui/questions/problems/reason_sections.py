@@ -344,7 +344,7 @@ def add_recompile(page: Page, recompile: Recompile, logged: Collection[str], ind
             for reason in recompile.reasons[shown:]:
                 add_reason(page, reason, logged, indent + "  ")
     for change in recompile.became_dynamic:
-        if change.reason in ("size change", "scalar change") and change.before.isdigit() and change.now.isdigit():
+        if change.reason in ("size change", "scalar change") and isinstance(change.before, int) and isinstance(change.now, int):
             page.say(became(change), indent, tokens.VALUE, indent + "  ")
     if recompile.reasons_from == "metrics":
         title = "(from the metrics, which record only one reason; this log has no recompile_reasons record)"

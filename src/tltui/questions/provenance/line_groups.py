@@ -358,7 +358,7 @@ def _of_signature(woven: Woven, bands: _Bands) -> Iterator[Group]:
 MOST_PAIRS = 64
 """Pairs of nodes that one line of source joins in the maps. A line that each of thirty layers runs would join every node of one
 with every node of the others; what is born of it stands in `born_of`."""
-MAP_NAMES = ("preToPost", "postToPre", "pyCodeToPost", "postToPyCode", "cppCodeToPost", "postToCppCode")
+MAP_NAMES = ("pre_to_post", "post_to_pre", "py_code_to_post", "post_to_py_code", "cpp_code_to_post", "post_to_cpp_code")
 
 
 def maps_of(woven: Woven) -> dict[str, LineMap]:

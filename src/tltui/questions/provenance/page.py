@@ -76,7 +76,7 @@ def _of_unit(unit: UnitProvenance, kernel_key: str) -> UnitProvenance:
     pre_lines = {node.line for item in born for node in item.pre_nodes}
     places = {(item.file, item.line) for item in born}
     maps = {
-        name: _cut(item, *((pre_lines, post_lines) if name.startswith("pre") else (post_lines, pre_lines) if name.endswith("Pre")
+        name: _cut(item, *((pre_lines, post_lines) if name.startswith("pre") else (post_lines, pre_lines) if name.endswith("_pre")
                           else (post_lines, code) if name.startswith("post") else (code, post_lines)))
         for name, item in unit.maps.items()
     }  # fmt: skip

@@ -208,7 +208,7 @@ class UnitProvenance:
     lines: tuple[Born, ...]
     """Line by line of the source what became of it, as `places`; at the end, without a file, what has no known line."""
     maps: dict[str, LineMap]
-    """preToPost, postToPre, pyCodeToPost, postToPyCode, cppCodeToPost, postToCppCode: line → lines. Of a kernel the
+    """pre_to_post, post_to_pre, py_code_to_post, post_to_py_code, cpp_code_to_post, post_to_cpp_code: line → lines. Of a kernel the
     lines of the call and the first line of its definition stand here."""
     groups: tuple[Group, ...]
     """What `correspondence` is made of."""
@@ -304,12 +304,12 @@ class UnitJson(TypedDict):
     """Whether torch recorded provenance (INDUCTOR_PROVENANCE=1)."""
     coverage: Coverage
     panes: list[PaneJson]
-    preToPost: dict[str, list[int]]
-    postToPre: dict[str, list[int]]
-    pyCodeToPost: dict[str, list[int]]
-    postToPyCode: dict[str, list[int]]
-    cppCodeToPost: dict[str, list[int]]
-    postToCppCode: dict[str, list[int]]
+    pre_to_post: dict[str, list[int]]
+    post_to_pre: dict[str, list[int]]
+    py_code_to_post: dict[str, list[int]]
+    post_to_py_code: dict[str, list[int]]
+    cpp_code_to_post: dict[str, list[int]]
+    post_to_cpp_code: dict[str, list[int]]
     kernels: list[KernelJson]
     lines: list[Born]
 

@@ -7,13 +7,14 @@ from collections import defaultdict
 from collections.abc import Generator, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import cast
 
 from tltui.inputs.index.indexed_log import Elsewhere
 from tltui.model.node_answers import reader_of, shared
 from tltui.model.nodes import Compile, Process
 from tltui.model.record_reader import Reader, addresses, records_of
-from tltui.model.ref import ranges
+from tltui.model.ref import Ranks
 from tltui.model.run import Run
 from tltui.questions.compare.comparable_lines import GraphText, graph_text, rules_for
 from tltui.questions.compare.pairing import code_of, owns_of
@@ -71,8 +72,7 @@ class Function:
 class Side:
     """Ranks that do the same."""
 
-    ranks: str
-    """As ranges: `0–6, 8–511`."""
+    ranks: Ranks
     count: int
     description: str
     """What they do; '' where that takes a comparison to see."""
@@ -110,7 +110,7 @@ class Divergence:
 class Restarted:
     """Ranks with the log of an older process."""
 
-    ranks: str
+    ranks: Ranks
     count: int
     ended_in: str
     """The compile in which its log ends, `block1 [1/0]`; '' where it finished what it began."""
@@ -130,8 +130,7 @@ class Parity:
     """Which compile of the function, from 1."""
     mismatches: tuple[str, ...]
     """`wait_tensor: 1 in the schedule, 0 in the code`"""
-    ranks: str
-    """As ranges."""
+    ranks: Ranks
     ref: str
     """The compile of the first of them."""
 
@@ -144,12 +143,12 @@ class Differing:
     """Ranks that were compared."""
     rank_kinds: int
     """Kinds of ranks: those of one did all the same."""
-    agreeing_ranks: str
-    """Ranks that are on the first side of every difference, as ranges; '' where some difference has no majority."""
+    agreeing_ranks: Ranks
+    """Ranks that are on the first side of every difference; empty where some difference has no majority."""
     agreeing_count: int
     """How many these are."""
-    differing_ranks: str
-    """The others, as ranges: '' where there are none, or a difference has no majority."""
+    differing_ranks: Ranks
+    """The others; empty where there are none, or a difference has no majority."""
     compiles_per_rank: int
     """Compiles of the rank that most ranks equal."""
     functions: int
@@ -159,8 +158,8 @@ class Differing:
     """All differences; of several functions each counts."""
     divergences: tuple[Divergence, ...]
     """The first in time first, at most `KEPT`."""
-    ranks_behind: str
-    """Ranks that have compiled less than others and may still do so, as ranges."""
+    ranks_behind: Ranks
+    """Ranks that have compiled less than others and may still do so."""
     restarted: tuple[Restarted, ...] = ()
     parity: tuple[Parity, ...] = ()
     """The first in time first, at most `KEPT`."""
@@ -168,8 +167,8 @@ class Differing:
     """Whether some rank ended in the middle: what others compiled after that it may not have come to."""
     stages: tuple[Stage, ...] = ()
     """Where ranks do different work by design, the groups within which they are compared; the one with the lowest rank first."""
-    ranks_with_received_code: str = ""
-    """Ranks, as ranges, that did not compile what another rank compiled under `compile_on_one_rank`: its code runs on all ranks."""
+    ranks_with_received_code: Ranks = Ranks()
+    """Ranks that did not compile what another rank compiled under `compile_on_one_rank`: its code runs on all ranks."""
 
     @property
     def leading(self) -> Divergence | None:
@@ -202,20 +201,21 @@ def _within(lanes: Sequence[Lane], stages: tuple[Stage, ...]) -> Differing:
         ),
     )
     is_parted = any(result.count and not result.agreeing_ranks for result in results)
-    agree, unlike = (
-        [result.agreeing_ranks for result in results if result.agreeing_ranks],
-        [result.differing_ranks for result in results if result.differing_ranks],
-    )
     return Differing(
-        len(lanes), sum(result.rank_kinds for result in results), "" if is_parted else ", ".join(agree),
-        0 if is_parted else sum(result.agreeing_count for result in results), "" if is_parted else ", ".join(unlike),
+        len(lanes), sum(result.rank_kinds for result in results),
+        Ranks() if is_parted else _union(result.agreeing_ranks for result in results),
+        0 if is_parted else sum(result.agreeing_count for result in results),
+        Ranks() if is_parted else _union(result.differing_ranks for result in results),
         max(result.compiles_per_rank for result in results), sum(result.functions for result in results),
         sum(result.equal_functions for result in results), sum(result.count for result in results), tuple(divergences[:KEPT]),
-        ", ".join(result.ranks_behind for result in results if result.ranks_behind),
-        _restarted(lanes),
+        _union(result.ranks_behind for result in results), _restarted(lanes),
         tuple(one for result in results for one in result.parity)[:KEPT], any(result.is_cut for result in results), stages,
-        ", ".join(result.ranks_with_received_code for result in results if result.ranks_with_received_code),
+        _union(result.ranks_with_received_code for result in results),
     )  # fmt: skip
+
+
+def _union(parts: Iterable[Ranks]) -> Ranks:
+    return Ranks(chain.from_iterable(parts))
 
 
 def _of_one_kind(lanes: Sequence[Lane]) -> Differing:
@@ -229,11 +229,11 @@ def _of_one_kind(lanes: Sequence[Lane]) -> Differing:
     agree = _agreeing(lanes, facts)
     usual = max(classes, key=lambda class_: (len(class_.lanes), -class_.first.rank))
     return Differing(
-        len(lanes), len({class_.first.course.digest for class_ in classes}), ranges(agree), len(agree),
-        ranges(lane.rank for lane in lanes if agree and lane.rank not in agree), len(usual.first.course.steps),
+        len(lanes), len({class_.first.course.digest for class_ in classes}), Ranks(agree), len(agree),
+        Ranks(lane.rank for lane in lanes if agree and lane.rank not in agree), len(usual.first.course.steps),
         len(codes), len(codes - unlike), sum(1 if d.compile_count else 1 + len(d.other_functions) for d in divergences),
-        tuple(divergences[:KEPT]), ranges(behind), _restarted(lanes), _parities(classes, order),
-        any(class_.stopped for class_ in classes), (), ranges(ranks_in(class_ for class_ in classes if class_.receives)),
+        tuple(divergences[:KEPT]), Ranks(behind), _restarted(lanes), _parities(classes, order),
+        any(class_.stopped for class_ in classes), (), Ranks(ranks_in(class_ for class_ in classes if class_.receives)),
     )  # fmt: skip
 
 
@@ -256,7 +256,7 @@ def _parities(classes: Sequence[Class], order: Mapping[Key, float]) -> tuple[Par
     ordered = sorted(groups.items(), key=lambda item: (order.get(item[0][0], 0.0), item[0][1]))
     return tuple(
         Parity(
-            Function(*code), number, lines, ranges(ranks_in(class_ for class_, _ in having)),
+            Function(*code), number, lines, Ranks(ranks_in(class_ for class_, _ in having)),
             compile_ref(having[0][0].first, having[0][0].step(having[0][1])),
         )
         for ((code, number), lines), having in ordered[:KEPT]
@@ -271,7 +271,7 @@ def _restarted(lanes: Sequence[Lane]) -> tuple[Restarted, ...]:
             groups[newest.at_once, newest.inside].append(lane)
     return tuple(
         Restarted(
-            ranges(lane.rank for lane in members), len(members), inside, at_once,
+            Ranks(lane.rank for lane in members), len(members), inside, at_once,
             members[0].older[-1].ref, members[0].older[-1].pid,
         )
         for (at_once, inside), members in sorted(groups.items(), key=lambda item: (not item[0][0], item[1][0].rank))
@@ -385,7 +385,7 @@ def _side(fact: Fact, words: str, classes: Sequence[Class], fewest: int) -> Side
         ref = compile_ref(class_.first, step)
         if fact.facet == COUNT and len(places) > fewest and (reason := class_.lines(places[-1], RECOMPILE)):
             words = f"{words}, last reason: {reason[0].strip()}"
-    return Side(ranges(ranks), len(ranks), words, ref)
+    return Side(Ranks(ranks), len(ranks), words, ref)
 
 
 ARTIFACT = "inductor_runtime_and_tensor_meta"
@@ -409,13 +409,13 @@ class Expected:
     """Which compile of the function, from 1."""
     count: int
     """Ranks of which the log has estimates."""
-    slowest_ranks: str
-    """Ranks that are expected to take longest, as ranges."""
-    slowest_ns: float
+    slowest_ranks: Ranks
+    """Ranks that are expected to take longest."""
+    slowest_us: float
     slowest_ref: str
     """The compile of the first of them."""
-    fastest_ranks: str
-    fastest_ns: float
+    fastest_ranks: Ranks
+    fastest_us: float
     fastest_ref: str
 
 
@@ -436,7 +436,7 @@ def read_expected(run: Run, lanes: Sequence[Lane]) -> Generator[None, None, tupl
             yield
     expected = [one for (code, occurrence), estimates in totals.items() if (one := _apart(code, occurrence, estimates)) is not None]
     shown = (replace(one, function=function_name(run, one.function, one.slowest_ref)) for one in expected)
-    return tuple(sorted(shown, key=lambda one: round(one.fastest_ns - one.slowest_ns)))
+    return tuple(sorted(shown, key=lambda one: round(1000 * (one.fastest_us - one.slowest_us))))
 
 
 def _total(compile_: Compile) -> float:
@@ -464,11 +464,12 @@ def _apart(code: Code, occurrence: int, estimates: Sequence[tuple[float, int, st
         return None
     slow = sorted((rank, ref) for total, rank, ref in estimates if total * ALIKE >= most)
     fast = sorted((rank, ref) for total, rank, ref in estimates if total <= least * ALIKE)
-    return Expected(*code, occurrence, len(estimates), _ranks(slow), most, slow[0][1], _ranks(fast), least, fast[0][1])
+    slowest, fastest = (_ranks(slow), most / 1000, slow[0][1]), (_ranks(fast), least / 1000, fast[0][1])
+    return Expected(*code, occurrence, len(estimates), *slowest, *fastest)
 
 
-def _ranks(pairs: Iterable[tuple[int, str]]) -> str:
-    return ranges(rank for rank, _ in pairs)
+def _ranks(pairs: Iterable[tuple[int, str]]) -> Ranks:
+    return Ranks(rank for rank, _ in pairs)
 
 
 GRAPHS_READ = 24

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from statistics import median_low
 
-from tltui.model.ref import ranges
+from tltui.model.ref import Ranks
 from tltui.model.status import TABLE, Status
 from tltui.questions.caches.cache_report import BYPASS, HIT, MISS
 from tltui.questions.ranks.matching import NAMES, WIDE, WORDS, Class, Fact, Key, classes_of, facts_of, order_of, rank_count
@@ -53,10 +53,7 @@ class Column:
 class Row:
     """Ranks whose cells are the same. Of each string a character is a column."""
 
-    ranks: str
-    """As ranges: `0–6, 8–511`."""
-    numbers: tuple[int, ...]
-    """The same one by one."""
+    ranks: Ranks
     ref: str
     """The address of the process of the first of them."""
     first_difference: int
@@ -93,8 +90,8 @@ class Matrix:
     """The most ranks first; of as many those that are unlike these first, those that are unlike them in no one compile before."""
     reference_rank: int
     """One of the most ranks, with which the others are compared."""
-    ranks_behind: str
-    """Ranks that have compiled less than others and may still do so, as ranges."""
+    ranks_behind: Ranks
+    """Ranks that have compiled less than others and may still do so."""
     stages: tuple[Stage, ...] = ()
     """Where ranks do different work by design, the groups within which they are compared."""
 
@@ -102,7 +99,7 @@ class Matrix:
 def matrix_of(lanes: Sequence[Lane]) -> Matrix:
     """Return the matrix of ranks by compiles."""
     if not lanes:
-        return Matrix(0, (), (), -1, "")
+        return Matrix(0, (), (), -1, Ranks())
     groups = [classes_of(members) for members in groups_of(lanes)]
     classes = [class_ for group in groups for class_ in group]
     facts: list[Fact] = []
@@ -119,9 +116,9 @@ def matrix_of(lanes: Sequence[Lane]) -> Matrix:
     cells = _Cells(classes, typical, keys)
     marks, wide_facets = _marks(facts, cells)
     rows = merged([row for class_ in classes for row in cells.rows(class_, marks, wide_facets, behind)], _everything)
-    rows.sort(key=lambda row: (usual.first.rank not in row.numbers, -len(row.numbers), row.first_difference, row.numbers))
+    rows.sort(key=lambda row: (usual.first.rank not in row.ranks, -len(row.ranks), row.first_difference, row.ranks))
     columns = tuple(cells.column(number) for number in range(len(keys)))
-    return Matrix(len(lanes), columns, tuple(rows), usual.first.rank, ranges(behind), stages_of(lanes))
+    return Matrix(len(lanes), columns, tuple(rows), usual.first.rank, Ranks(behind), stages_of(lanes))
 
 
 def _usual(classes: Sequence[Class]) -> Class:
@@ -238,7 +235,7 @@ class _Cells:
         for lane in class_.lanes:
             groups[self._times(class_, lane, absent)].append(lane)
         return [
-            Row("", tuple(lane.rank for lane in lanes), lanes[0].ref, first, facet, tuple(sorted(wide_facets.get(id(class_), ()))),
+            Row(Ranks(lane.rank for lane in lanes), lanes[0].ref, first, facet, tuple(sorted(wide_facets.get(id(class_), ()))),
                 differs, statuses, graphs, times, caches, ids, self._usual[id(class_)].first.rank)
             for times, lanes in groups.items()
         ]  # fmt: skip
@@ -287,11 +284,10 @@ def merged(rows: Iterable[Row], key: Callable[[Row], Hashable]) -> list[Row]:
         groups[key(row)].append(row)
     results = []
     for group in groups.values():
-        first = min(group, key=lambda row: row.numbers)
-        numbers = tuple(sorted(number for row in group for number in row.numbers))
-        results.append(replace(first, ranks=ranges(numbers), numbers=numbers))
+        first = min(group, key=lambda row: row.ranks)
+        results.append(replace(first, ranks=Ranks(number for row in group for number in row.ranks)))
     return results
 
 
 def _everything(row: Row) -> Hashable:
-    return replace(row, ranks="", numbers=(), ref="", ids=())
+    return replace(row, ranks=Ranks(), ref="", ids=())

@@ -11,7 +11,7 @@ from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.scope import Scope, key_hint
 from tltui.model.input_coverage import GRAPH_LOGS, Needs
-from tltui.model.ref import parse_ref, ranges, with_noun
+from tltui.model.ref import Ranks, parse_ref, ranges, with_noun
 from tltui.model.run import Run
 from tltui.model.status import TABLE
 from tltui.questions.compare.artifacts_page import diff_ref
@@ -37,6 +37,7 @@ from tltui.questions.ranks.matrix import (
     matrix_of,
     merged,
 )
+from tltui.questions.ranks.matrix_cells import MatrixReport, matrix_report
 from tltui.questions.ranks.rank_course import Lane
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
@@ -222,7 +223,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
     """Return the matrix of all ranks, in any scope: a single rank has nothing to compare with."""
     aspect = ASPECTS.get(options.sort, ASPECTS[DIFFERENCE])
 
-    def fill(page: Page) -> Generator[None, None, Matrix]:
+    def fill(page: Page) -> Generator[None, None, MatrixReport]:
         lanes = yield from read_lanes(run)
         matrix = named_columns(run, matrix_of(lanes))
         yield
@@ -230,7 +231,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
         add_not_read(page, not_read(run))
         if len(lanes) > 1:
             yield from Grid(page, matrix, aspect).write()
-        return matrix
+        return matrix_report(matrix)
 
     return GrowingDocument(scope.page(NAME), f"{NAME}{scope.title}", options, fill, Page)
 
@@ -265,14 +266,14 @@ class Grid:
         self._columns = matrix.columns
         self._aspect = aspect
         self._rows = merged(matrix.rows, aspect.key)
-        usual = next(row for row in self._rows if matrix.reference_rank in row.numbers)
-        self._rows.sort(key=lambda row: (row is not usual, -len(row.numbers), aspect.first(row, usual), row.numbers))
+        usual = next(row for row in self._rows if matrix.reference_rank in row.ranks)
+        self._rows.sort(key=lambda row: (row is not usual, -len(row.ranks), aspect.first(row, usual), row.ranks))
         self._cells = [aspect.cells(row) for row in self._rows]
         room = page.width - LABEL
         self._wide = 2 if 2 * len(self._rows) <= room else 1
         self._shown = min(len(self._rows), room // self._wide, len(NAMES))
         self._label = min(page.width - self._wide * self._shown - 2, max(map(self._needs, self._columns), default=LABEL))
-        by_rank = {number: place for place, row in enumerate(self._rows) for number in row.numbers}
+        by_rank = {number: place for place, row in enumerate(self._rows) for number in row.ranks}
         self._compared = [by_rank[row.reference_rank] for row in self._rows]
         """For each kind of ranks, the kind that it is compared with."""
         self._stages = matrix.stages
@@ -341,8 +342,8 @@ class Grid:
     def _kind(self, number: int, row: Row) -> None:
         page = self._page
         name = NAMES[number] if number < self._shown else " "
-        many = len(row.numbers) > 1
-        who = f"{fmt.count(len(row.numbers))} ranks" if many else f"rank {row.ranks}"
+        many = len(row.ranks) > 1
+        who = f"{fmt.count(len(row.ranks))} ranks" if many else f"rank {row.ranks}"
         pieces: list[Piece] = ["  ", (name, tokens.STRONG), "  ", (who, tokens.LINK, f"{row.ref}:")]
         if many:
             pieces.append(f"  {row.ranks}")
@@ -359,10 +360,10 @@ class Grid:
         if self._stages:
             firsts: dict[int, int] = {}
             for other in self._rows:
-                firsts[other.reference_rank] = min(firsts.get(other.reference_rank, other.numbers[0]), other.numbers[0])
+                firsts[other.reference_rank] = min(firsts.get(other.reference_rank, other.ranks[0]), other.ranks[0])
             number = sorted(firsts.values()).index(firsts[row.reference_rank])
             return f"{'stage' if self._stages[0].is_pipeline else 'group'} {number}"
-        is_majority = 2 * len(row.numbers) > sum(len(other.numbers) for other in self._rows)
+        is_majority = 2 * len(row.ranks) > sum(len(other.ranks) for other in self._rows)
         return "most ranks" if is_majority else "most similar to the others"
 
     def _names(self) -> None:
@@ -408,7 +409,7 @@ class Grid:
         page.open(text, folded=True)
         drawn, style = self._aspect.drawn(sign), self._aspect.style(sign)
         signs = zip(self._rows, (cells[numbers[0]] for cells in self._cells), strict=True)
-        over = [rank for row, mine in signs if mine == ENDED for rank in row.numbers]
+        over = [rank for row, mine in signs if mine == ENDED for rank in row.ranks]
         ended = f" ({with_noun(ranges(over))} ended before)" if over else ""
         page.add("  ", (f"{drawn} ", style), (f"{text}, [{first.id}] … [{last.id}]{ended}", tokens.DIM))
         columns = [self._columns[number] for number in numbers[:ALIKE_LISTED]]
@@ -424,8 +425,8 @@ class Grid:
 class CellRow:
     """One compile of ranks that did all the same."""
 
-    ranks: str
-    """The ranks, as ranges."""
+    ranks: Ranks
+    """The ranks."""
     count: int
     """How many they are."""
     id: str
@@ -436,24 +437,24 @@ class CellRow:
     """The function."""
     compile_number: int
     """Which compile of the function, from 1."""
-    differs: str
-    """`=` as on the most ranks, a blank for none, else what differs (docs/json.md)."""
-    status: str
-    """The sign of the status, as `--ascii` draws it."""
-    graph: str
-    """`a` the graph of the most ranks, `b` another one …, `0` none."""
-    time: str
-    """`=` about the median, `2` to `9` times it, `+` ten times or more, `<` half or less."""
-    cache: str
-    """`h` hit, `m` miss, `b` bypass, `0` no answer."""
+    difference: str | None
+    """In what it differs from the most ranks; None if it does not (docs/json.md)."""
+    status: str | None
+    """The status; None if they do not have it."""
+    graph: int | None
+    """0: the graph of the most ranks that have one, 1: another one, and so on; None: none in the log."""
+    time_factor: float | None
+    """The time as a multiple of the median: 1, 2 to 9, 10 (at least) or 0.5 (at most); None: unknown."""
+    cache: str | None
+    """`hit`, `miss` or `bypass`; None: no answer in the log."""
 
 
-def cell_rows(data: Matrix) -> Iterator[CellRow]:
+def cell_rows(data: MatrixReport) -> Iterator[CellRow]:
     """Yield one row per cell."""
     for row in data.rows:
-        for n, column in enumerate(data.columns):
-            yield CellRow(row.ranks, len(row.numbers), row.ids[n], column.ref, column.function, column.compile_number,
-                          row.differs[n], row.statuses[n], row.graphs[n], row.times[n], row.caches[n])  # fmt: skip
+        for column, cell in zip(data.columns, row.cells, strict=True):
+            yield CellRow(row.ranks, len(row.ranks), cell.id, column.ref, column.function, column.compile_number, cell.difference,
+                          cell.status, cell.graph, cell.time_factor, cell.cache)  # fmt: skip
 
 
 QUESTION = Question(
@@ -467,7 +468,7 @@ QUESTION = Question(
     needs=Needs("has no times, cache answers or outcomes", ("graph_breaks", "recompiles", "guards", *GRAPH_LOGS, "output_code")),
     document=document,
     add_arguments=add_arguments,
-    answer=Matrix,
+    answer=MatrixReport,
     rows=CellRow,
     records=cell_rows,
     keywords=(Keyword("show", "sort", "aspect", ("difference", "status", "graph", "time", "cache")),),

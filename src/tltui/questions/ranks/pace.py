@@ -10,7 +10,7 @@ from dataclasses import field
 from statistics import median, median_low
 from typing import NamedTuple, TypeVar
 
-from tltui.model.ref import Ranks, ranges
+from tltui.model.ref import Ranks
 from tltui.questions.ranks.rank_course import Code, Lane
 from tltui.text.frozen import frozen
 from tltui.trace.files import FileBytes
@@ -82,7 +82,7 @@ class Offset(NamedTuple):
 class Clock:
     """Ranks with the same clock offset."""
 
-    ranks: str
+    ranks: Ranks
     count: int
     ahead_s: float
     """How far it is ahead of the others'; below 0: behind."""
@@ -197,7 +197,7 @@ def _clock(members: Sequence[tuple[int, Offset]], hosts: Mapping[int, str]) -> C
     seconds = median(offset.seconds for _, offset in members)
     nodes = sorted({hosts.get(rank, "") for rank, _ in members})
     return Clock(
-        ranges(rank for rank, _ in members), len(members), seconds, min(offset.compiles for _, offset in members),
+        Ranks(rank for rank, _ in members), len(members), seconds, min(offset.compiles for _, offset in members),
         max(abs(offset.seconds - seconds) + offset.sure_s for _, offset in members),
         median(offset.gained_s for _, offset in members),
         tuple(nodes) if "" not in nodes else (),

@@ -10,7 +10,7 @@ from tltui.documents import format as fmt
 from tltui.documents.page import Page, to_page
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import GRAPH_LOGS, Needs
-from tltui.model.ref import is_several, with_noun
+from tltui.model.ref import Ranks, is_several, with_noun
 from tltui.model.run import Run
 from tltui.questions.compare.artifacts_page import diff_ref
 from tltui.questions.coverage.input_sections import add_missing, add_not_read, why_not
@@ -235,7 +235,7 @@ def _side(page: Page, side: Side, divergence: Divergence) -> list[Piece]:
 
 def subject(side: Side, divergence: Divergence) -> str:
     """`rank 7`, `ranks 0–6, 8–511`; of a majority with many gaps `the other 500 ranks`."""
-    if divergence.has_majority and side is divergence.groups[0] and len(side.ranks) > LIST_WIDTH:
+    if divergence.has_majority and side is divergence.groups[0] and len(str(side.ranks)) > LIST_WIDTH:
         return f"the other {fmt.count(side.count)} ranks"
     return with_noun(side.ranks)
 
@@ -271,7 +271,7 @@ def add_expected(page: Page, expected: Sequence[Expected]) -> None:
         if one.compile_number > 1:
             pieces.append(f"compile {one.compile_number}  ")
         page.row(pieces)
-        sides = ((one.slowest_ranks, one.slowest_ns, one.slowest_ref), (one.fastest_ranks, one.fastest_ns, one.fastest_ref))
+        sides = ((one.slowest_ranks, one.slowest_us, one.slowest_ref), (one.fastest_ranks, one.fastest_us, one.fastest_ref))
         cells = [[*_expected(*side), "  |  "] for side in sides]
         compare: Piece = to_page("compare", diff_ref(one.fastest_ref, one.slowest_ref))
         page.row([*cells[0], *cells[1][:-1], "  ", compare], "    ")
@@ -279,9 +279,9 @@ def add_expected(page: Page, expected: Sequence[Expected]) -> None:
         page.add("  ", (f"and {fmt.plural(len(expected) - SHOWN, 'more compile')}", tokens.DIM))
 
 
-def _expected(ranks: str, took_ns: float, ref: str) -> list[Piece]:
+def _expected(ranks: Ranks, took_us: float, ref: str) -> list[Piece]:
     noun = "ranks" if is_several(ranks) else "rank"
-    return [f"{noun} {fmt.clip_middle(ranks, LIST_WIDTH)} ", (f"[{ref}]", tokens.LINK, ref), f": {took_ns / 1e6:,.3g} ms"]
+    return [f"{noun} {fmt.clip_middle(str(ranks), LIST_WIDTH)} ", (f"[{ref}]", tokens.LINK, ref), f": {took_us / 1e3:,.3g} ms"]
 
 
 def _name(function: Function) -> str:
@@ -460,8 +460,8 @@ class DifferenceRow:
     """Which compile of the function, from 1."""
     properties: tuple[str, ...]
     """The facets in which they differ."""
-    ranks: str
-    """The ranks on this side, as ranges."""
+    ranks: Ranks
+    """The ranks on this side."""
     count: int
     """How many they are."""
     description: str

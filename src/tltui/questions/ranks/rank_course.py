@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from tltui.model.nodes import Compile, Process
-from tltui.model.ref import ranges
+from tltui.model.ref import Ranks
 from tltui.questions.compare.pairing import code_of
 from tltui.text.frozen import frozen
 
@@ -240,7 +240,7 @@ _Work = tuple[Code, frozenset[str]]
 class Stage:
     """Ranks that do the same work."""
 
-    ranks: str
+    ranks: Ranks
     """As ranges."""
     count: int
     function: str
@@ -280,7 +280,7 @@ def stages_of(lanes: Sequence[Lane]) -> tuple[Stage, ...]:
     for group in groups:
         first = next(lane for lane in group if lane.course.steps)
         step = _distinguishing_step(first, common) or first.course.steps[0]
-        stages.append(Stage(ranges(lane.rank for lane in group), len(group), *step.code, f"{first.ref}:{step.id}", is_pipeline))
+        stages.append(Stage(Ranks(lane.rank for lane in group), len(group), *step.code, f"{first.ref}:{step.id}", is_pipeline))
     return tuple(stages)
 
 

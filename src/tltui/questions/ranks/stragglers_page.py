@@ -12,7 +12,7 @@ from tltui.documents.page import Page, to_page
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs
 from tltui.model.nodes import Compile
-from tltui.model.ref import BadAddress, parse_ref, ranges, shortened
+from tltui.model.ref import BadAddress, Ranks, parse_ref, ranges, shortened
 from tltui.model.run import Run
 from tltui.questions.compare.artifacts_page import diff_ref
 from tltui.questions.coverage.input_sections import add_not_read, why_not
@@ -262,7 +262,7 @@ def add_clocks(page: Page, clocks: Sequence[Clock]) -> None:
 def clock_sentence(clock: Clock) -> str:
     """`Rank 3's clock is 62 s ahead of the others', or it started that much later: 8 compiles agree (± 12 ms).`"""
     many = clock.count > 1
-    whose = f"The clocks of ranks {_short(clock.ranks)}" if many else f"Rank {clock.ranks}'s clock"
+    whose = f"The clocks of ranks {_short(str(clock.ranks))}" if many else f"Rank {clock.ranks}'s clock"
     if clock.hosts:
         whose += f" ({fmt.clip(sanitize(', '.join(clock.hosts)), LIST_WIDTH)})"
     apart = abs(clock.ahead_s)
@@ -443,8 +443,8 @@ class StragglerRow:
     """The first line of the function, from 1."""
     compile_number: int
     """Which compile of the function, from 1."""
-    ranks: str
-    """The ranks, as ranges; of `waited` those that the others waited for."""
+    ranks: Ranks
+    """The ranks; of `waited` those that the others waited for."""
     duration_s: float
     """The delay of the start, the time of the compile, or the time of the wait, in seconds."""
     median_s: float | None
@@ -458,11 +458,11 @@ class StragglerRow:
 def straggler_rows(data: Stragglers) -> Iterator[StragglerRow]:
     """Yield a row for each late, slow or waiting group of ranks."""
     for late in data.late:
-        yield StragglerRow("late", *late.compile.called, str(late.ranks), late.late_s, None, "", late.ref)
+        yield StragglerRow("late", *late.compile.called, late.ranks, late.late_s, None, "", late.ref)
     for slow in data.slow:
-        yield StragglerRow("slow", *slow.compile.called, str(slow.ranks), slow.duration_s, slow.median_s, slow.phase, slow.ref)
+        yield StragglerRow("slow", *slow.compile.called, slow.ranks, slow.duration_s, slow.median_s, slow.phase, slow.ref)
     for wait in data.waits:
-        yield StragglerRow("waited", *wait.compile.called, str(wait.last_ranks), wait.median_wait_s, None, "", wait.ref)
+        yield StragglerRow("waited", *wait.compile.called, wait.last_ranks, wait.median_wait_s, None, "", wait.ref)
 
 
 QUESTION = Question(

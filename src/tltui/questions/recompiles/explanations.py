@@ -22,7 +22,7 @@ from tltui.questions.recompiles.recompile_reasons import (
     parsed_ref,
     recompile_of,
 )
-from tltui.questions.shapes.shape_env import meaning_of
+from tltui.questions.shapes.shape_env import Value, meaning_of, value_of
 from tltui.questions.stacks.tracebacks import StackFrame, frames_of, user_frames
 from tltui.text.frozen import frozen
 
@@ -108,11 +108,11 @@ class Dynamic:
 
     source: str
     dim: int | None
-    before: str
-    now: str
+    before: Value | None
+    now: Value | None
     symbol: str
-    fixed: str
-    """The value that it was fixed to again in the same compile; '' if it stayed free."""
+    fixed: Value | None
+    """The value that it was fixed to again in the same compile; null if it stayed free."""
 
 
 @frozen
@@ -168,7 +168,7 @@ def explained_of(compile_: Compile, reader: Reader, with_guards: bool = True) ->
     sizes = {(reason.source, reason.dim) for reason in reasons}
     became = tuple(
         dynamic for change in changes if (dynamic := _dynamic(change, symbols, guards)) is not None
-        and (dynamic.fixed or _sized(dynamic.source, dynamic.dim) not in free)
+        and (dynamic.fixed is not None or _sized(dynamic.source, dynamic.dim) not in free)
         and (not change.lacks_values or (dynamic.source, dynamic.dim) in sizes)  # another dim may have varied, or their number
     )  # fmt: skip
     facts, status = compile_.facts, compile_.status
@@ -196,7 +196,7 @@ def _varied(
             and _sized(strip_local(reason.source), reason.dim) in symbols
         ):
             why = "scalar change" if reason.dim is None else "size change"
-            change = Became(reason.source, reason.dim, why, reason.expected, reason.actual)
+            change = Became(reason.source, reason.dim, why, value_of(reason.expected), value_of(reason.actual))
             by_source.setdefault((reason.source, reason.dim), change)
     exact = {(strip_local(change.source), change.dim): change for change in by_source.values()}
     changes = tuple(
@@ -312,7 +312,7 @@ def _dynamic(change: Became, symbols: dict[str, tuple[str, str]], guards: GuardT
     if symbol is None or change.reason not in ("size change", "scalar change"):
         return None
     fixed = "" if guards is None else guards.fixes(source) if change.dim is None else guards.size(source, change.dim)
-    return Dynamic(source, change.dim, change.before, change.now, symbol[0], fixed)
+    return Dynamic(source, change.dim, change.before, change.now, symbol[0], value_of(fixed) if fixed else None)
 
 
 def _reason(
@@ -424,7 +424,7 @@ def _actual(cause: Cause, compile_: Compile, texts: _Texts, symbols: dict[str, t
         return symbols[cause.source][1]
     for change in became:
         if strip_local(change.source) == cause.source and change.dim is None and change.reason == "scalar change":
-            return change.now
+            return "" if change.now is None else str(change.now)
     guards = texts.of(compile_)
     return guards.actual(cause) if guards else ""
 

@@ -120,6 +120,10 @@ def compared(
     return Comparison(number, tuple(differences.values()), frozenset(comparing.unknown), is_complete)
 
 
+_MODULE = re.compile(r"^(?:__import__\('[\w.]+'\)|G\['__import_\w+'\])$")
+"""An imported module: one object as long as the process runs."""
+
+
 class _Comparing:
     """The comparison of a call with the requirements of an older version."""
 
@@ -211,6 +215,8 @@ class _Comparing:
         return as_attribute(cause) if cause.kind in guard_grammar.VALUES and self._older.is_module(cause.source) else cause
 
     def _is_unknown(self, key: Property, expected: str) -> None:
+        if _MODULE.match(key.source):
+            return
         self.unknown.update(keys_of(self._cause(key, expected, "")))
 
     def _type(self, source: str) -> str:

@@ -63,8 +63,10 @@ _CONTAINS = re.compile(
 )
 _HAS = re.compile(r"^(?P<no>not )?hasattr\((?P<source>.*), '(?P<name>\w+)'\)(?: == (?P<is>True|False))?$")
 _EQUALS = re.compile(r"^(?P<source>\S.*?) == (?P<value>.+)$", re.DOTALL)
-_NUMBERED = re.compile(r"(__builtins_dict__)_\d+")
+_NUMBERED = re.compile(r"(__builtins_dict__)_\d+|(_\d{9,20})_c\d+")
 """A global that Dynamo makes for each compile under another number."""
+_WITH_NUMBERS = ("__builtins_dict__", "___unnamed_scope_", "G['_1", "G['_9")
+"""Parts of trees with such globals: object ids begin with 1 or 9, apart from rare ones."""
 _UNORDERED = ("frozenset(", "{", "set(")
 
 
@@ -104,7 +106,7 @@ def requirements_of_line(line: str) -> tuple[Requirement, ...]:
 
 def numbers_removed(text: str) -> str:
     """Return a guard tree without the numbers of globals that Dynamo makes for each compile."""
-    return _NUMBERED.sub(r"\1", text) if "__builtins_dict__" in text else text
+    return _NUMBERED.sub(r"\1\2", text) if any(part in text for part in _WITH_NUMBERS) else text
 
 
 def has_ordered_keys(line: str) -> bool:
@@ -178,7 +180,17 @@ def _state(text: str | None) -> tuple[Requirement, ...]:
         settings = None
     if not isinstance(settings, dict):
         return (Requirement(Property(OPAQUE, "", GLOBAL_SETTINGS), ""),)
-    return tuple(Requirement(Property(STATE, "", str(name)), json.dumps(value)) for name, value in settings.items())
+    return tuple(Requirement(Property(STATE, "", str(name)), _setting(str(name), value)) for name, value in settings.items())
+
+
+_SCALAR_TYPES = {5: "float16", 6: "float32", 7: "float64", 15: "bfloat16"}
+"""The numbers of c10::ScalarType that torch.set_default_dtype accepts."""
+
+
+def _setting(name: str, value: object) -> str:
+    if name == "default_dtype" and isinstance(value, int):
+        return _SCALAR_TYPES.get(value, f"ScalarType {value}")
+    return json.dumps(value)
 
 
 _MARKED = re.compile(r"(?:has|get)attr\((?P<source>[^\n]*?), '(?P<mark>_dynamo_\w+)'")

@@ -9,16 +9,18 @@ from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from tltui.documents import format as fmt
 from tltui.documents.columns import Column, Table
 from tltui.documents.page import Page, to_page
-from tltui.documents.rank_groups import said_ranks
+from tltui.documents.rank_groups import ranks_of, said_ranks
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs
 from tltui.model.node_answers import Count, counts, part
 from tltui.model.nodes import Compile, Frame
 from tltui.model.record_reader import Reader, address, json_in, metrics_fields, number_in, record_names, text_in, whole_in
+from tltui.model.ref import Ranks
 from tltui.model.run import Run
 from tltui.model.status import LIMIT
 from tltui.questions.guards.guard_report import TREE
 from tltui.questions.question import Question
+from tltui.questions.recompiles.equal_sizes import equal_sizes
 from tltui.questions.recompiles.explanations import Explained, Reason, explained_of, reason_for
 from tltui.questions.recompiles.guard_comparison import Difference
 from tltui.questions.recompiles.guard_grammar import CAUSES, whose
@@ -122,7 +124,8 @@ def frame_recompiles(
         return reason_for(by_ref[ref], earlier, difference.text) if difference.text else None
 
     resumed, is_foreign = (name or "").startswith(RESUMED), file is not None and bool(whose(file))
-    result = variations_of(every, config.settings, resumed, is_foreign, _break_line(name), guards, reason_of)
+    equal = equal_sizes(frame, guards) if guards is not None else frozenset()
+    result = variations_of(every, config.settings, resumed, is_foreign, _break_line(name), guards, reason_of, equal)
     return FrameRecompiles(
         str(frame.ref), name, file, line, str(frame.compiles[0].ref), len(frame.compiles), seconds_of(frame), len(every),
         spent, config.limit, 0 if hit else config.left, config.ref, hit, tuple(recompiles),
@@ -148,6 +151,11 @@ class DynamoConfig:
     left: int | None
     ref: str | None
     """The address of the metrics, or of torch's warning."""
+
+
+def settings_of(frame: Frame) -> Settings:
+    """Return the switches of Dynamo in the newest metrics."""
+    return _settings(frame).settings
 
 
 def _settings(frame: Frame) -> DynamoConfig:
@@ -193,8 +201,7 @@ Group = list[tuple[Frame, list[Compile]]]
 class AlikeFrames:
     """One code object that several ranks compiled again for the same causes."""
 
-    ranks: str
-    """`ranks 0–6, 8–511`"""
+    ranks: Ranks
     refs: tuple[str, ...]
     """The frames, one a rank."""
 
@@ -261,7 +268,7 @@ class _View:
         if self._causes:
             self._by_cause(page)
         several = [group for group in groups if len(group) > 1]
-        alike = tuple(AlikeFrames(_ranks(group, page.newest), tuple(str(f.ref) for f, _ in group)) for group in several)
+        alike = tuple(AlikeFrames(ranks_of(str(f.ref) for f, _ in group), tuple(str(f.ref) for f, _ in group)) for group in several)
         return Recompiles(
             str(self._scope.ref), len(compiles), seconds, len(recompiles), spent, counts(self._ordered()),
             tuple(summaries[id(frame)] for frame, _ in frames), alike,

@@ -53,6 +53,8 @@ class Candidate:
     remedy: str
     keys: frozenset[Key]
     effect: str
+    doubtful: frozenset[Key] = frozenset()
+    """Causes that it may not remove."""
 
 
 @frozen
@@ -110,7 +112,9 @@ class Simulation:
     def predict(self, candidates: Sequence[Candidate]) -> Prediction:
         """Return the prediction for a set of remedies."""
         effects = {key: candidate.effect for candidate in candidates for key in candidate.keys}
-        fewest, most = self.remaining(effects, False), self.remaining(effects, True)
+        doubtful = {key for candidate in candidates for key in candidate.doubtful}
+        certain = {key: effect for key, effect in effects.items() if key not in doubtful}
+        fewest, most = self.remaining(effects, False), self.remaining(certain, True)
         names, remedies = tuple(c.name for c in candidates), tuple(c.remedy for c in candidates)
         return Prediction(names, remedies, self.before, fewest, max(fewest, most))
 

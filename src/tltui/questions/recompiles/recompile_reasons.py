@@ -9,12 +9,22 @@ from functools import lru_cache
 from tltui.model.kinds import kind_of
 from tltui.model.node_answers import part, reader_of, reads
 from tltui.model.nodes import Compile, frame_key
-from tltui.model.record_reader import Reader, address, logged, number_in, records_of, text_in, whole_in
+from tltui.model.record_reader import (
+    Reader,
+    address,
+    list_in,
+    logged,
+    metrics_fields,
+    number_in,
+    records_of,
+    text_in,
+    whole_in,
+)
 from tltui.model.ref import BadAddress, Ref, parse_ref
 from tltui.model.torch_version import version_by_metrics
 from tltui.questions.recompiles.guard_grammar import NO_COMMENT, Comment, comment_of, split_comment
 from tltui.questions.recompiles.limit_warnings import limit_warning
-from tltui.questions.recompiles.user_contexts import user_contexts_of
+from tltui.questions.shapes.shape_env import Value, value_of
 from tltui.questions.stacks.tracebacks import StackFrame, traceback_frames, user_frames
 from tltui.questions.timing.timing_events import Event
 from tltui.text.frozen import frozen
@@ -62,13 +72,14 @@ class Became:
     source: str
     dim: int | None
     reason: str
-    before: str
-    now: str
+    before: Value | None
+    """Null if the log lacks it."""
+    now: Value | None
 
     @property
     def lacks_values(self) -> bool:
         """Whether the log lacks the old and the new value: their message is of a lower level."""
-        return (self.before, self.now) == ("?", "?")
+        return self.before is None and self.now is None
 
 
 @frozen
@@ -96,7 +107,7 @@ def recompile_of(compile_: Compile, events: list[Event], reader: Reader | None =
     """Return why this compile was needed; None for the first of its frame without recorded reasons."""
     reader = reader or reader_of(compile_)
     recompile = _recompile(compile_, events, reader)
-    return recompile and replace(recompile, contexts=user_contexts_of(compile_, reader))
+    return recompile and replace(recompile, contexts=_user_contexts(compile_, reader))
 
 
 def _recompile(compile_: Compile, events: list[Event], reader: Reader) -> Recompile | None:
@@ -272,9 +283,15 @@ def became_of(event: Event) -> Became:
     """Convert an `automatic_dynamic` event."""
     args = event.args
 
-    def text_of(key: str) -> str:
+    def read(key: str) -> Value | None:
         value = args.get(key)
-        return "?" if value is None else str(value)[:80]
+        return None if value is None else value_of(value)
 
     source = text_in(args, "name") or "?"
-    return Became(source, whole_in(args, "dim_changed"), text_in(args, "reason") or "", text_of("cached"), text_of("new"))
+    return Became(source, whole_in(args, "dim_changed"), text_in(args, "reason") or "", read("cached"), read("new"))
+
+
+def _user_contexts(compile_: Compile, reader: Reader) -> tuple[str, ...]:
+    """Return the texts of hooks (`torch._dynamo.register_hook_for_recompile_user_context`), sorted: torch writes a set."""
+    values = (text for _, fields in metrics_fields(compile_, reader) for text in list_in(fields, "recompile_user_contexts"))
+    return tuple(sorted({text for text in values if isinstance(text, str)}))

@@ -143,7 +143,7 @@ class RecompileLines:
 
     def _became(self, change: Dynamic) -> str:
         name, again = name_of(change.source, change.dim), self._fixed.get((change.source, change.dim))
-        if change.fixed:
+        if change.fixed is not None:
             return f"{name} was to be dynamic, and was specialized to {change.fixed} in this compile"
         if again:
             return f"{name} became dynamic: {change.symbol}, but was fixed again: {id_of(again)} is for another value"

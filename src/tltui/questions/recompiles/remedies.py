@@ -66,6 +66,7 @@ class Settings:
         return not self.names or name in self.names
 
 
+MAYBE_MARK = "torch._dynamo.maybe_mark_dynamic"
 REFS_LISTED = 200
 REASONS_USED = 20
 
@@ -100,6 +101,8 @@ class CauseFacts:
     """The other sizes that became dynamic in the same compile: equal to this one, or not."""
     sources: dict[str, None] = field(default_factory=dict)
     """Its source, or several that differ only in an index."""
+    arguments_vary: bool = False
+    """Whether an argument is absent, or of another type or length, in some calls: a mark may not hold in each of them."""
     failures: list[str] = field(default_factory=list)
     """The exceptions of its recompiles that failed."""
     reported: int = 0
@@ -109,6 +112,11 @@ class CauseFacts:
     def key(self) -> Key:
         """The identity of the cause."""
         return (self.cause, self.source, self.dim)
+
+    @property
+    def mark(self) -> str:
+        """The function that marks a size as dynamic: `mark_dynamic` raises where a call needs one size."""
+        return MAYBE_MARK if self.arguments_vary else "torch._dynamo.mark_dynamic"
 
     def add(self, reason: Reason, ref: str, failed: bool = False) -> None:
         """Add a reason of a recompile for this cause; `failed`: it made no code, and is no evidence for a remedy."""
@@ -197,7 +205,7 @@ def size(facts: CauseFacts, settings: Settings) -> Advice:
         return Advice("It is a NumPy array. Pass a tensor instead and mark it as dynamic.")
     if not facts.resumed and not dynamic_sources.is_argument(facts.source, facts.is_foreign):
         return _without_edit(facts)
-    call = f"torch._dynamo.mark_dynamic({where})"
+    call = f"{facts.mark}({where})"
     unbacked = f"torch._dynamo.decorators.mark_unbacked({where})"
     if sum(value not in SPECIAL for value in facts.values) <= 1 < len(facts.values):
         if facts.resumed:
@@ -213,8 +221,16 @@ def size(facts: CauseFacts, settings: Settings) -> Advice:
         return _became(facts, call, note)
     text = f"{call} before the first call lets one compiled version serve all sizes{' from 2 on' if note else ''}.{note}"
     sources = [source for source in facts.sources if source != facts.source]
-    others = tuple(f"torch._dynamo.mark_dynamic({python_of(source)}, {facts.dim})" for source in sources)
-    return Advice(text + (" The same goes for the other indices." if others else ""), "mark dynamic", (call, *others))
+    others = tuple(f"{facts.mark}({python_of(source)}, {facts.dim})" for source in sources)
+    text += " The same goes for the other indices." if others else ""
+    return Advice(text + _why_maybe(facts), "mark dynamic", (call, *others))
+
+
+def _why_maybe(facts: CauseFacts) -> str:
+    """Return the reason against `mark_dynamic`; '' for none."""
+    if not facts.arguments_vary:
+        return ""
+    return " (mark_dynamic raises an error if a call with other arguments needs one size.)"
 
 
 def _without_edit(facts: CauseFacts) -> Advice:
@@ -233,7 +249,7 @@ def _without_edit(facts: CauseFacts) -> Advice:
 
 def _became(facts: CauseFacts, call: str, note: str) -> Advice:
     """Advise marks for all sizes that became dynamic at once: torch raises if one of two equal sizes is marked."""
-    calls = (call, *(f"torch._dynamo.mark_dynamic({python_of(source)}, {dim})" for source, dim in facts.co_dynamic))
+    calls = (call, *(f"{facts.mark}({python_of(source)}, {dim})" for source, dim in facts.co_dynamic))
     start = f"Torch made it dynamic at [{facts.became}] (automatic dynamic)"
     if not facts.co_dynamic:
         text = f"{start}. {call} before the first call makes it dynamic from the start.{note}"
@@ -248,7 +264,7 @@ def _became(facts: CauseFacts, call: str, note: str) -> Advice:
             f"{start}, together with {len(facts.co_dynamic)} other sizes. {call} before the first call, and the same for each "
             f"of them, makes them dynamic from the start.{note}"
         )
-    return Advice(text, "mark dynamic", calls)
+    return Advice(text + _why_maybe(facts), "mark dynamic", calls)
 
 
 def _after_a_break(facts: CauseFacts) -> Advice:
@@ -549,6 +565,8 @@ def _length(facts: CauseFacts, settings: Settings) -> Advice:
         return Advice("Hooks are part of the graph. Register them before the first call.", "hooks first")
     if "._modules" in facts.source:
         return Advice("The set of submodules is part of the graph: each different structure is compiled separately.")
+    if facts.source.startswith("G['__import_"):
+        return Advice("It is a container of a library, which changed it between the calls. Each length is compiled separately.")
     if any(reason.value == "dict" for reason in facts.reasons):
         text = (
             "The keys of a dict are part of the graph: each set of keys "
@@ -589,6 +607,13 @@ def _type(facts: CauseFacts, settings: Settings) -> Advice:
     return Advice("Each type is compiled separately.")
 
 
+def _value(facts: CauseFacts, settings: Settings) -> Advice:
+    if "None" in facts.values:
+        text = "None and other values are compiled separately. If this is unintended, set or pass it from the first call on."
+        return Advice(text)
+    return Advice("It cannot be dynamic: every new value triggers a recompilation.")
+
+
 _EACH = "Each is compiled separately. If this is unintended, convert before the call."
 
 _ADVICE: dict[str, Advice | Callable[[CauseFacts, Settings], Advice | None]] = {
@@ -610,6 +635,7 @@ _ADVICE: dict[str, Advice | Callable[[CauseFacts, Settings], Advice | None]] = {
     guard_grammar.FLOAT: _float,
     guard_grammar.BOOL: Advice("Bools cannot be dynamic: True and False are compiled separately (at most two versions)."),
     guard_grammar.STR: _text,
+    guard_grammar.VALUE: _value,
     guard_grammar.TYPE: _type,
     guard_grammar.OBJECT: _object,
     guard_grammar.STATE: _state,

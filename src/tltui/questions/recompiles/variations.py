@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from tltui.questions.recompiles import guard_grammar
+from tltui.questions.recompiles.equal_sizes import is_parameter
 from tltui.questions.recompiles.explanations import Explained, Key, Reason
 from tltui.questions.recompiles.guard_comparison import Difference
 from tltui.questions.recompiles.guard_table import FrameGuards
@@ -20,7 +21,7 @@ from tltui.questions.recompiles.predictions import (
     predictions_of,
     without_index,
 )
-from tltui.questions.recompiles.remedies import REASONS_USED, REFS_LISTED, Advice, CauseFacts, Settings, advice_for
+from tltui.questions.recompiles.remedies import MAYBE_MARK, REASONS_USED, REFS_LISTED, Advice, CauseFacts, Settings, advice_for
 from tltui.text.frozen import frozen
 
 VALUES_SHOWN = 12
@@ -108,12 +109,12 @@ ReasonOf = Callable[[str, str, Difference], Reason | None]
 def variations_of(
     recompiles: Sequence[Explained], settings: Settings, resumed: bool = False, is_foreign: bool = False,
     break_line: int | None = None, guards: FrameGuards | None = None,
-    reason_of: ReasonOf | None = None,
+    reason_of: ReasonOf | None = None, equal: frozenset[Key] = frozenset(),
 ) -> Variations:  # fmt: skip
     """Return the variations: those whose remedy removes most recompilations first, then by seconds as the only cause.
 
     `resumed`: the frame continues after a graph break; `is_foreign`: its function is of torch or a library;
-    `break_line`: the line of that break.
+    `break_line`: the line of that break; `equal`: the sizes that share a symbol with another one if all are dynamic.
     """
     every = causes_of(recompiles, guards)
     groups = causes_together(key for item in every for key in item.causes)
@@ -123,8 +124,11 @@ def variations_of(
     for number, (recompile, causes) in enumerate(zip(recompiles, every, strict=True)):
         gathering.add(number, recompile, causes, differences.get(recompile.ref, ()), reason_of)
     facts = list(gathering.causes.values())
+    arguments_vary = any(map(_is_other_argument, facts))
+    for each in facts:
+        each.arguments_vary = arguments_vary
     advice = [advice_for(each, settings) or Advice("") for each in facts]
-    predictions, together = _predicted(facts, advice, groups, guards)
+    predictions, together = _predicted(facts, advice, groups, guards, equal)
     variations = [
         _variation(each, given, groups[each.key], prediction, together, every, guards is not None)
         for each, given, prediction in zip(facts, advice, predictions, strict=True)
@@ -136,6 +140,17 @@ def variations_of(
     covered = _covered(variations, order)
     ordered = tuple(replace(variations[n], covered_by=covered.get(n, "")) for n in order)
     return Variations(ordered, together, tuple(every) if guards is not None else ())
+
+
+_STRUCTURE = (guard_grammar.VALUE, guard_grammar.TYPE, guard_grammar.LENGTH, guard_grammar.KEY)
+
+
+def _is_other_argument(facts: CauseFacts) -> bool:
+    """Return whether a cause is that an argument is absent in some calls, or of another type or length."""
+    return facts.cause in _STRUCTURE and bool(_ARGUMENT.match(facts.source))
+
+
+_ARGUMENT = re.compile(r"^(?!self\b|G\b|___)[a-zA-Z_]\w*(?:\[|$)")
 
 
 def _covered(variations: Sequence[Variation], order: Sequence[int]) -> dict[int, str]:
@@ -236,24 +251,27 @@ class _Gathering:
         self._order[recompile.ref] = number
 
     def _became(self, recompile: Explained) -> None:
-        sizes = [(change.source, change.dim) for change in recompile.became_dynamic if change.dim is not None and not change.fixed]
+        changes = recompile.became_dynamic
+        sizes = [(change.source, change.dim) for change in changes if change.dim is not None and change.fixed is None]
         for change in recompile.became_dynamic:
             for facts in self._about.get((change.source, change.dim), ()):
                 if facts.became is None:
                     facts.became = recompile.ref
                     facts.co_dynamic = tuple((d, n) for d, n in sizes if (d, n) != (change.source, change.dim))
-                if change.fixed:
+                if change.fixed is not None:
                     facts.fixed = facts.fixed or recompile.ref
                 facts.free.add(recompile.ref)
 
 
 def _predicted(
-    facts: Sequence[CauseFacts], advice: Sequence[Advice], groups: Mapping[Key, tuple[Key, ...]], guards: FrameGuards | None
+    facts: Sequence[CauseFacts], advice: Sequence[Advice], groups: Mapping[Key, tuple[Key, ...]], guards: FrameGuards | None,
+    equal: frozenset[Key],
 ) -> tuple[list[Prediction | None], Prediction | None]:
     """Return the prediction for the remedy of each cause, and for the best set."""
     if guards is None or not guards.table.versions:
         return [None] * len(facts), None
-    every = frozenset(key for members in groups.values() for key in members)
+    fixed = frozenset(key for each in facts if each.fixed is not None for key in groups[each.key])
+    every = frozenset(key for members in groups.values() for key in members) - fixed
     candidates: list[Candidate] = []
     numbers: dict[int, int] = {}
     for n, (each, given) in enumerate(zip(facts, advice, strict=True)):
@@ -265,7 +283,9 @@ def _predicted(
         numbers[n] = len(candidates) if same is None else same
         if same is None:
             name = name_of_cause(each.cause, each.source, each.dim, groups[each.key])
-            candidates.append(Candidate(name, given.remedy, keys, effect))
+            is_doubtful = bool(given.code) and MAYBE_MARK in given.code[0]
+            doubtful = keys if is_doubtful else equal if given.remedy == "dynamic=True" else frozenset()
+            candidates.append(Candidate(name, given.remedy, keys, effect, doubtful))
     alone, together = predictions_of(guards.calls, candidates)
     return [alone[numbers[n]] if n in numbers else None for n in range(len(facts))], together
 
@@ -283,16 +303,13 @@ def _removed(facts: CauseFacts, remedy: str, keys: frozenset[Key], every: frozen
     if remedy == "dynamic=True":
         return keys | {key for key in every if key[0] in _DYNAMIC}
     if remedy == "dynamic parameters":
-        return keys | {key for key in every if key[0] == guard_grammar.SIZE and _PARAMETER.search(key[1])}
+        return keys | {key for key in every if key[0] == guard_grammar.SIZE and is_parameter(key[1])}
     if remedy == "mark first":
         return keys | {key for key in every if key[0] == guard_grammar.MARK}
     if remedy == "same keys":
         containers, kinds = {_container(source) for source in sources}, (guard_grammar.KEY, guard_grammar.LENGTH)
         return keys | {key for key in every if key[0] in kinds and _container(key[1]) in containers}
     return keys
-
-
-_PARAMETER = re.compile(r"\._(?:parameters|buffers)\[")
 
 
 def _container(source: str) -> str:

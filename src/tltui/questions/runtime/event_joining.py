@@ -210,7 +210,7 @@ class Joiner:
             if compile_ is not None and above >= 0:
                 self.joined.compile_of[above] = compile_
         if compile_ is None:
-            self.joined.unmatched["calls of graphs whose compile is not known"] += 1
+            self.joined.unmatched["calls of graphs whose compile is unknown"] += 1
             return
         graphs = [graph for graph in self._graphs_of(compile_) if (graph.direction == "backward") == is_backward]
         graph = _chosen(graphs, key, names)

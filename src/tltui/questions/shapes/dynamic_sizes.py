@@ -15,6 +15,7 @@ from tltui.questions.recompiles.recompile_reasons import Became, became_of, inst
 from tltui.questions.shapes.shape_env import (
     EVENTS,
     PROGRAM,
+    Bounds,
     Fixed,
     GuardedSizes,
     KeptGuard,
@@ -23,6 +24,7 @@ from tltui.questions.shapes.shape_env import (
     ShapeGuard,
     ShapeRecords,
     TensorInput,
+    Value,
     full_path,
     graph_sizes,
     guarded_sizes,
@@ -46,7 +48,7 @@ class Dim:
 
     tensor: str
     dim: int
-    size: str
+    size: Value
     """The size at this compile; a symbol if the log lacks it."""
     state: str
     """`dynamic`, `fixed` (it had a symbol, which was fixed), `unbacked`, or `static`."""
@@ -66,8 +68,8 @@ class SymbolShape:
     """`L['x'].size()[0]`; None for a value that depends on data."""
     tensor: str | None
     dim: int | None
-    hint: str | None
-    range: str | None
+    hint: Value | None
+    range: Bounds | None
     """As it was made."""
     is_unbacked: bool
     mark: str
@@ -245,7 +247,7 @@ def _tensors(
             dim = Dim(tensor.source, n, size, "static", None, mark, parameter)
             if dim_symbol is not None:
                 state = "fixed" if dim_symbol.name in fixed else "dynamic"
-                dim = replace(dim, size=dim_symbol.hint or size, state=state, symbol=dim_symbol.name)
+                dim = replace(dim, size=size if dim_symbol.hint is None else dim_symbol.hint, state=state, symbol=dim_symbol.name)
             elif unbacked and (mark == "unbacked" or (not guarded.has_tree and len(unbacked) == len(tensor.size or ()))):
                 dim = replace(dim, state="unbacked", symbol=unbacked.pop(0).name)
             elif free or (shown and not _NUMBER.match(shown)):
@@ -266,7 +268,7 @@ def _symbols(
             guards[name].append(guard)
     fixed = {item.symbol: item for item in records.fixed}
     dims: dict[str, list[Dim]] = defaultdict(list)
-    static: dict[str, list[Dim]] = defaultdict(list)
+    static: dict[Value, list[Dim]] = defaultdict(list)
     for dim in (dim for tensor in tensors for dim in tensor.dims):
         if dim.symbol is not None:
             dims[dim.symbol].append(dim)
@@ -409,7 +411,7 @@ def _for_fixed(symbol: SymbolShape) -> list[str]:
 
 
 def _for_stuck(dim: Dim) -> list[str]:
-    if dim.size not in ("0", "1") or dim.mark == "unbacked":
+    if dim.size not in (0, 1) or dim.mark == "unbacked":
         return []
     return [
         f"Call it first with a size of 2 or more, or use {_call('torch._dynamo.decorators.mark_unbacked', dim)}: "

@@ -28,7 +28,7 @@ from tltui.questions.shapes.dynamic_sizes import (
     shapes_in,
     signature,
 )
-from tltui.questions.shapes.shape_env import KeptGuard, ShapeGuard
+from tltui.questions.shapes.shape_env import KeptGuard, ShapeGuard, Value
 from tltui.questions.stacks.tracebacks import StackFrame, display_name
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
@@ -270,9 +270,9 @@ def _automatic(page: Page, shapes: CompileShapes) -> None:
 
 def _became(change: Became) -> str:
     text = change.source if change.dim is None else f"dim {change.dim} of {change.source}"
-    if change.before.lstrip("-").isdigit() and change.now.lstrip("-").isdigit():
+    if isinstance(change.before, int) and isinstance(change.now, int):
         return f"{text} varied: {change.before}, then {change.now}"
-    return f"{text}: {change.reason}, {fmt.clip(change.before, 40)} → {fmt.clip(change.now, 40)}"
+    return f"{text}: {change.reason}, {fmt.clip(str(change.before), 40)} → {fmt.clip(str(change.now), 40)}"
 
 
 def _stuck(page: Page, dim: Dim) -> None:
@@ -281,7 +281,7 @@ def _stuck(page: Page, dim: Dim) -> None:
     words: list[Piece] = [("  " + fmt.clip_middle(text, page.width - 4), tokens.WARN)]
     words.append((f"marked {dim.mark}, but static: its size was {dim.size}", tokens.WARN))
     page.joined(words)
-    if dim.size in ("0", "1"):
+    if dim.size in (0, 1):
         page.say("torch creates no symbol for a size of 0 or 1 (0/1 specialization).", "    ")
 
 
@@ -374,7 +374,7 @@ def _inputs(page: Page, shapes: CompileShapes) -> None:
 
 def _size(dim: Dim) -> str:
     if dim.symbol is None or dim.state == "static":
-        return dim.size
+        return str(dim.size)
     return dim.symbol if dim.state == "unbacked" or dim.size == dim.symbol else f"{dim.symbol}={dim.size}"
 
 
@@ -537,13 +537,15 @@ class ShapeRow:
     """The tensor, of a size."""
     dim: int | None
     """The dimension, of a size."""
-    hint: str | None
+    hint: Value | None
     """The value that it had while torch traced."""
-    range: str | None
-    """The values that it may have."""
+    min: int | float | None
+    """The least value that it may have; None: no bound, or unknown."""
+    max: int | float | None
+    """The greatest value that it may have; None: no bound, or unknown."""
     is_unbacked: bool
     """Whether it depends on data."""
-    fixed: str | None
+    fixed: Value | None
     """The number that it was fixed to; none where it stayed a symbol."""
     fixed_file: str | None
     """The file of the line that fixed it."""
@@ -560,7 +562,8 @@ def shape_rows(data: ShapesReport) -> Iterator[ShapeRow]:
             fixed = symbol.fixed
             user = fixed.user_frame if fixed is not None else None
             yield ShapeRow(compile_.ref, compile_.function, symbol.name, symbol.source, symbol.tensor, symbol.dim, symbol.hint,
-                           symbol.range,
+                           symbol.range.min if symbol.range is not None else None,
+                           symbol.range.max if symbol.range is not None else None,
                            symbol.is_unbacked, fixed.value if fixed is not None else None, user.file if user is not None else None,
                            user.line if user is not None else None, len(symbol.guards))  # fmt: skip
 

@@ -20,6 +20,41 @@ _EVENTS = (
 )  # fmt: skip
 
 
+Value = int | float | str
+"""A size or a number in a log; text if it is an expression: `s77`."""
+_NUMBER = re.compile(r"[-+]?\d{1,18}(\.\d*)?(e[-+]?\d{1,3})?", re.ASCII | re.IGNORECASE)
+_RANGE = re.compile(r"(?:VR)?\[(.*), (.*)\]", re.DOTALL)
+
+
+def value_of(value: object) -> Value:
+    """Return a number for the text of a number; other text as it is, cut at 80 characters."""
+    text = str(value)[:80]
+    match = _NUMBER.fullmatch(text)
+    return text if match is None else float(text) if match[1] or match[2] else int(text)
+
+
+@frozen
+class Bounds:
+    """The range of a symbol."""
+
+    min: int | float | None
+    """The least value; null: no bound, or an expression."""
+    max: int | float | None
+    _text: str
+
+    def __str__(self) -> str:
+        return self._text
+
+
+def bounds_of(text: str | None) -> Bounds | None:
+    """Parse a range: `[2, int_oo]`; None for none."""
+    if not text:
+        return None
+    match = _RANGE.fullmatch(text)
+    low, high = (value_of(match[1]), value_of(match[2])) if match is not None else ("", "")
+    return Bounds(None if isinstance(low, str) else low, None if isinstance(high, str) else high, text)
+
+
 @frozen
 class Symbol:
     """A symbol of the shape environment."""
@@ -27,11 +62,12 @@ class Symbol:
     name: str
     source: str | None
     """Its source expression, e.g. `L['x'].size()[0]`; None for an unbacked one."""
-    hint: str | None
-    range: str | None
+    hint: Value | None
+    """Its value during the compile; None for an unbacked one."""
+    range: Bounds | None
     user_frame: StackFrame | None = None
     """The user's line that was being traced."""
-    specialized: str | None = None
+    specialized: Value | None = None
     """The number that it was fixed to."""
     specialized_reason: str | None = None
 
@@ -47,21 +83,29 @@ class Symbol:
 
 
 @frozen
+class SymbolValue:
+    """The value of a symbol during the compile."""
+
+    symbol: str
+    value: Value | None
+
+
+@frozen
 class TensorInput:
     """A tensor as described by Dynamo."""
 
     source: str
     dtype: str
-    size: tuple[str, ...] | None
+    size: tuple[Value, ...] | None
     """The sizes, with symbols for dynamic ones; None if not logged."""
-    stride: tuple[str, ...] | None
+    stride: tuple[Value, ...] | None
     device: str
     requires_grad: bool = False
     is_parameter: bool = False
     dynamic: tuple[int, ...] = ()
     """Dimensions that the user marked as dynamic."""
-    hints: tuple[str, ...] = ()
-    """`s77=5` for the symbols of its size."""
+    hints: tuple[SymbolValue, ...] = ()
+    """The values of the symbols of its size."""
     storage_bytes: int | None = None
     note: str = ""
     """Further properties that are not the usual ones: `view`, `nested`, `subclass` …"""
@@ -133,7 +177,7 @@ class _Collected:
             name = text_in(fields, "symbol")
             if name in self._symbols:
                 value, why = fields.get("value"), text_in(fields, "reason")
-                self._symbols[name] = replace(self._symbols[name], specialized=str(value)[:80], specialized_reason=why)
+                self._symbols[name] = replace(self._symbols[name], specialized=value_of(value), specialized_reason=why)
         elif name := text_in(fields, "symbol"):
             where = user_frames(frames_of(self._process, list_in(fields, "user_stack")))
             hint = fields.get("val") if event == "create_symbol" else None
@@ -142,8 +186,8 @@ class _Collected:
                 Symbol(
                     name,
                     text_in(fields, "source"),
-                    None if hint is None else str(hint)[:80],
-                    text_in(fields, "vr"),
+                    None if hint is None else value_of(hint),
+                    bounds_of(text_in(fields, "vr")),
                     where[0] if where else None,
                 ),
             )
@@ -164,22 +208,22 @@ class _Collected:
         self, source: str, fields: dict[str, Any], key: tuple[object, object], symbols: dict[str, Symbol]
     ) -> TensorInput:
         raw = fields.get("size")
-        size: tuple[str, ...] | None = None
+        size: tuple[Value, ...] | None = None
         hints = []
         if isinstance(raw, list):
             sizes = []
             for dim, value in enumerate(raw):
                 symbol = symbols.get(f"{source}.size()[{dim}]")
                 if symbol is not None:
-                    hints.append(f"{symbol.name}={symbol.hint}")
-                sizes.append(symbol.name if symbol is not None else str(value)[:40])
+                    hints.append(SymbolValue(symbol.name, symbol.hint))
+                sizes.append(symbol.name if symbol is not None else value_of(value))
             size = tuple(sizes)
         stride = fields.get("stride")
         return TensorInput(
             source,
             short_dtype(text_in(fields, "dtype")),
             size,
-            tuple(str(value)[:40] for value in stride) if isinstance(stride, list) else None,
+            tuple(map(value_of, stride)) if isinstance(stride, list) else None,
             short_device(text_in(fields, "device")),
             fields.get("requires_grad") is True,
             fields.get("is_parameter") is True,
@@ -388,7 +432,7 @@ class Fixed:
 
     symbol: str
     sources: tuple[str, ...]
-    value: str
+    value: Value
     reason: str | None
     """Torch's name of the rule: `range_refined_to_singleton`, `find`, `solve` …"""
     user_frame: StackFrame | None
@@ -404,8 +448,9 @@ class NewSymbol:
     name: str
     source: str | None
     """Its source expression; None for an unbacked one, whose value depends on data."""
-    hint: str | None
-    range: str | None
+    hint: Value | None
+    """Its value during the compile; None for an unbacked one."""
+    range: Bounds | None
     user_frame: StackFrame | None
     torch_frame: StackFrame | None
     ref: str
@@ -502,7 +547,7 @@ class _Records:
         elif event == FIXED:
             name = text_in(fields, "symbol") or "?"
             sources = tuple(str(source) for source in list_in(fields, "sources"))
-            value = str(fields.get("value"))[:80]
+            value = value_of(fields.get("value"))
             if user is None and by is None:  # TORCH_LOGS text states the place with the guard before it alone
                 equal = next((guard for guard in reversed(self._guards) if guard.expr == f"Eq({name}, {value})"), None)
                 user, by, why = (equal.user_frame, equal.torch_frame, equal.purpose) if equal is not None else (user, by, why)
@@ -532,8 +577,8 @@ class _Records:
                 new_symbol,
                 name=name,
                 source=text_in(fields, "source"),
-                hint=None if hint is None else str(hint)[:80],
-                range=text_in(fields, "vr"),
+                hint=None if hint is None else value_of(hint),
+                range=bounds_of(text_in(fields, "vr")),
                 input=self._input if wrapping else None,
             ),
         )

@@ -280,7 +280,7 @@ def _symbols(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Tra
     for symbol in inputs_of(compile_, reader).symbols:
         if search.frame(symbol.user_frame):
             text = f"{symbol.name} = {symbol.source}" if symbol.source else f"{symbol.name}, data-dependent"
-            yield Trail("symbol", text, str(compile_.ref), symbol.range or "")
+            yield Trail("symbol", text, str(compile_.ref), str(symbol.range or ""))
 
 
 def _guards(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:

@@ -39,6 +39,7 @@ from tltui.questions.timing.timing_report import (
     index_process_times,
     timing_steps,
 )
+from tltui.questions.vllm.startup import add_startups, read_startups, startups_of
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece
@@ -558,7 +559,8 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
     """Return the timing of the scope."""
 
     def fill(page: Page) -> Generator[None, None, Timing]:
-        return (yield from _fill(page, run, scope, options.sort if options.sort in SORTS else "own"))
+        timing = yield from _fill(page, run, scope, options.sort if options.sort in SORTS else "own")
+        return timing if str(scope.ref) else replace(timing, startups=startups_of(run))
 
     return GrowingDocument(scope.page("timing"), f"timing{scope.title}", options, fill, Page)
 
@@ -573,11 +575,16 @@ def _fill(page: Page, run: Run, scope: Scope, sort: str) -> Generator[None, None
     events = count_events(compiles)
     _head(page, run, scope, events)
     yield
+    is_started = False
+    if not str(scope.ref):
+        yield from read_startups(run)
+        is_started = bool(add_startups(page, run))
     if events > AT_ONCE or (not events and len(compiles) > COMPILES_AT_ONCE):
         return (yield from _large(page, scope, sort))
     timing = yield from timing_steps(str(scope.ref), compiles)
     if not timing.source and not timing.compiles:
-        _no_timing(page, events)
+        if not is_started:
+            _no_timing(page, events)
         return timing
     if not timing.events:
         page.say("This log has no timing events (chromium_event). Times come from the metrics.", "", tokens.DIM)
@@ -738,7 +745,7 @@ QUESTION = Question(
     group="why is it so",
     order=80,
     sorts=SORTS,
-    needs=Needs("has no times"),
+    needs=Needs("has no times", reads_engine_log=True),
     document=document,
     add_arguments=add_arguments,
     answer=Timing,

@@ -358,7 +358,9 @@ _INDUCTOR_NAMES = (
     "inductor_compile", "fx_codegen_and_compile", "compile_fx.", "compile_fx_aot", "_recursive_", "GraphLowering.",
     "Scheduler.", "code_gen", "PyCodeCache.", "pass.",
 )  # fmt: skip
-_AUTOGRAD_NAMES = ("backend_compile", "create_aot_dispatcher_function", "aot_")
+_VLLM_NAMES = ("vllm_", "vllm.", "CompiledArtifact.save")
+"""Of vLLM's backend: `vllm_backend`, `vllm.generate_execution_code` … (vllm/compilation, 0.17–0.33). SGLang has none of its own."""
+_AUTOGRAD_NAMES = ("backend_compile", "create_aot_dispatcher_function", "aot_", *_VLLM_NAMES)
 _DYNAMO_NAMES = ("dynamo", "entire_frame_compile", "compile_attempt_", "bytecode_tracing", "compiled_autograd")
 
 

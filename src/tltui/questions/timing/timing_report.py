@@ -31,6 +31,7 @@ from tltui.questions.timing.event_sums import (
     time_of,
 )
 from tltui.questions.timing.timing_events import ORDER, PRIORITY, Group, Phase, ReadStats, read_groups, record_page
+from tltui.questions.vllm.startup import Startup
 from tltui.text.frozen import frozen
 
 
@@ -192,6 +193,8 @@ class Timing:
     kernels: Kernels
     flames: tuple[Flame, ...]
     """Of a single compile."""
+    startups: tuple[Startup, ...] = ()
+    """Start-up of each engine, from the log that vLLM or SGLang prints."""
 
 
 _BACKWARD = "entire_backward_compile"

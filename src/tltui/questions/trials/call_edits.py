@@ -177,8 +177,8 @@ def _call(tree: ast.Module, statement: ast.stmt, line: int, function: Function) 
     ]  # fmt: skip
     modules = set(_imported(tree))
     calls = [call for call in calls if _root(call.func) not in modules and _root(call.func) not in vars(builtins)]
-    named = [call for call in calls if _last_name(call.func) in names]
-    chosen = named or calls
+    exact = [call for call in calls if _last_name(call.func) in names]
+    chosen = exact or calls
     if len(chosen) != 1:
         raise Refused(f"{len(chosen)} calls on the line can be the call of {function.name}" if chosen else
                       f"no call on the line is certainly the call of {function.name}")  # fmt: skip

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from tltui.questions.problems.problem_list import Problems
 from tltui.questions.recompiles.dynamic_sources import VARIABLE, assignment, entry_of, full_source
 from tltui.questions.recompiles.explanations import Key
-from tltui.questions.recompiles.guard_grammar import FLOAT, INT, SIZE
+from tltui.questions.recompiles.guard_grammar import FLOAT, INT, NAMED, SIZE
 from tltui.questions.recompiles.guard_table import Call
 from tltui.questions.recompiles.predictions import DYNAMIC, Simulation, effect_of
 from tltui.text.frozen import frozen
@@ -78,6 +78,10 @@ class Cause(Protocol):
         """Return these sources."""
 
     @property
+    def fixed_again_in(self) -> str | None:
+        """Return the compile in which it was specialized again after torch had made it dynamic; None if it stayed dynamic."""
+
+    @property
     def remedy(self) -> str:
         """Return the name of its remedy."""
 
@@ -93,12 +97,17 @@ class FrameCauses:
     causes: Sequence[Cause]
     calls: Sequence[Call] | None
     """None without guards in the log."""
+    equal: frozenset[Key] = frozenset()
+    """The sizes that share a symbol with another one if all sizes are dynamic."""
+    is_static: bool = False
+    """Whether automatic_dynamic_shapes was off: the program sets it, or gives `dynamic=False`, and its own arguments win."""
 
 
 def changes(frames: Sequence[FrameCauses], listed: Problems, predictor: Predictor) -> tuple[Change, ...]:
     """Return the changes worth a trial: first those that leave the fewest recompilations, none without a predicted effect."""
     causes = [cause for frame in frames for cause in frame.causes]
-    against_recompiles = [predictor.predicted(change) for change in (*_dynamic(causes), *_options(causes))]
+    is_static = any(frame.is_static for frame in frames)
+    against_recompiles = [predictor.predicted(change) for change in (*_dynamic(causes, is_static), *_options(causes))]
     useful = [change for change in against_recompiles if change.predicted is None or change.predicted[0] < predictor.before]
     useful.sort(key=lambda change: (0, *change.predicted) if change.predicted is not None else (1, 0, 0))
     return (*useful, *_hinted(listed, {change.title for change in useful}), *_limit(listed))
@@ -108,30 +117,45 @@ class Predictor:
     """The recompilations that remain with a change, over all frames of an unchanged run."""
 
     def __init__(self, frames: Sequence[FrameCauses]) -> None:
-        self._simulations = [(Simulation(frame.calls), _keys(frame.calls)) for frame in frames if frame.calls is not None]
+        self._simulations = [(Simulation(frame.calls), _keys(frame), frame.equal) for frame in frames if frame.calls is not None]
         self._is_complete = len(self._simulations) == len(frames)
-        self.before = sum(simulation.before for simulation, _ in self._simulations)
+        self.before = sum(simulation.before for simulation, _, _ in self._simulations)
 
     def predicted(self, change: Change) -> Change:
         """Return a change with its prediction."""
-        if not self._is_complete or not change.effects:
+        if not self._is_complete or not change.effects or self._is_open(change):
             return change
         low = high = 0
-        for simulation, keys in self._simulations:
+        everything = (SIZE, "", DYNAMIC) in change.effects
+        for simulation, keys, equal in self._simulations:
             effects = {
                 key: effect for key in keys for kind, source, effect in change.effects if kind == key[0] and source in ("", key[1])
             }
-            fewest, most = simulation.remaining(effects, False), simulation.remaining(effects, True)
+            certain = {
+                key: effect for key, effect in effects.items()
+                if not (everything and key in equal) and not (change.environment and key[0] in NAMED)
+            }  # fmt: skip
+            fewest, most = simulation.remaining(effects, False), simulation.remaining(certain, True)
             low, high = low + fewest, high + max(fewest, most)
         return replace(change, predicted=(low, high))
 
 
-def _keys(calls: Sequence[Call]) -> frozenset[Key]:
-    return frozenset(difference.key for call in calls for pair in call.comparisons for difference in pair.differences)
+    def _is_open(self, change: Change) -> bool:
+        """Return whether a change makes a float dynamic that a graph break returns: other functions may then be compiled again."""
+        return (FLOAT, "", DYNAMIC) in change.effects and any(
+            key[0] == FLOAT and key[1].startswith("___stack") for _, keys, _ in self._simulations for key in keys
+        )
 
 
-def _dynamic(causes: Sequence[Cause]) -> Iterator[Change]:
-    """Yield changes that make sizes and numbers dynamic from the start."""
+def _keys(frame: FrameCauses) -> frozenset[Key]:
+    """Return the values that differ, without those that torch specializes whenever they are dynamic."""
+    fixed = {(cause.cause, source) for cause in frame.causes if cause.fixed_again_in for source in cause.sources or (cause.source,)}
+    pairs = (pair for call in frame.calls or () for pair in call.comparisons)
+    return frozenset(d.key for pair in pairs for d in pair.differences if (d.cause, d.source) not in fixed)
+
+
+def _dynamic(causes: Sequence[Cause], is_static: bool) -> Iterator[Change]:
+    """Yield changes that make sizes and numbers dynamic from the start; without a prediction where the program may forbid it."""
     varying = [cause for cause in causes if cause.cause in (SIZE, INT) and not cause.source.startswith("___")]
     if not varying:
         return
@@ -141,9 +165,9 @@ def _dynamic(causes: Sequence[Cause]) -> Iterator[Change]:
     entries = {source: entry for source in sources if (entry := dynamic_source(source))}
     if entries:
         value = ",".join(dict.fromkeys(entries.values()))
-        effects = tuple((kind, source, DYNAMIC) for source in entries for kind in (SIZE, INT))
+        effects = tuple((kind, source, DYNAMIC) for source in entries for kind in (SIZE, INT, *sorted(NAMED)))
         yield Change(assignment(value), reason, environment=((VARIABLE, value),), effects=effects)
-    effects = tuple((kind, "", DYNAMIC) for kind in (SIZE, INT, FLOAT))
+    effects = () if is_static else tuple((kind, "", DYNAMIC) for kind in (SIZE, INT, FLOAT))
     yield Change("torch.compile(dynamic=True)", reason, arguments=(("dynamic", True),), effects=effects)
 
 

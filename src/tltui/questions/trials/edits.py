@@ -140,13 +140,13 @@ def _calls(compile_: Compile) -> Iterator[StackFrame]:
         stacks.append(frames[:inside])
         break
     for stack in stacks:
-        between: list[str] = []
+        wrappers: list[str] = []
         for frame in reversed(stack):
             if not frame.file.replace("\\", "/").endswith(_PASSED_ON):
-                if frame.line and frame.code and any(file.endswith(_COMPILE_WRAPPER) for file in between):
+                if frame.line and frame.code and any(file.endswith(_COMPILE_WRAPPER) for file in wrappers):
                     yield frame
                 break
-            between.append(frame.file.replace("\\", "/"))
+            wrappers.append(frame.file.replace("\\", "/"))
 
 
 def _is_compiled(call: StackFrame, compiled: set[tuple[str | None, str | None, int | None]]) -> bool:

@@ -75,7 +75,7 @@ def sentences(report: TrialReport, outcome: Outcome) -> list[str]:
     if outcome.unsupported:
         return [f"This torch does not have {', '.join(outcome.unsupported)}: the run shows nothing about it."]
     if outcome.timed_out:
-        return ["It was ended, because the budget was used up: its counts are those until then."]
+        return ["The budget ran out, so tltui ended this run. Its counts end there."]
     texts = []
     if outcome.exit_code:
         texts.append(f"The job failed with it (exit code {outcome.exit_code}). Its output: {outcome.directory}/output.txt")

@@ -20,7 +20,9 @@ from tltui.model.nodes import Compile, Process
 from tltui.model.record_reader import Reader, records_of, text_in, whole_in
 from tltui.model.run import Run
 from tltui.questions.question import Question
+from tltui.questions.shapes.shape_env import value_of
 from tltui.questions.stacks.tracebacks import display_name
+from tltui.questions.vllm.startup import Startup, add_startups, read_startups
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options
@@ -123,7 +125,8 @@ class Setting:
     """A field of the configuration."""
 
     name: str
-    value: str
+    value: object
+    """The value in the log, lists and numbers as such."""
 
 
 @frozen
@@ -222,7 +225,7 @@ class Call:
 
     def setting(self, name: str) -> str:
         """Return the value of a configuration field, '' for none."""
-        return next((setting.value for setting in self.settings if setting.name == name), "")
+        return next((_shown(setting.value) for setting in self.settings if setting.name == name), "")
 
 
 @frozen
@@ -230,6 +233,8 @@ class Vllm:
     """The compile calls of a part of a run."""
 
     calls: tuple[Call, ...] = ()
+    startups: tuple[Startup, ...] = ()
+    """Start-up of each engine, from the log that vLLM or SGLang prints."""
 
 
 def vllm_of(compiles: Iterable[Compile]) -> Vllm:
@@ -321,7 +326,7 @@ def _call(
         number,
         str(compile_.ref),
         display_name(compile_.frame),
-        tuple(Setting(key, _shown(value)) for key, value in config.items()),
+        tuple(Setting(key, value_of(value) if isinstance(value, str) else value) for key, value in config.items()),
         str(call.config.ref) if call.config else None,
         event,
         split,
@@ -445,6 +450,10 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 
     def fill(page: Page) -> Generator[None, None, Vllm]:
         page.add((f"vLLM{scope.title}", tokens.TITLE))
+        startups: tuple[Startup, ...] = ()
+        if not str(scope.ref):
+            yield from read_startups(run)
+            startups = add_startups(page, run)
         call_count, pieces = counts_of(scope.compiles)
         if call_count > 1:
             page.add((f"{fmt.plural(call_count, 'compile call')}, {fmt.plural(pieces, 'piece')} compiled", tokens.STRONG))
@@ -455,14 +464,17 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
                 calls.append(call)
             yield
         if not calls:
-            _no_calls(page, run.finished, bool(str(scope.ref)))
-        return Vllm(tuple(calls))
+            _no_calls(page, run.finished, bool(str(scope.ref)), bool(startups))
+        return Vllm(tuple(calls), startups)
 
     return GrowingDocument(scope.page("vllm"), f"vllm{scope.title}", options, fill, Page)
 
 
-def _no_calls(page: Page, finished: bool, part: bool) -> None:
+def _no_calls(page: Page, finished: bool, part: bool, has_startup: bool) -> None:
     page.blank()
+    if has_startup:
+        page.say("To list pieces and passes, set TORCH_TRACE=DIR for the engine, and open DIR with this log.", "", tokens.DIM)
+        return
     where = "this part of the trace" if part else "this trace"
     page.say(f"No vLLM records in {where}{'' if finished else ' yet'}.", "", tokens.DIM)
     page.say(
@@ -537,7 +549,8 @@ def _settings(page: Page, call: Call, first: Call | None) -> None:
     gap = min(max((len(setting.name) for setting in shown), default=0) + 2, page.width // 2)
     for setting in shown:
         name = fmt.clip(setting.name, gap - 2)
-        page.labelled(name, setting.value or "-", "  ", gap, tokens.VALUE if setting.value else tokens.DIM)
+        value = _shown(setting.value)
+        page.labelled(name, value or "-", "  ", gap, tokens.VALUE if value else tokens.DIM)
 
 
 def range_name(bounds: tuple[int, int]) -> str:
@@ -710,7 +723,7 @@ QUESTION = Question(
     help="vLLM: compile calls, piecewise graphs by compile range, and changes by each pass",
     group="why is it so",
     order=710,
-    needs=Needs("has no vLLM records"),
+    needs=Needs("has no vLLM records", reads_engine_log=True),
     document=document,
     answer=Vllm,
     rows=VllmRow,

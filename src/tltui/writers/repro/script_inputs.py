@@ -10,7 +10,7 @@ from tltui.model.node_answers import reader_of
 from tltui.model.nodes import Compile
 from tltui.model.record_reader import Reader, json_in, metrics_fields
 from tltui.questions.problems.compile_problems import INTERRUPTED, cached_failures
-from tltui.questions.shapes.shape_env import TensorInput, inputs_of
+from tltui.questions.shapes.shape_env import TensorInput, Value, inputs_of
 from tltui.text.frozen import frozen
 from tltui.writers.repro.checking import DTYPES, Refused, is_device
 
@@ -218,7 +218,7 @@ def repro_facts(compile_: Compile) -> ReproFacts:
     failures = cached_failures(compile_)
     values = {}
     for symbol in inputs.symbols:
-        value = _number(symbol.specialized or symbol.hint)
+        value = _number(symbol.hint if symbol.specialized is None else symbol.specialized)
         if value is not None and SYMBOL_NAME.fullmatch(symbol.name):
             values[symbol.name] = value
     failure = failures[0] if failures else None
@@ -254,15 +254,5 @@ def _switches(compile_: Compile, reader: Reader) -> tuple[tuple[str, bool], ...]
     return ()
 
 
-def _number(text: str | None) -> int | float | None:
-    if text is None or len(text) > 30:
-        return None
-    try:
-        return int(text)
-    except ValueError:
-        pass
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if value == value and abs(value) < 1e300 else None
+def _number(value: Value | None) -> int | float | None:
+    return value if isinstance(value, (int, float)) and abs(value) < 1e300 else None

@@ -1,0 +1,192 @@
+"""The page `autotune`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tltui.documents import format as fmt
+from tltui.documents.columns import Column, Table
+from tltui.documents.page import Page
+from tltui.documents.scope import Scope
+from tltui.model.input_coverage import Needs
+from tltui.model.run import Run
+from tltui.questions.autotune.autotune_report import (
+    CHANGED,
+    CHOICES_SHOWN,
+    UNCHANGED,
+    UNKNOWN,
+    AutotuneReport,
+    Tuning,
+    TuningChange,
+    compared_with,
+    report_of,
+)
+from tltui.questions.autotune.printed_tables import Choice
+from tltui.questions.question import Question
+from tltui.text import tokens
+from tltui.text.document import Document, Options, Piece
+from tltui.text.formatting import micros
+from tltui.text.sanitize import sanitize
+
+_STYLES = {UNCHANGED: tokens.WARN, CHANGED: tokens.OK, UNKNOWN: tokens.DIM}
+TABLES_SHOWN = 30
+"""Searches whose choices are listed."""
+
+
+def _time(milliseconds: float | None) -> str:
+    return micros(milliseconds * 1e3) if milliseconds is not None else ""
+
+
+TUNINGS: Table[Tuning] = Table((
+    Column("operation", lambda row: (sanitize(row.op), tokens.NAME)),
+    Column("input sizes", lambda row: sanitize(row.shape) or ("unknown", tokens.DIM)),
+    Column("winner", lambda row: (sanitize(row.winner) or "unknown", _STYLES[row.result])),
+    Column("time", lambda row: (_time(row.winner_ms), tokens.NUMBER), right=True),
+    Column("gain", lambda row: f"{row.speedup:.2f}×" if row.speedup is not None else "", right=True, drop=3,
+           when=lambda rows: any(row.speedup is not None for row in rows)),
+    Column("choices", lambda row: fmt.count(row.choice_count) if row.choice_count is not None else "", right=True, drop=2),
+    Column("search", lambda row: fmt.seconds(row.benchmark_s) if row.benchmark_s is not None else "", right=True, shrinks=False),
+    Column("compile", lambda row: (f"[{row.ref}]", tokens.LINK, row.ref) if row.ref else "", drop=1,
+           when=lambda rows: any(row.ref for row in rows)),
+), noun="searches", shown=40, folded=2000)  # fmt: skip
+
+CHOICES: Table[Choice] = Table((
+    Column("choice", lambda row: (sanitize(row.name), tokens.NAME)),
+    Column("time", lambda row: (_time(row.time_ms), tokens.NUMBER), right=True),
+    Column("parameters", lambda row: (sanitize(row.description), tokens.DIM), drop=1,
+           when=lambda rows: any(row.description for row in rows)),
+), noun="choices", shown=CHOICES_SHOWN, indent="    ")  # fmt: skip
+
+
+CHANGES: Table[TuningChange] = Table((
+    Column("operation", lambda row: (sanitize(row.op), tokens.NAME)),
+    Column("input sizes", lambda row: sanitize(row.shape) or ("unknown", tokens.DIM)),
+    Column("baseline", lambda row: sanitize(row.old_winner) or ("–", tokens.DIM)),
+    Column("time", lambda row: (_time(row.old_ms), tokens.NUMBER), right=True),
+    Column("now", lambda row: sanitize(row.new_winner) or ("–", tokens.DIM)),
+    Column("time", lambda row: (_time(row.new_ms), tokens.NUMBER), right=True),
+), noun="differences", shown=40, folded=2000)  # fmt: skip
+
+
+def document(run: Run, scope: Scope, options: Options, baseline: Run | None = None) -> Document:
+    """Return the page `autotune` for the scope. `baseline`: a run to compare with."""
+    page = Page(scope.page("autotune"), f"autotune{scope.title}", options)
+    report = report_of(run, scope.compiles, with_output=not str(scope.ref))
+    if baseline is not None:
+        report = compared_with(report, report_of(baseline, list(baseline.compiles())))
+    page.add((f"Autotuning{scope.title}", tokens.TITLE))
+    page.blank()
+    if not report.tunings:
+        page.say("No autotuning recorded.")
+        page.say(
+            'Torch tunes with torch.compile(mode="max-autotune") or TORCHINDUCTOR_MAX_AUTOTUNE=1. The trace has the winners '
+            "(torch 2.8 and later); the output of the job has all choices with their times.", "", tokens.DIM,
+        )  # fmt: skip
+        return page.document(report)
+    page.say(headline(report), style=tokens.STRONG)
+    page.say(
+        "Changed nothing: an extern kernel won (ATen, MKL), which torch calls without max-autotune too. Gain: time of the fastest "
+        "extern kernel divided by that of the winner.", "", tokens.DIM,
+    )  # fmt: skip
+    if report.baseline_search_s is not None:
+        _add_differences(page, report)
+    page.blank()
+    page.table(TUNINGS, report.tunings)
+    for tuning in report.tunings[:TABLES_SHOWN]:
+        _add_tuning(page, tuning)
+    return page.document(report)
+
+
+def _add_differences(page: Page, report: AutotuneReport) -> None:
+    page.heading("Differences from the baseline")
+    page.say(f"Search: {fmt.seconds(report.baseline_search_s or 0.0)} → {fmt.seconds(report.search_s)}.", "  ")
+    if report.differences:
+        page.table(CHANGES, report.differences)
+    else:
+        page.say("The same operations, sizes and winners.", "  ")
+
+
+def headline(report: AutotuneReport) -> str:
+    """Return the outcome of all searches in a sentence."""
+    total = len(report.tunings)
+    cost = f"The search took {fmt.seconds(report.search_s)}" if report.search_s else "The cost of the search is unknown"
+    unknown = f" The winner of {fmt.count(report.unknown)} is unknown or no kernel of a known kind." if report.unknown else ""
+    shapes = fmt.plural(total, "shape")
+    if not report.unchanged:
+        return f"max-autotune chose generated kernels for {fmt.count(report.changed)} of {shapes}. {cost}.{unknown}"
+    return f"max-autotune changed nothing for {fmt.count(report.unchanged)} of {shapes}. {cost}.{unknown}"
+
+
+def _add_tuning(page: Page, tuning: Tuning) -> None:
+    if not tuning.choices and not tuning.lines:
+        return
+    page.blank()
+    title: list[Piece] = [(f"{sanitize(tuning.op)}({sanitize(tuning.shape)})", tokens.STRONG)]
+    if tuning.dtypes:
+        title.append((f"  {sanitize(tuning.dtypes)}", tokens.DIM))
+    page.row(title, "  ")
+    for line in tuning.lines:
+        page.row(["your line ", page.place(line.file, line.line)], "    ")
+        page.code(line.code, "       ")
+    if tuning.choices:
+        page.table(CHOICES, tuning.choices)
+
+
+@dataclass(frozen=True, slots=True)
+class TuningRow:
+    """The search for one operation and shape."""
+
+    ref: str
+    """The address of the compile; '' if only the output of the job shows the search."""
+    op: str
+    """The operation as torch names it."""
+    shape: str
+    """The sizes of its inputs."""
+    dtypes: str
+    """Their types."""
+    winner: str
+    """The fastest choice; '' if unknown."""
+    winner_ms: float | None
+    """Its time in milliseconds."""
+    result: str
+    """`unchanged` (an extern kernel won), `changed` (a generated kernel won) or `unknown`."""
+    speedup: float | None
+    """Time of the fastest extern kernel divided by that of the winner; None without all times."""
+    choice_count: int | None
+    """The number of choices."""
+    benchmark_s: float | None
+    """Seconds of the search."""
+    precompile_s: float | None
+    """Seconds of compiling the choices before it."""
+    file: str | None
+    """The file of the first line of the program with it."""
+    line: int | None
+    """That line, from 1."""
+
+
+def tuning_rows(report: AutotuneReport) -> Iterator[TuningRow]:
+    """Yield one row per search."""
+    for tuning in report.tunings:
+        lines: Sequence[tuple[str, int]] = [(line.file, line.line) for line in tuning.lines]
+        file, number = lines[0] if lines else (None, None)
+        yield TuningRow(
+            tuning.ref, tuning.op, tuning.shape, tuning.dtypes, tuning.winner, tuning.winner_ms, tuning.result, tuning.speedup,
+            tuning.choice_count, tuning.benchmark_s, tuning.precompile_s, file, number,
+        )  # fmt: skip
+
+
+QUESTION = Question(
+    name="autotune",
+    help="autotuning by operation and shape: choices, winner, cost of the search, your lines",
+    group="why is it so",
+    order=730,
+    needs=Needs("has only the printed tables of autotuning, without your lines"),
+    document=document,
+    answer=AutotuneReport,
+    rows=TuningRow,
+    records=tuning_rows,
+    doc="""
+    Autotuning by operation and shape: choices, winner, cost of the search. One row per search, the most expensive first.
+    """,
+)

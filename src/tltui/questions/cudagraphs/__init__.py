@@ -1,0 +1,1 @@
+"""CUDA graphs: per compile used, skipped or recorded again, with reason and place."""

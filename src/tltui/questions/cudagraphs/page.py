@@ -1,0 +1,160 @@
+"""The page `cudagraphs`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tltui.documents import format as fmt
+from tltui.documents.columns import Column, Table
+from tltui.documents.page import Page
+from tltui.documents.scope import Scope
+from tltui.model.input_coverage import Needs
+from tltui.model.run import Run
+from tltui.questions.cudagraphs.cudagraph_report import (
+    MIXED,
+    RECORDED_AGAIN,
+    SIZES,
+    SKIPPED,
+    USED,
+    CudagraphReport,
+    CudagraphUse,
+    SkipReason,
+    report_of,
+    sentence_of,
+)
+from tltui.questions.problems.reason_sections import add_stack
+from tltui.questions.question import Question
+from tltui.text import tokens
+from tltui.text.document import Document, Options
+from tltui.text.sanitize import sanitize
+
+_STYLES = {USED: tokens.OK, RECORDED_AGAIN: tokens.WARN, SKIPPED: tokens.WARN, MIXED: tokens.WARN}
+SIZES_SHOWN = 12
+REFS_SHOWN = 8
+
+USES: Table[CudagraphUse] = Table((
+    Column("compile", lambda row: (f"[{row.ref}]", tokens.LINK, row.ref)),
+    Column("CUDA graph", lambda row: (row.use, _STYLES[row.use])),
+    Column("recorded", lambda row: fmt.count(row.recordings) if row.recordings is not None else "", right=True,
+           when=lambda rows: any(row.recordings is not None for row in rows)),
+    Column("sizes", lambda row: fmt.count(row.size_count) if row.size_count is not None else "", right=True,
+           when=lambda rows: any(row.size_count is not None for row in rows)),
+    Column("recording", lambda row: fmt.seconds(row.recording_s) if row.recording_s is not None else "", right=True, drop=1,
+           when=lambda rows: any(row.recording_s is not None for row in rows)),
+    Column("function", lambda row: (sanitize(row.function or ""), tokens.NAME)),
+), noun="compiles", shown=40, folded=2000)  # fmt: skip
+
+
+def document(run: Run, scope: Scope, options: Options) -> Document:
+    """Return the page `cudagraphs` for the scope."""
+    page = Page(scope.page("cudagraphs"), f"cudagraphs{scope.title}", options)
+    report = report_of(scope.compiles)
+    page.add((f"CUDA graphs{scope.title}", tokens.TITLE))
+    page.blank()
+    page.say(_headline(report))
+    if not report.compiles and not report.reasons:
+        page.say(
+            'Torch uses CUDA graphs with mode="reduce-overhead" or "max-autotune" on a GPU. TORCH_LOGS=cudagraphs records each '
+            "recording; torch prints skips by default.", "", tokens.DIM,
+        )  # fmt: skip
+    for reason in report.reasons:
+        _add_reason(page, reason)
+    if report.compiles:
+        page.heading("By compile")
+        page.table(USES, report.compiles)
+    for use in report.compiles:
+        if use.sizes:
+            shown = ", ".join(use.sizes[:SIZES_SHOWN]) + (" …" if len(use.sizes) > SIZES_SHOWN else "")
+            page.say(f"[{use.ref}] was recorded for the sizes {sanitize(shown)}.", "  ")
+    return page.document(report)
+
+
+def _headline(report: CudagraphReport) -> str:
+    if not report.compiles and not report.reasons:
+        return "No records of CUDA graphs."
+    counts = [(use, sum(row.use == use for row in report.compiles)) for use in _STYLES]
+    words = ", ".join(f"{fmt.count(count)} {use}" for use, count in counts if count)
+    unknown = f"{fmt.plural(report.without_record, 'compile')} without a record of CUDA graphs" if report.without_record else ""
+    return f"Compiles: {'; '.join(filter(None, (words, unknown)))}." if words else f"{unknown or 'No compile'}."
+
+
+def _add_reason(page: Page, reason: SkipReason) -> None:
+    page.blank()
+    count = fmt.plural(len(reason.refs), "compile")
+    title = "Recorded again" if reason.kind == SIZES else "Skipped"
+    page.say(f"{title} ({count}): {sanitize(fmt.one_line(sentence_of(reason)))}", "", tokens.WARN, "  ")
+    if reason.instances is not None and reason.instances > 1:
+        page.say(f"Torch shows one of {fmt.count(reason.instances)} places.", "  ", tokens.DIM)
+    if reason.stack:
+        add_stack(page, reason.stack)
+    if fix := _fix(reason):
+        page.say(fix, "  ")
+    refs = reason.refs[:REFS_SHOWN]
+    page.row([piece for ref in refs for piece in ((f"[{ref}]", tokens.LINK, ref), " ")], "  ")
+
+
+def _fix(reason: SkipReason) -> str:
+    """Return the fix, in code where torch has a setting for it."""
+    if reason.kind == SIZES:
+        return (
+            "Pad inputs to a few sizes, or set torch._inductor.config.triton.cudagraph_skip_dynamic_graphs = True; torch then "
+            "records no graph for dynamic sizes."
+        )
+    if reason.reason.startswith("cpu device"):
+        return "Create this tensor on the GPU; CUDA graphs record GPU work only."
+    if reason.reason.startswith("mutated inputs"):
+        return (
+            "If the input is the same tensor in every call, call torch._dynamo.mark_static_address on it before the first call; "
+            "torch then allows its mutation."
+        )
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class CudagraphRow:
+    """The CUDA graphs of one compile."""
+
+    ref: str
+    """The address of the compile."""
+    function: str | None
+    """The function."""
+    rank: int | None
+    """The rank."""
+    use: str
+    """`used`, `recorded again`, `skipped`, or `used in part`."""
+    reason: str
+    """Torch's reasons for skips; '' for none."""
+    file: str | None
+    """The file of the first reason's line."""
+    line: int | None
+    """That line, from 1."""
+    recordings: int | None
+    """CUDA graphs that were recorded; None if unknown."""
+    size_count: int | None
+    """Distinct input sizes that were recorded; None if unknown."""
+
+
+def cudagraph_rows(report: CudagraphReport) -> Iterator[CudagraphRow]:
+    """Yield one row per compile with a record about CUDA graphs."""
+    for use in report.compiles:
+        places = [place for message in use.messages if (place := message.place) is not None]
+        reason = "; ".join(dict.fromkeys(message.reason for message in use.messages if message.kind == SKIPPED))
+        file, line = (places[0].file, places[0].line) if places else (None, None)
+        yield CudagraphRow(use.ref, use.function, use.rank, use.use, reason, file, line, use.recordings, use.size_count)
+
+
+QUESTION = Question(
+    name="cudagraphs",
+    help="CUDA graphs by compile: used, skipped with the reason and line, or recorded for many sizes",
+    group="why is it so",
+    order=720,
+    needs=Needs("has only the printed messages about CUDA graphs", ("cudagraphs",), "recordings of CUDA graphs"),
+    document=document,
+    answer=CudagraphReport,
+    rows=CudagraphRow,
+    records=cudagraph_rows,
+    doc="""
+    CUDA graphs by compile: used, skipped with reason and line, or recorded for many sizes. One row per compile with a record.
+    """,
+)

@@ -1,0 +1,76 @@
+"""Predictions of torch.compile(dynamic=True): sizes that share a symbol, and values that torch specializes again."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tltui.questions.recompiles import guard_requirements as required
+from tltui.questions.recompiles.equal_sizes import _by_value, _shared
+from tltui.questions.recompiles.guard_comparison import Comparison
+from tltui.questions.recompiles.guard_grammar import FLOAT, SIZE
+from tltui.questions.recompiles.guard_requirements import Property, numbers_removed
+from tltui.questions.recompiles.guard_table import Call
+from tltui.questions.recompiles.predictions import DYNAMIC
+from tltui.questions.trials.changes import Change, FrameCauses, Predictor
+
+ALL = Change("torch.compile(dynamic=True)", effects=((SIZE, "", DYNAMIC), (FLOAT, "", DYNAMIC)))
+
+
+def difference(cause: str, source: str, dim: int | None, expected: str, actual: str) -> Any:
+    return SimpleNamespace(cause=cause, source=source, dim=dim, expected=expected, actual=actual, key=(cause, source, dim))
+
+
+def calls(*differences: Any) -> list[Call]:
+    return [Call("0/0", (), False, True), Call("0/1", (Comparison(0, differences, frozenset(), True),), True, True)]
+
+
+def size(source: str, dim: int) -> tuple[str, str]:
+    return (source, str(dim))
+
+
+@pytest.mark.parametrize(("sizes", "shared"), [
+    ({size("x", 0): "8", size("x", 1): "3"}, []),
+    ({size("x", 0): "8", size("x", 1): "8"}, [(SIZE, "x", 0)]),  # a batch of 8 rows of 8 columns
+    ({size("x", 0): "8", size("y", 0): "8"}, []),  # both have the batch size
+    ({size("x", 0): "8", size("y", 1): required.ANY}, []),
+])  # fmt: skip
+def test_a_size_that_equals_one_that_does_not_vary_with_it(sizes: dict[tuple[str, str], str], shared: list[object]) -> None:
+    differences = (difference(SIZE, "x", 0, "8", "6"), difference(SIZE, "y", 0, "8", "6"))
+    compared = Comparison(0, differences[: 1 + (size("y", 0) in sizes)], frozenset(), True)
+    assert sorted(set(_shared(compared, _by_value(sizes, {})))) == shared
+
+
+def test_sizes_of_parameters_stay_static() -> None:
+    changes: Any = {Property(required.SIZE, "self._parameters['weight']", "0"): "8", Property(required.SIZE, "x", "1"): "4"}
+    assert _by_value({size("x", 0): "8"}, changes) == {"8": [size("x", 0)], "4": [size("x", 1)]}
+
+
+def test_a_shared_symbol_makes_a_range() -> None:
+    frame = calls(difference(SIZE, "x", 0, "8", "6"))
+    assert Predictor([FrameCauses((), frame)]).predicted(ALL).predicted == (0, 0)
+    assert Predictor([FrameCauses((), frame, frozenset({(SIZE, "x", 0)}))]).predicted(ALL).predicted == (0, 1)
+
+
+def test_a_float_that_torch_specializes_again_stays_a_cause() -> None:
+    cause: Any = SimpleNamespace(cause=FLOAT, source="scale", sources=(), fixed_again_in="0/1", remedy="", code=())
+    frame = calls(difference(FLOAT, "scale", None, "1.0", "2.0"))
+    assert Predictor([FrameCauses((), frame)]).predicted(ALL).predicted == (0, 0)
+    assert Predictor([FrameCauses((cause,), frame)]).predicted(ALL).predicted == (1, 1)
+
+
+def test_no_prediction_where_a_break_returns_a_float() -> None:
+    frame = calls(difference(FLOAT, "___stack0", None, "1.5", "2.5"))
+    assert Predictor([FrameCauses((), frame)]).predicted(ALL).predicted is None
+
+
+@pytest.mark.parametrize(("text", "without"), [
+    ("G['___unnamed_scope_140649515523712_c1']['f']", "G['___unnamed_scope_140649515523712']['f']"),
+    ("G['_139964437645648_c3'].Tensor", "G['_139964437645648'].Tensor"),
+    ("G['__builtins_dict___12']['print']", "G['__builtins_dict__']['print']"),
+    ("L['x_1_c2']", "L['x_1_c2']"),
+])  # fmt: skip
+def test_globals_that_dynamo_numbers_have_one_name(text: str, without: str) -> None:
+    assert numbers_removed(text) == without

@@ -17,6 +17,7 @@ from tltui.model.ref import parse_ref
 from tltui.model.run import Run, has_break, has_error, in_order, next_compile
 from tltui.model.status import Status
 from tltui.model.torch_version import version_of
+from tltui.questions.autotune.autotune_report import printed_tables
 from tltui.questions.coverage.input_sections import add_missing, holding_words, of_ranks
 from tltui.questions.coverage.job_inputs import failed_files, holdings, is_plain, missing_ranks
 from tltui.questions.hang.where import Where
@@ -186,6 +187,9 @@ def _no_compiles(page: Page, run: Run) -> None:
             content = "No log of torch.compile, but a traceback through it,"
         elif output_warnings(run):
             content = "No log of torch.compile, but warnings of torch,"
+        elif next(iter(printed_tables(run)), None) is not None:
+            page.row(["Tables of autotuning: ", to_page("autotune", "@autotune")], "")
+            content = "No log of torch.compile"
         if has_startup(run):
             for startup in startups_of(run):
                 total = "unknown" if startup.total_s is None else fmt.seconds(startup.total_s)

@@ -12,7 +12,10 @@ RECORDS = 500_000
 QUICK = 50_000
 HELD = 0.1
 """Seconds that no step may take: the gate is closed for so long."""
-EVENT = 'V1120 09:22:47.015000 3536 torch/_dynamo/utils.py:1] {"chromium_event": {}, "frame_id": %d, "frame_compile_id": 0, "attempt": 0}\n'
+EVENT = (
+    'V1120 09:22:47.015000 3536 torch/_dynamo/utils.py:1] '
+    '{"chromium_event": {}, "frame_id": %d, "frame_compile_id": 0, "attempt": 0}\n'
+)
 LINE = "W1120 09:22:47.015000 3536 torch/_dynamo/x.py:%d] [%d/0] message %d\n"
 
 

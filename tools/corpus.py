@@ -120,7 +120,7 @@ def _examined(program: Path, place: Path, is_kept: bool) -> dict[str, Any]:
     frames = _frames(run)
     results: list[dict[str, Any]] = []
     not_applied: list[str] = []
-    of_pages = list(_of_pages(program.stem, frames, keys, not_applied))
+    of_pages = _of_one_rank(_of_pages(program.stem, frames, keys, not_applied))
     for trial in (*of_pages, *(trial for trial in _trials(run) if not _is_marked(trial, of_pages))):
         try:
             ended = run_program(program, place, trial.how, is_kept)
@@ -154,6 +154,15 @@ def _trials(run: Run) -> Iterator[Trial]:
     for change in proposed:
         fewest, most = change.predicted or (None, None)
         yield Trial(change.title, Application(change), None, fewest, most, predictor.before)
+
+
+def _of_one_rank(trials: Iterator[Trial]) -> list[Trial]:
+    """Return trials without those of a second rank with equal predictions."""
+    different: dict[tuple[object, ...], Trial] = {}
+    for trial in trials:
+        frame = trial.frame[1:] if trial.frame is not None else None
+        different.setdefault((trial.label, trial.how, frame, trial.fewest, trial.most), trial)
+    return list(different.values())
 
 
 def _is_marked(trial: Trial, others: Sequence[Trial]) -> bool:

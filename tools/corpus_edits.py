@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-_BATCH = [("total(batch,", "total({key: batch.get(key, 0 * x) for key in ('a', 'b')},")]
+_BATCH = [
+    ("x = torch.ones(4)", "x = torch.ones(4)\nsame = lambda batch: {key: batch.get(key, 0 * x) for key in ('a', 'b')}"),
+    ("total(batch,", "total(same(batch),"),
+]
 _EXTRA = [(", **extra).item()", ", **{'bias': extra.get('bias', 0 * x)}).item()")]
 _RETURNS = """\
     returns, total = [], 0.0
@@ -27,6 +30,11 @@ EDITS: dict[tuple[str, str, str], list[tuple[str, str]]] = {
     ("kwargs_keys", "list(batch)[1]", "same keys"): _BATCH,
     ("kwargs_keys", "length of extra", "same keys"): _EXTRA,
     ("layer_index", "requires_grad of x", "detach"): [("x = torch.ones(2, 16)", "x = torch.ones(2, 16, requires_grad=True)")],
+    ("threads_predict", "requires_grad of args[0]", "detach"): [("x = x.requires_grad_()", "x = x.detach()")],
+    ("dcgan_example", "requires_grad of args[0]", "detach"): [
+        ("netD(real)", "netD(real.requires_grad_())"), ("netD(fake.detach())", "netD(fake.detach().requires_grad_())"),
+        ("netG(noise)", "netG(noise.requires_grad_())"), ("netG(fixed_noise)", "netG(fixed_noise.requires_grad_())"),
+    ],
     ("reinforce_example", "length of rewards", "stack"): [
         (_RETURNS, _RETURNS_OF_A_TENSOR), ("policy.rewards, 0.99", "torch.tensor(policy.rewards), 0.99"),
     ],

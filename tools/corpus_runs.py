@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +28,12 @@ LIMIT_S = 400.0
 THREADS = {"OMP_NUM_THREADS": "1", "TORCHINDUCTOR_COMPILE_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1",
            "PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": "ignore"}  # fmt: skip
 
-FrameKey = tuple[str, str, int]
-"""Name and file of a code object, and its number among those of this name."""
+FrameKey = tuple[str, str, str, int]
+"""Rank, name and file of a code object, and its number among those of this name."""
 
 
 NO_CHANGE = Change("")
+_ERROR = re.compile(r"[\w.]+(?:Error|Exception|Unsupported)\b")
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,11 @@ class Application:
     def __add__(self, other: Application) -> Application:
         """Return both as one."""
         edits = tuple(dict.fromkeys((*self.edits, *other.edits)))
-        return Application(self.change + other.change, tuple(dict.fromkeys((*self.marks, *other.marks))), edits)
+        variables: dict[str, list[str]] = {}
+        for name, value in (*self.change.environment, *other.change.environment):
+            variables.setdefault(name, []).append(value)
+        change = replace(self.change + other.change, environment=tuple((name, ",".join(v)) for name, v in variables.items()))
+        return Application(change, tuple(dict.fromkeys((*self.marks, *other.marks))), edits)
 
     def program(self, text: str) -> str:
         """Return the program with the edits. Raises ValueError for an edit that does not fit."""
@@ -77,7 +83,7 @@ class Ended:
     counts: Counts
     printed: Series
     frames: Counter[FrameKey] = field(default_factory=Counter)
-    """Recompilations of each code object, of all ranks."""
+    """Recompilations of each code object."""
     problem: str = ""
     """The last line that a failed run printed, or a call of a mark that failed."""
 
@@ -118,7 +124,8 @@ def _read(directory: Path, stored: Mapping[str, Any]) -> Ended:
     output = (directory / "run-1" / "output.txt").read_text(errors="replace")
     run = run_of(directory)
     failed_marks = [f"{entry['call']}: {entry['error']}" for entry in lines_of(directory, "marks")]
-    last = next((line.strip() for line in reversed(output.splitlines()) if line.strip()), "no output")
+    printed = [line.strip() for line in reversed(output.splitlines()) if line.strip()]
+    last = next((line for line in printed if _ERROR.match(line)), next(iter(printed), "no output"))
     problem = last[:160] if stored["code"] else failed_marks[0][:160] if failed_marks else ""
     frames = recompiles_of_frames(run) if run is not None else Counter()
     return Ended(str(directory), stored["code"], counts_of(run), series_of(output.splitlines()), frames, problem)
@@ -144,8 +151,8 @@ def frame_keys(run: Run) -> dict[str, FrameKey]:
     for ref, frame in frames.items():
         name, file, _ = frame.code
         short = ((name or "").split("_at_")[0], os.path.basename(file or ""))
-        owner = (str(id(frame.process)), *short)
-        keys[ref] = (*short, numbers[owner])
+        owner = (ref.rpartition(":")[0], *short)
+        keys[ref] = (*owner, numbers[owner])
         numbers[owner] += 1
     return keys
 

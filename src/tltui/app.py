@@ -361,6 +361,13 @@ class TltuiApp(FaultHandling, TypeAhead, QuitKey, Frames):
             return AwaitComplete()
         return super().pop_screen()
 
+    async def _check_bindings(self, key: str, priority: bool = False) -> bool:
+        """Run the command of a key; a key without one is answered in the line below."""
+        is_bound = await super()._check_bindings(key, priority)
+        if not (is_bound or priority) and (bench := front(self)) is not None:
+            bench.key_without_command(key)
+        return is_bound
+
     async def run_action(
         self,
         action: str | ActionParseResult,

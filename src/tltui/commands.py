@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 
@@ -50,15 +51,21 @@ class Command:
 _SHOWN = {
     "down": "↓", "up": "↑", "left": "←", "right": "→", "pagedown": "pgdn", "pageup": "pgup", "escape": "esc",
     "right_curly_bracket": "}", "left_curly_bracket": "{", "minus": "-", "equals_sign": "=", "colon": ":", "slash": "/",
-    "asterisk": "*", "number_sign": "#", "question_mark": "?", "right_square_bracket": "]", "left_square_bracket": "[",
+    "asterisk": "*", "number_sign": "#", "question_mark": "?", "f1": "F1", "right_square_bracket": "]", "left_square_bracket": "[",
     "greater_than_sign": ">", "less_than_sign": "<", "left_parenthesis": "(", "right_parenthesis": ")",
     "vertical_line": "|", "apostrophe": "'", "comma": ",", "full_stop": ".",
 }  # fmt: skip
 
 
 def key_label(key: str) -> str:
-    """Return a key for display."""
-    return _SHOWN.get(key, key)
+    """Return a key for display: its character, `ctrl+f`, `F1`."""
+    if key in _SHOWN:
+        return _SHOWN[key]
+    try:
+        character = unicodedata.lookup(key.replace("_", " "))
+    except KeyError:  # not the name of a character
+        return key
+    return character if character.isprintable() and not character.isspace() else key
 
 
 E_, T_, D_, P_ = Where.EVERYWHERE, Where.TREE, Where.DOCUMENT, Where.PROVENANCE
@@ -81,9 +88,12 @@ COMMANDS: tuple[Command, ...] = (
     Command("app.previous_rank", ("less_than_sign",), "same code, previous rank",
             "Go to the compile of the same code object on the previous rank.", E_),
     Command("app.next_artifact", ("right_square_bracket",), "next artifact",
-            "Go to the next artifact of this compile, in the order of the log.", E_),
+            "Go to the next artifact of this compile, in the order of the log.", E_, "next artifact"),
     Command("app.previous_artifact", ("left_square_bracket",), "previous artifact",
             "Go to the previous artifact of this compile.", E_),
+    Command("app.generated_code", ("c",), "generated code",
+            "Go to the generated code of this compile; a second press goes to its next unit, such as the backward graph.",
+            E_, "code"),
     Command("app.other_down", ("J",), "line down in the other pane", "Scroll the other pane without leaving this one.", E_),
     Command("app.other_up", ("K",), "line up in the other pane", "Scroll the other pane without leaving this one.", E_),
     *(
@@ -95,7 +105,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("app.damage", (), "page: damage", "Damaged records in the logs, and files that were not opened.", E_),
     Command("app.output", ("O",), "output of the job",
             "The job's output, live; on an artifact taken from it, the matching lines.", E_, "output"),
-    Command("app.all_views", ("0",), "all pages", "List all pages about the run.", E_),
+    Command("app.all_views", ("0",), "all pages", "List all pages about the run.", E_, "pages"),
     Command("app.go_to", ("o",), "go to",
             "Go to a compile or an artifact by a part of its name or by its address.", E_, "go to"),
     Command("app.search", ("s",), "search everywhere",
@@ -132,20 +142,20 @@ COMMANDS: tuple[Command, ...] = (
     Command("app.narrower", ("ctrl+left",), "narrower tree",
             "Move the divider between tree and document to the left; dragging it also works.", E_),
     Command("app.wider", ("ctrl+right",), "wider tree", "Move the divider to the right. tltui remembers its position.", E_),
-    Command("app.back", ("backspace",), "back", "Go back to the previous page.", E_),
-    Command("app.forward", ("ctrl+o", "alt+right"), "forward", "Go forward after going back.", E_),
+    Command("app.back", ("backspace", "ctrl+o", "alt+left"), "back", "Go back to the previous page.", E_, "back"),
+    Command("app.forward", ("alt+right", "I"), "forward", "Go forward after going back.", E_),
     Command("app.command_palette", ("ctrl+p",), "all commands", "Search the commands by name.", E_, "commands"),
-    Command("app.help", ("question_mark",), "help", "Show all keys and the meaning of the marks.", E_, "help"),
+    Command("app.help", ("question_mark", "f1"), "help", "Show all keys and the meaning of the marks.", E_, "help"),
     Command("app.redraw", ("ctrl+l",), "draw again", "Redraw the screen after another program has written on it.", E_),
     Command("app.suspend", ("ctrl+z",), "suspend", "Suspend tltui and return to the shell; `fg` resumes it.", E_),
-    Command("app.leave", ("q",), "quit", "Quit tltui.", E_),
-    Command("app.close", ("escape",), "close", "Close the topmost overlay, selection, filter or search.", E_),
+    Command("app.leave", ("q",), "quit", "Quit tltui. If its job still runs, a second press leaves it running.", E_),
+    Command("app.close", ("escape",), "close", "Close the topmost overlay, selection, filter or search.", E_, "back"),
     Command("tree.cursor_down", ("j", "down"), "line down", "One line down; the document follows.", T_),
     Command("tree.cursor_up", ("k", "up"), "line up", "One line up.", T_),
     Command("tree.top", ("g", "home"), "first line", "Go to the run itself.", T_),
     Command("tree.bottom", ("G", "end"), "last line", "Go to the last visible line.", T_),
-    Command("tree.page_down", ("pagedown",), "page down", "One page down.", T_),
-    Command("tree.page_up", ("pageup",), "page up", "One page up.", T_),
+    Command("tree.page_down", ("pagedown", "ctrl+f"), "page down", "One page down.", T_),
+    Command("tree.page_up", ("pageup", "ctrl+b"), "page up", "One page up.", T_),
     Command("tree.half_down", ("ctrl+d",), "half a page down", "Half a page down.", T_),
     Command("tree.half_up", ("ctrl+u",), "half a page up", "Half a page up.", T_),
     Command("tree.scroll_right", ("a", "shift+right"), "scroll right",
@@ -158,14 +168,15 @@ COMMANDS: tuple[Command, ...] = (
     Command("tree.expand_all", ("equals_sign",), "open all", "Open all nodes, down to the artifacts.", T_),
     Command("tree.by_stacks", ("t",), "by stacks",
             "Group the tree by the callers of the compiled functions, or by frames.", T_),
-    Command("tree.enter", ("enter",), "go to the document", "Go to the document of this node.", T_),
-    Command("tree.ask_filter", ("f", "slash"), "filter", "Show only nodes that match a name, file, status or reason.", T_),
+    Command("tree.enter", ("enter",), "go to the document", "Go to the document of this node.", T_, "open"),
+    Command("tree.ask_filter", ("f", "slash"), "filter", "Show only nodes that match a name, file, status or reason.", T_,
+            "filter"),
     Command("document.cursor_down", ("j", "down"), "line down", "One line down.", D_),
     Command("document.cursor_up", ("k", "up"), "line up", "One line up.", D_),
     Command("document.top", ("g", "home"), "first line", "Go to the first line.", D_),
     Command("document.bottom", ("G", "end"), "last line", "Go to the last line.", D_),
-    Command("document.page_down", ("pagedown",), "page down", "One page down.", D_),
-    Command("document.page_up", ("pageup",), "page up", "One page up.", D_),
+    Command("document.page_down", ("pagedown", "ctrl+f"), "page down", "One page down.", D_),
+    Command("document.page_up", ("pageup", "ctrl+b"), "page up", "One page up.", D_),
     Command("document.half_down", ("ctrl+d",), "half a page down", "Half a page down.", D_),
     Command("document.half_up", ("ctrl+u",), "half a page up", "Half a page up.", D_),
     Command("document.previous_name", ("h", "left"), "previous name",
@@ -175,23 +186,25 @@ COMMANDS: tuple[Command, ...] = (
     Command("document.scroll_right", ("a", "shift+right"), "scroll right",
             "Scroll half a page to the right if lines are longer; the caret stays. Shift+wheel does the same.", D_),
     Command("document.scroll_left", ("A", "shift+left"), "scroll left", "Scroll half a page to the left.", D_),
-    Command("document.follow", ("enter",), "follow", "Follow the link under the caret, or the first one on the line.", D_),
+    Command("document.follow", ("enter",), "follow", "Follow the link under the caret, or the first one on the line.", D_,
+            "open"),
     Command("document.next_section", ("right_curly_bracket",), "next section",
-            "Go to the next section: module, kernel, key or heading.", D_),
+            "Go to the next section: module, kernel, key or heading.", D_, "section"),
     Command("document.previous_section", ("left_curly_bracket",), "previous section", "Go to the previous section.", D_),
-    Command("document.fold", ("space",), "fold", "Close or open the section at the cursor.", D_),
+    Command("document.fold", ("space",), "fold, or page down",
+            "Close or open the section whose heading is at the cursor; on other lines, one page down.", D_),
     Command("document.fold_all", ("minus",), "fold all", "Close all sections.", D_),
     Command("document.unfold_all", ("equals_sign",), "unfold all", "Open all sections.", D_),
     Command("document.select_lines", ("V",), "select lines",
             "Start a line selection; moving extends it, `y` copies and `x` exports it.", D_),
     Command("document.ask_line", ("colon",), "go to line", "Go to a line by its number.", D_),
     Command("document.ask_search", ("slash",), "search",
-            "Search with a regular expression; lowercase letters also match uppercase.", D_),
-    Command("document.next_hit", ("n",), "next hit", "Go to the next match of the search.", D_),
+            "Search with a regular expression; lowercase letters also match uppercase.", D_, "find"),
+    Command("document.next_hit", ("n",), "next hit", "Go to the next match of the search.", D_, "next"),
     Command("document.previous_hit", ("N",), "previous hit", "Go to the previous match.", D_),
     Command("document.search_word", ("asterisk",), "search this name", "Search for the name under the caret.", D_),
-    Command("document.ask_filter", ("f",), "filter", "Show only lines that match a pattern.", D_),
-    Command("document.wrap", ("w",), "wrap", "Wrap or unwrap long lines.", D_),
+    Command("document.ask_filter", ("f",), "filter", "Show only lines that match a pattern.", D_, "filter"),
+    Command("document.wrap", ("w",), "wrap", "Wrap or unwrap long lines.", D_, "wrap"),
     Command("document.numbers", ("number_sign",), "line numbers", "Show or hide line numbers.", D_),
     Command("provenance.next_pane", ("tab",), "next pane", "Go to the pane on the right.", P_, "pane"),
     Command("provenance.previous_pane", ("shift+tab",), "previous pane", "Go to the pane on the left.", P_),
@@ -199,7 +212,7 @@ COMMANDS: tuple[Command, ...] = (
             "In the first column, go one step towards your source: from code to its node, from a node to your line, from your "
             "line to the code that runs. On a name, go to its definition.", P_, "follow"),
     Command("provenance.back", ("backspace",), "back in the mode",
-            "Go back to the line before the last enter; from the first one, back to the tree.", P_),
+            "Go back to the line before the last enter; from the first one, back to the tree.", P_, "back"),
     Command("provenance.next_mapped", ("full_stop",), "next mapped line", "Go to the next line with a mapping.",
             P_, "mapped"),
     Command("provenance.previous_mapped", ("comma",), "previous mapped line", "Go to the previous line with a mapping.", P_),
@@ -223,7 +236,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("provenance.narrower", ("ctrl+left",), "narrower pane", "Give this pane less of the screen.", P_),
     Command("provenance.redraw", ("ctrl+l",), "draw again", "Redraw the whole screen.", P_),
     Command("provenance.command_palette", ("ctrl+p",), "all commands", "Search the commands by name.", P_),
-    Command("provenance.help", ("question_mark",), "help", "Show all keys.", P_, "help"),
+    Command("provenance.help", ("question_mark", "f1"), "help", "Show all keys.", P_, "help"),
     Command("provenance.leave", ("p", "q"), "leave the mode", "Go back to the tree from anywhere in the mode.", P_, "leave"),
     Command("provenance.close", ("escape",), "close",
             "Close the topmost help, selection, filter or search; otherwise leave the mode.", P_),
@@ -242,22 +255,43 @@ COMMANDS: tuple[Command, ...] = (
     Command("compare.narrower", ("ctrl+left",), "narrower pane", "Give this pane less of the screen.", C_),
     Command("compare.redraw", ("ctrl+l",), "draw again", "Redraw the whole screen.", C_),
     Command("compare.command_palette", ("ctrl+p",), "all commands", "Search the commands by name.", C_),
-    Command("compare.help", ("question_mark",), "help", "Show all keys.", C_, "help"),
+    Command("compare.help", ("question_mark", "f1"), "help", "Show all keys.", C_, "help"),
     Command("compare.leave", ("escape", "q", "d", "backspace"), "back", "Go back to the page before the comparison.", C_, "back"),
 )  # fmt: skip
 
 BY_ID = {command.id: command for command in COMMANDS}
 
-FOOTER = (
+FIRST = (
     "app.next_error", "app.other_pane", "app.help", "app.next_break", "app.next_recompile", "app.view_summary", "app.go_to",
     "app.search", "app.export",
     "app.provenance", "app.command_palette", "app.next_rank", "app.copy",
 )  # fmt: skip
-"""Commands in the footer, the most useful first: a narrow screen has room for some only."""
-FOOTER_PROVENANCE = tuple(command.id for command in COMMANDS if command.where is Where.PROVENANCE and command.hint)
-"""The same in provenance mode."""
-FOOTER_COMPARE = tuple(command.id for command in COMMANDS if command.where is Where.COMPARE and command.hint)
-"""The same while comparing side by side."""
+"""Commands at the top of the palette, the most useful first."""
+FOOTER_PROVENANCE = (
+    "provenance.back", "provenance.follow", "provenance.next_mapped", "provenance.next_pane", "provenance.next_unit",
+    "provenance.export", "document.ask_search", "provenance.help",
+)  # fmt: skip
+"""The footer in provenance mode; the way back comes first, help last."""
+FOOTER_COMPARE = (
+    "compare.leave", "compare.next_change", "compare.previous_change", "compare.fold", "compare.next_pane", "compare.raw",
+    "compare.export", "compare.help",
+)  # fmt: skip
+"""The footer while comparing side by side."""
+FOOTER_HELP = ("document.ask_search", "document.next_section")
+"""The footer of help, after the command that closes it."""
+FOOTERS = {
+    "tree": ("app.back", "app.output", "tree.enter", "tree.ask_filter", "app.next_error", "app.next_break", "app.next_recompile",
+             "app.go_to", "app.generated_code", "app.search", "app.help"),
+    "page": ("app.back", "app.output", "document.follow", "app.next_error", "app.next_break", "app.next_recompile",
+             "document.ask_search", "app.other_pane", "app.all_views", "app.help"),
+    "code": ("app.back", "document.ask_search", "app.provenance", "app.next_artifact", "app.copy", "app.compare", "document.wrap",
+             "app.help"),
+    "search": ("app.back", "document.follow", "document.next_hit", "document.ask_filter", "app.export", "app.help"),
+    "help": ("app.close", *FOOTER_HELP, "app.command_palette"),
+}  # fmt: skip
+"""Place on the main screen → the commands of its footer; the way back comes first, help last."""
+HINTS = 8
+"""Commands in a footer at most."""
 
 
 def commands_of(where: Where) -> list[Command]:
@@ -396,7 +430,8 @@ _REQUIREMENTS: dict[str, Callable[[Situation], bool]] = {
     **dict.fromkeys(("app.next_recompile", "app.previous_recompile"), lambda now: now.has_recompiles),
     "app.compare_previous": lambda now: now.has_recompiles or now.shows_graph,
     **dict.fromkeys(("app.next_rank", "app.previous_rank"), lambda now: now.has_ranks),
-    **dict.fromkeys(("app.next_artifact", "app.previous_artifact", "app.provenance"), lambda now: now.has_compile),
+    **dict.fromkeys(("app.next_artifact", "app.previous_artifact", "app.provenance", "app.generated_code"),
+                    lambda now: now.has_compile),
     **dict.fromkeys(("app.other_down", "app.other_up", "app.zoom"), lambda now: now.shows_both),
     **dict.fromkeys(("app.news", "app.follow", "app.processes"), lambda now: now.is_live),
     **dict.fromkeys(("document.fold", "document.fold_all", "document.unfold_all", "document.next_section",
@@ -419,7 +454,7 @@ _WORD = re.compile(r"[\w$']+")
 
 def commands_for(now: Situation) -> list[Command]:
     """Return the available commands in a situation, the most useful first."""
-    first = {name: place for place, name in enumerate(_MODES.get(now.where, FOOTER))}
+    first = {name: place for place, name in enumerate(_MODES.get(now.where, FIRST))}
     chosen: dict[str, Command] = {}
     bound_keys: set[str] = set()
     for where in _places(now):

@@ -196,7 +196,7 @@ async def test_scrolls_no_further_than_needed() -> None:
 async def test_folds() -> None:
     app = Probe(page())
     async with app.run_test(size=(60, 30)) as pilot:
-        await pilot.press("j", "j", "space")
+        await pilot.press("space")
         assert app.view.current_line() == 0
         assert screen_lines(app)[1:4] == [" ▸ Section 0 … +5 lines", "", " ▾ Section 1"]
         await pilot.press("j", "j")
@@ -311,6 +311,7 @@ async def test_selection() -> None:
         assert app.view.close_innermost()
         await pilot.pause()
         assert app.view.selected_lines() is None
+        app.view.move_to(0, 0)
         await pilot.press("space", "V")
         assert app.view.selected_lines() == (0, 6)
         assert app.view.close_innermost() and not app.view.close_innermost()

@@ -23,7 +23,8 @@ async def test_a_join_in_slices_has_the_result_of_one_at_once(tmp_path: Path, mo
         run = driver.browser.trace
         await driver.until(lambda: bool(run.joining.merged))
         await driver.until(lambda: driver.browser.is_at_rest)
-        assert [sorted(process.origins) for process in run.processes()] == [sorted(process.origins) for process in alone.processes()]
+        origins, origins_alone = ([sorted(process.origins) for process in each.processes()] for each in (run, alone))
+        assert origins == origins_alone
         assert run.tally == alone.tally
 
 

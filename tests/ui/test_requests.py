@@ -83,7 +83,7 @@ async def test_marks_are_come_back_to() -> None:
         await driver.press("backspace")
         await driver.until(lambda: driver.title == "marks")
         assert "look here" in screen_text(driver.app)
-        await driver.press("ctrl+o")
+        await driver.press("alt+right")
         await driver.shown("0/0")
 
 

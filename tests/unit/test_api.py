@@ -121,7 +121,8 @@ def flat(found: Any) -> None:
         assert all(type(value) in (str, int, float, bool, type(None)) for value in record.values()), record
         if dataclasses.is_dataclass(row):
             values = {key: getattr(row, key) for key in record}
-            assert {key: ", ".join(map(str, value)) if isinstance(value, tuple) else value for key, value in values.items()} == record
+            joined = {key: ", ".join(map(str, value)) if isinstance(value, tuple) else value for key, value in values.items()}
+            assert joined == record
     json.dumps(records, allow_nan=False)
 
 

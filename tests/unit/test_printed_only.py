@@ -100,7 +100,7 @@ def test_an_output_is_no_process(elastic: str, job: Path, tmp_path: Path, printe
     """Neither is torchrun, which is not a process of the job."""
     alone, pages = fresh(job), ("ls", "ranks", "timing")
     before = [printed(page, job) for page in pages]
-    header = printed("summary", job).partition("Start here")[0]
+    header = printed("summary", job).partition("The run")[0]
     path = put(tmp_path / "slurm-4242.out", SRUN + elastic)
     run = open_run(discover([str(job), str(path)]))
     assert [process.key for process in run.processes()] == [process.key for process in alone.processes()]

@@ -65,8 +65,8 @@ EIGHTHS = "▏▎▍▌▋▊▉"
 
 def bar(cells: float) -> str:
     """Draw a bar of a length in cells, to an eighth of a cell; '' for less than that."""
-    whole, eighths = divmod(int(cells * 8 + 1e-6), 8)
-    return "█" * whole + (EIGHTHS[eighths - 1] if eighths else "")
+    full, eighths = divmod(int(cells * 8 + 1e-6), 8)
+    return "█" * full + (EIGHTHS[eighths - 1] if eighths else "")
 
 
 def size_of(value: float) -> str:

@@ -457,6 +457,14 @@ def duration_s(metrics: Sequence[Metrics]) -> float | None:
     return durations[0] if len(durations) == 1 else sum(durations) if durations else None
 
 
+def compile_intervals(metrics: Sequence[Metrics]) -> list[tuple[float, float]]:
+    """Return (begin in microseconds since the epoch, seconds) of the forward and of each backward."""
+    return [
+        (m.start_us, m.duration_s) for m in metrics
+        if m.start_us is not None and m.duration_s is not None and (m.event == FORWARD or _is_backward(m))
+    ]  # fmt: skip
+
+
 def backward_s(metrics: Sequence[Metrics]) -> float | None:
     """How long its backward took."""
     durations = [m.duration_s for m in metrics if m.duration_s is not None and _is_backward(m)]

@@ -83,7 +83,7 @@ class BrowserCommands(MainScreen):
         self.name_panes()
 
     def action_close(self) -> None:
-        """Close the innermost of selection, filter and search; then go back to the tree."""
+        """Close the innermost of help, selection, filter, search and zoom."""
         view = self.document_view
         if self.attending.stays():
             return
@@ -96,8 +96,8 @@ class BrowserCommands(MainScreen):
         elif self.has_class("-zoomed"):
             self.remove_class("-zoomed")
             self.name_panes()
-        elif self.document_view.has_focus:
-            self.tree_view.focus()
+        elif self.has_class("-narrow") and view.has_focus:
+            self.tree_view.focus()  # the document covers it
         else:
             self.stop_profiles()
 
@@ -138,6 +138,10 @@ class BrowserCommands(MainScreen):
     def action_next_artifact(self) -> None:
         """Go to the next artifact of the compile."""
         self.walking.artifact(back=False)
+
+    def action_generated_code(self) -> None:
+        """Go to the generated code of the compile, or of its next unit."""
+        self.walking.generated_code()
 
     def action_previous_artifact(self) -> None:
         """Go to the artifact of the compile before."""
@@ -438,6 +442,7 @@ class Browser(BrowserCommands):
         self.document_view.on_rest = self._rested
         self.set_focus(self.document_view if self._is_on_document else self.tree_view)
         self.say_run()
+        self.say_keys()
         for problem in self.config.problems:
             self.show_message(problem, tokens.WARN)
         self.call_after_refresh(self._begin)
@@ -490,6 +495,7 @@ class Browser(BrowserCommands):
         """Update counts, nodes and the page. `is_read`: everything initially present has been read."""
         self.tree_view.run_changed(is_new)
         self.say_run()
+        self.say_keys()
         self.renew()
         if is_read and self._back_to is None:
             self.show_first_page()
@@ -602,3 +608,4 @@ class Browser(BrowserCommands):
     def on_descendant_focus(self) -> None:
         """Show the focused pane on a narrow or zoomed screen."""
         self.set_class(self.document_view.has_focus, "-on-document")
+        self.say_keys()

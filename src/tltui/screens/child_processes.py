@@ -368,9 +368,9 @@ class JobControl:
             self._is_asking = True
             second, still = ("k kill it", "still runs after ctrl+c") if self._is_deaf else ("s stop it", "is still running")
             keys = {"l": "leave", "k": "kill"} if self._is_deaf else {"l": "leave", "s": "stop"}
-            question = f"l leave it running  {second}  esc stay   the job {still} (pid {job.pid})"
+            question = f"l or q leave it running  {second}  esc stay   the job {still} (pid {job.pid})"
             bench = front(self._bench.app) or self._bench
-            bench.prompt.open(KeyQuestion(question, keys | dict.fromkeys("qn", ""), self._answered, partial(self._answered, "")))
+            bench.prompt.open(KeyQuestion(question, keys | {"q": "leave", "n": ""}, self._answered, partial(self._answered, "")))
 
     def explain_ctrl_c(self) -> None:
         """Show that ctrl+c ends neither tltui nor the job."""

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tltui.documents.scope import called
-from tltui.model.artifacts import Artifact
+from tltui.model.artifacts import Artifact, artifacts_of
 from tltui.model.nodes import Compile
 from tltui.model.ref import BadAddress, parse_ref
 from tltui.model.run import has_break, has_error, next_artifact, next_compile, next_in_frame, on_next_rank
@@ -104,6 +104,24 @@ class CompileWalk:
             bench.show_message(f"no {'earlier' if back else 'later'} artifact in {compile_.label}")
         elif bench.arrive(str(target.ref)):
             self._say()
+
+    def generated_code(self) -> None:
+        """Go to the generated code of the compile, from there to that of its next unit."""
+        from tltui.questions.problems.absent_artifacts import CODE_ARTIFACTS
+
+        bench = self._bench
+        compile_, shown = bench.current_compile, bench.current_artifact
+        if compile_ is None:
+            bench.show_message("select a compile first")
+            return
+        codes = [artifact for artifact in artifacts_of(compile_) if artifact.name in CODE_ARTIFACTS]
+        if not codes:
+            bench.show_message(f"{called(compile_)} has no generated code. The page absent lists the reason")
+            return
+        records = [artifact.record for artifact in codes]
+        place = (records.index(shown.record) + 1) % len(codes) if shown is not None and shown.record in records else 0
+        if bench.arrive(str(codes[place].ref)):
+            self._say(f"code {place + 1} of {len(codes)}" if len(codes) > 1 else "")
 
 
 WIDE = 140

@@ -15,9 +15,8 @@ from textual.content import Content
 from textual.timer import Timer
 from textual.widget import Widget
 
-from tltui.commands import FOOTER, Where
+from tltui.commands import FOOTERS, HINTS
 from tltui.config import TREE_PANE, read_width, write_width
-from tltui.documents.scope import FOLLOW
 from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile
 from tltui.model.ref import BadAddress, Ref, named_in, parse_ref, split_line
@@ -95,11 +94,7 @@ class MainScreen(Workbench[None]):
             yield TraceTree(OutlineRows(root(self.trace)), mouse=self.mouse, ascii_only=self.ascii_only, id="tree")
             yield Divider(least=LEAST, width=read_width(TREE_PANE), mouse=self.mouse, ascii_only=self.ascii_only, id="divider")
             yield DocumentView(mouse=self.mouse, ascii_only=self.ascii_only, id="document")
-        has_output = self.around.job is not None or bool(self.trace.discovered.outputs)
-        hints = self.hints(Where.EVERYWHERE, ("app.output",) * has_output + FOOTER)
-        down, up = (self.key_of(f"document.cursor_{way}") for way in ("down", "up"))
-        hints[1:1] = [(self.key_of(FOLLOW), "open"), (f"{down} {up}", "move")]
-        yield StatusBar(hints, ascii_only=self.ascii_only, id="status-bar")
+        yield StatusBar((), ascii_only=self.ascii_only, id="status-bar")
         yield Asking(ascii_only=self.ascii_only)
 
     @property
@@ -183,6 +178,29 @@ class MainScreen(Workbench[None]):
         self.tree_view.set_class(costs is not None, "-has-times")
         if self.tree_view.border_title != title.markup:
             self.tree_view.border_title = title
+
+    def say_keys(self) -> None:
+        """Show the keys of this place in the line below, without those that would do nothing in this run."""
+        tally = self.trace.tally
+        has_output = self.around.job is not None or bool(self.trace.discovered.outputs)
+        works = {
+            "app.back": bool(self._past), "app.output": has_output, "app.next_error": tally.errors + tally.eager > 0,
+            "app.next_break": tally.with_breaks > 0, "app.next_recompile": tally.recompiles > 0,
+            "document.next_hit": bool(self.document_view.hits),
+        }  # fmt: skip
+        names = [name for name in FOOTERS[self._place] if works.get(name, True)]
+        self.status.show_hints(self.hints([*names[: HINTS - 1], names[-1]] if len(names) > HINTS else names))
+
+    @property
+    def _place(self) -> str:
+        """Return which of the footers belongs to the focused pane and its page."""
+        if self.shown_ref == HELP:
+            return "help"
+        if self.tree_view.has_focus:
+            return "tree"
+        if self.shown_ref.startswith("@grep"):
+            return "search"
+        return "code" if self.document_view.document.language else "page"
 
     # selection
 
@@ -311,6 +329,7 @@ class MainScreen(Workbench[None]):
                 self.document_view.renew(document)
             return
         self.document_view.show(document, at=at, top=top)
+        self.say_keys()
         self.names = None
         self._maker.check(document, partial(self._checked, document))
         self._maker.names(document, partial(self._set_names, document))

@@ -18,7 +18,7 @@ from textual.events import MouseDown
 from textual.screen import Screen
 from textual.widget import Widget
 
-from tltui.commands import BY_ID, Command, Situation, Where, commands_of, key_label
+from tltui.commands import BY_ID, COMMANDS, FOOTER_HELP, Command, Situation, Where, key_label
 from tltui.config import Config, cache_path
 from tltui.messages import Answer
 from tltui.model.run import Run
@@ -178,11 +178,16 @@ class Workbench(Screen[T]):
         """Show a message in the line below."""
         self.status.show_message(f" {text}", style)
 
-    def hints(self, where: Where, names: tuple[str, ...]) -> list[tuple[str, str]]:
-        """Return keys and words of the footer."""
-        by_id = {command.id: command for command in commands_of(where)}
+    def hints(self, names: Sequence[str]) -> list[tuple[str, str]]:
+        """Return keys and words of the footer, without commands that have no key."""
+        return [(key, BY_ID[name].hint) for name in names if (key := self.key_of(name))]
+
+    def key_without_command(self, key: str) -> None:
+        """Show that a key has no command here."""
         keys = self.config.keys
-        return [(by_id[name].keys_shown(keys.get(name, by_id[name].keys)[:1]), by_id[name].hint) for name in names]
+        place = " here" if any(key in keys.get(command.id, command.keys) for command in COMMANDS) else ""
+        help_key = self.key_of("app.help")
+        self.show_message(f"No command on {key_label(key)}{place}.{f' {help_key} lists the keys.' if help_key else ''}")
 
     @property
     def awaits_document(self) -> bool:
@@ -394,7 +399,7 @@ class PanesScreen(Workbench[T]):
             yield from self.compose_panes()
         yield from self.below_panes()
         yield DocumentView(mouse=self.mouse, ascii_only=self.ascii_only, id="help")
-        yield StatusBar(self.hints(self.WHERE, self.FOOTER), ascii_only=self.ascii_only, id="status-bar")
+        yield StatusBar(self.hints(self.FOOTER), ascii_only=self.ascii_only, id="status-bar")
         yield Asking(ascii_only=self.ascii_only)
 
     @property
@@ -476,6 +481,7 @@ class PanesScreen(Workbench[T]):
         width = max(self.size.width - view.gutter_width - 1, 40)
         view.show(help_document(self.ascii_only, self.config, width))
         self.add_class("-help")
+        self.status.show_hints([(self.key_of(f"{self.WHERE.name.lower()}.help"), "back"), *self.hints(FOOTER_HELP)])
         view.focus()
 
     @on(DocumentView.Followed)
@@ -493,6 +499,7 @@ class PanesScreen(Workbench[T]):
 
     def _leave_help(self) -> None:
         self.remove_class("-help")
+        self.status.show_hints(self.hints(self.FOOTER))
         self._before_help.focus()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

@@ -124,6 +124,13 @@ class Remark(Bar):
         self._has_message, self._weight = True, weight
         self.set([(text, style)] if style else [text])
 
+    def show_hints(self, hints: Sequence[tuple[str, str]]) -> None:
+        """Change the hints."""
+        if hints != self._hints:
+            self._hints = hints
+            if not self._has_message:
+                self.refresh()
+
     def quiet(self) -> None:
         """Remove the remark, which has been read: a key was pressed."""
         if self._has_message:
@@ -151,19 +158,22 @@ class Remark(Bar):
 
     @row_by_row
     def render_line(self, y: int) -> Strip:
-        """Render the line; without a remark as many hints as fit."""
+        """Render the line; without a remark the last hint and as many of the others as fit."""
         if self._neighbour is not None and self.is_long:
             return self.full_line(self._neighbour.size.width).crop(0, self.size.width)
         if not self._has_message:
-            room = self.size.width - 1
+            room = self.size.width - 1 - sum(map(_hint_width, self._hints[-1:]))
             hints: list[Piece] = []
-            for key, word in self._hints:
-                room -= cell_len(key) + cell_len(word) + 3
-                if room < 0:
-                    break
-                hints += [(f" {key}", "key"), f" {word} "]
+            for number, (key, word) in enumerate(self._hints):
+                room -= _hint_width((key, word)) if number < len(self._hints) - 1 else 0
+                if room >= 0 or number == len(self._hints) - 1:
+                    hints += [(f" {key}", "key"), f" {word} "]
             self._left = hints
         return super().render_line(y)
+
+
+def _hint_width(hint: tuple[str, str]) -> int:
+    return cell_len(hint[0]) + cell_len(hint[1]) + 3
 
 
 class Position(Bar):
@@ -232,6 +242,10 @@ class StatusBar(Horizontal):
         if self.remark.has_message:
             self.remark.quiet()
             self.position.refresh()
+
+    def show_hints(self, hints: Sequence[tuple[str, str]]) -> None:
+        """Change the hints."""
+        self.remark.show_hints(hints)
 
     def place(self, pieces: Sequence[Piece]) -> None:
         """Say where one is in the document."""

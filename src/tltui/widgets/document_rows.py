@@ -549,14 +549,12 @@ class FoldingCanvas(BackgroundCanvas):
         self.set_rows(rows)
         self._moved()
 
-    def action_fold(self) -> None:
-        """Close or open the section at the cursor."""
-        line = self._cursor_line
-        section = self._sections.headed(line) or next(iter(self._sections.around(line)), None)
-        if section is None:
-            self.show_message("no section on this line")
-        else:
+    def fold_here(self) -> bool:
+        """Close or open the section whose heading is at the cursor; return whether the line is a heading."""
+        section = self._sections.headed(self._cursor_line)
+        if section is not None:
             self._fold(self._folded ^ {section.first})
+        return section is not None
 
     def action_fold_all(self) -> None:
         """Close all sections."""

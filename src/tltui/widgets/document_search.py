@@ -498,8 +498,8 @@ class SelectingCanvas(LiveCanvas):
             return
         self.release_mouse()
         if self._is_in_gutter:
-            if self._selected_from is None and self._sections.headed(self._cursor_line) is not None:
-                self.action_fold()
+            if self._selected_from is None:
+                self.fold_here()
             return
         stop = self.stop_at_caret()
         if self._selected_from is None and stop and stop.target and stop.start <= pressed[1] < stop.end:

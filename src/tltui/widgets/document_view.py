@@ -52,6 +52,8 @@ class RenewingCanvas(SelectingCanvas):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self._renewing: Task | None = None
+        self._paged_to: tuple[Document, int] | None = None
+        """The document and the line to which the last press of the key of `action_fold` moved."""
         self.on_rest: Callable[[], object] | None = None
         """Called when a document is whole that was not, or has taken the place of the one before."""
 
@@ -483,6 +485,16 @@ class DocumentView(RenewingCanvas):
     def action_page_down(self, times: int = 1) -> None:
         """Move one page down, less a row."""
         self.move_rows(times * max(self.size.height - 1, 1), scroll=True)
+
+    def action_fold(self) -> None:
+        """Close or open the section at the cursor, or move one page down.
+
+        A press after such a move is another one, also if it ended on a heading.
+        """
+        place = self._document, self._cursor_line
+        if self._paged_to == place or not self.fold_here():
+            self.action_page_down()
+            self._paged_to = self._document, self._cursor_line
 
     def action_page_up(self, times: int = 1) -> None:
         """Move one page up, less a row."""

@@ -37,6 +37,7 @@ from tltui.questions.overview.summary_sections import (
     add_without_graph,
     open_phase,
 )
+from tltui.questions.overview.timeline_sections import add_timeline
 from tltui.questions.problems.compile_problems import INTERRUPTED
 from tltui.questions.question import question_of
 from tltui.questions.ranks.differences import differences_and_pace
@@ -89,6 +90,7 @@ def run_document(run: Run, options: Options) -> TextDocument:
     at_end = place_at_end(run) if run.finished and run.is_read and summary.unfinished else None
     if not failures and is_cause_unknown(run, at_end):
         page.say(CAUSE_UNKNOWN, "", tokens.WARN)
+    add_timeline(page, run, pace)
     _start(page, run, summary, pace, independent_failures(failures), at_end)
     add_ranks(page, run, summary.rank_differences)
     add_outcomes(page, summary, run.finished, 3)

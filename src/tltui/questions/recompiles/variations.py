@@ -271,7 +271,7 @@ def _predicted(
     if guards is None or not guards.table.versions:
         return [None] * len(facts), None
     fixed = frozenset(key for each in facts if each.fixed is not None for key in groups[each.key])
-    every = frozenset(key for members in groups.values() for key in members) - fixed
+    every = frozenset(key for members in groups.values() for key in members)
     candidates: list[Candidate] = []
     numbers: dict[int, int] = {}
     for n, (each, given) in enumerate(zip(facts, advice, strict=True)):
@@ -284,7 +284,7 @@ def _predicted(
         if same is None:
             name = name_of_cause(each.cause, each.source, each.dim, groups[each.key])
             is_doubtful = bool(given.code) and MAYBE_MARK in given.code[0]
-            doubtful = keys if is_doubtful else equal if given.remedy == "dynamic=True" else frozenset()
+            doubtful = keys if is_doubtful else equal | fixed if given.remedy == "dynamic=True" else fixed
             candidates.append(Candidate(name, given.remedy, keys, effect, doubtful))
     alone, together = predictions_of(guards.calls, candidates)
     return [alone[numbers[n]] if n in numbers else None for n in range(len(facts))], together

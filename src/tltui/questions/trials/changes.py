@@ -117,7 +117,7 @@ class Predictor:
     """The recompilations that remain with a change, over all frames of an unchanged run."""
 
     def __init__(self, frames: Sequence[FrameCauses]) -> None:
-        self._simulations = [(Simulation(frame.calls), _keys(frame), frame.equal) for frame in frames if frame.calls is not None]
+        self._simulations = [(Simulation(frame.calls), *_keys(frame)) for frame in frames if frame.calls is not None]
         self._is_complete = len(self._simulations) == len(frames)
         self.before = sum(simulation.before for simulation, _, _ in self._simulations)
 
@@ -127,13 +127,13 @@ class Predictor:
             return change
         low = high = 0
         everything = (SIZE, "", DYNAMIC) in change.effects
-        for simulation, keys, equal in self._simulations:
+        for simulation, keys, doubtful in self._simulations:
             effects = {
                 key: effect for key in keys for kind, source, effect in change.effects if kind == key[0] and source in ("", key[1])
             }
             certain = {
                 key: effect for key, effect in effects.items()
-                if not (everything and key in equal) and not (change.environment and key[0] in NAMED)
+                if not (everything and key in doubtful) and not (change.environment and key[0] in NAMED)
             }  # fmt: skip
             fewest, most = simulation.remaining(effects, False), simulation.remaining(certain, True)
             low, high = low + fewest, high + max(fewest, most)
@@ -147,11 +147,15 @@ class Predictor:
         )
 
 
-def _keys(frame: FrameCauses) -> frozenset[Key]:
-    """Return the values that differ, without those that torch specializes whenever they are dynamic."""
+def _keys(frame: FrameCauses) -> tuple[frozenset[Key], frozenset[Key]]:
+    """Return the values that differ, and those of them that may stay causes if everything is dynamic.
+
+    Torch may give two equal sizes one symbol, and it may specialize again what it specialized before.
+    """
     fixed = {(cause.cause, source) for cause in frame.causes if cause.fixed_again_in for source in cause.sources or (cause.source,)}
     pairs = (pair for call in frame.calls or () for pair in call.comparisons)
-    return frozenset(d.key for pair in pairs for d in pair.differences if (d.cause, d.source) not in fixed)
+    keys = frozenset(difference.key for pair in pairs for difference in pair.differences)
+    return keys, frozenset(key for key in keys if key in frame.equal or key[:2] in fixed)
 
 
 def _dynamic(causes: Sequence[Cause], is_static: bool) -> Iterator[Change]:

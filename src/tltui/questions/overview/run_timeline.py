@@ -1,0 +1,151 @@
+"""When the processes of a run compiled: a row of cells for each group of ranks with the same compiles."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+
+from tltui.model.nodes import Compile, Process
+from tltui.model.status import Status, compile_intervals
+from tltui.questions.ranks.pace import Offset
+from tltui.text.frozen import frozen
+
+FULL = 8
+"""The level of a cell in which all ranks of a row compiled all of the time."""
+LONGEST = 366 * 86400.0
+"""Seconds of a run beyond which a start time is wrong."""
+ERROR, BREAK, RECOMPILE = "error", "break", "recompile"
+MARKS = (ERROR, BREAK, RECOMPILE)
+"""Marks of a cell; the first one in this order is drawn."""
+
+
+@frozen
+class TimelineRow:
+    """Ranks with the same compiles."""
+
+    ref: str
+    """The address of the process of the first rank."""
+    ranks: tuple[int | None, ...]
+    levels: tuple[int, ...]
+    """Cell → eighths of its time in which these ranks compiled, on average."""
+    recompiles: tuple[bool, ...]
+    """Cell → whether most of that time is recompiles."""
+    marks: tuple[str, ...]
+    """Cell → the worst of `MARKS` whose compile began in it; '' for none."""
+
+
+@frozen
+class Timeline:
+    """The compiles of a run over time."""
+
+    start_at_us: float
+    duration_s: float
+    rows: tuple[TimelineRow, ...]
+    """The row with the most ranks first."""
+    first_s: float
+    """The time of first compiles."""
+    recompile_s: float
+    """The time of recompiles."""
+    too_short: int
+    """Compiles of which no cell is drawn."""
+
+
+Interval = tuple[float, float, Compile]
+"""Begin and end, in microseconds since the epoch, and the compile."""
+
+
+def timeline(
+    processes: Iterable[Process], width: int, offsets: Mapping[int, Offset], odd_ranks: Collection[int] = ()
+) -> Timeline | None:
+    """Return the timeline in `width` cells; None for fewer than two compiles with times.
+
+    `offsets`: rank → the offset of a wrong clock. Ranks of `odd_ranks` share no row with the others.
+    """
+    groups: dict[Hashable, list[tuple[Process, list[Interval]]]] = defaultdict(list)
+    first_s = recompile_s = 0.0
+    for process in processes:
+        rank, intervals, key = process.rank, [], []
+        offset = None if rank is None else offsets.get(rank)
+        for compile_ in process.ordered():
+            if not compile_.is_compile:
+                continue
+            key.append((compile_.frame.code, compile_.status, compile_.is_recompile))
+            for start, seconds in compile_intervals(compile_.metrics):
+                begin = start if offset is None else start - offset.at(start)
+                intervals.append((begin, begin + seconds * 1e6, compile_))
+                if compile_.is_recompile:
+                    recompile_s += seconds
+                else:
+                    first_s += seconds
+        if intervals:
+            alike = ("process", id(process)) if rank is None else ("ranks", rank in odd_ranks, hash(tuple(key)))
+            groups[alike].append((process, intervals))
+    everything = [interval for members in groups.values() for _, intervals in members for interval in intervals]
+    if len({id(compile_) for _, _, compile_ in everything}) < 2:
+        return None
+    start, end = min(begin for begin, _, _ in everything), max(end for _, end, _ in everything)
+    if not 0 < end - start < LONGEST * 1e6:
+        return None
+    pairs = [_row(members, start, (end - start) / width, width) for members in groups.values()]
+    rows = sorted((row for row, _ in pairs), key=lambda row: (-len(row.ranks), row.ref))
+    return Timeline(start, (end - start) / 1e6, tuple(rows), first_s, recompile_s, sum(count for _, count in pairs))
+
+
+def _row(members: Sequence[tuple[Process, list[Interval]]], start: float, cell_us: float, width: int) -> tuple[TimelineRow, int]:
+    """Return the row of some processes, and the number of its compiles that are too short to be drawn."""
+    covered, recompiled = _Coverage(width), _Coverage(width)
+    marks: list[str] = [""] * width
+    spans: Counter[tuple[int, int]] = Counter()
+    for _, intervals in members:
+        for begin, end, compile_ in intervals:
+            lo, hi = (begin - start) / cell_us, (end - start) / cell_us
+            covered.add(lo, hi)
+            if compile_.is_recompile:
+                recompiled.add(lo, hi)
+            place = min(int(lo), width - 1)
+            spans[place, min(int(hi), width - 1)] += 1
+            if (mark := _mark(compile_)) and (not marks[place] or MARKS.index(mark) < MARKS.index(marks[place])):
+                marks[place] = mark
+    count = len(members)
+    shares, recompile_shares = covered.shares(), recompiled.shares()
+    levels = tuple(min(round(FULL * share / count), FULL) for share in shares)
+    return TimelineRow(
+        str(members[0][0].ref), tuple(process.rank for process, _ in members), levels,
+        tuple(2 * part > share for part, share in zip(recompile_shares, shares, strict=True)), tuple(marks),
+    ), sum(number for (first, last), number in spans.items() if not any(levels[first : last + 1]))  # fmt: skip
+
+
+def _mark(compile_: Compile) -> str:
+    if compile_.status in (Status.ERROR, Status.EAGER):
+        return ERROR
+    return BREAK if compile_.facts.breaks else RECOMPILE if compile_.is_recompile else ""
+
+
+class _Coverage:
+    """How much of each cell some intervals cover; the work per interval does not depend on its length."""
+
+    def __init__(self, width: int) -> None:
+        self._parts = array("d", bytes(8 * width))
+        self._changes = array("d", bytes(8 * (width + 1)))
+
+    def add(self, lo: float, hi: float) -> None:
+        """Add an interval, in cells."""
+        width = len(self._parts)
+        lo, hi = max(lo, 0.0), min(hi, float(width))
+        first, last = min(int(lo), width - 1), min(int(hi), width - 1)
+        if first == last:
+            self._parts[first] += hi - lo
+            return
+        self._parts[first] += first + 1 - lo
+        self._parts[last] += hi - last
+        self._changes[first + 1] += 1.0
+        self._changes[last] -= 1.0
+
+    def shares(self) -> list[float]:
+        """Return the covered part of each cell, summed over the intervals."""
+        results, covering = [], 0.0
+        for part, change in zip(self._parts, self._changes, strict=False):
+            covering += change
+            results.append(covering + part)
+        return results

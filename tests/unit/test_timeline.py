@@ -1,0 +1,96 @@
+"""The timeline of a run: cells that add up to the compile time, groups of ranks, marks, and the axis, at any width."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from ranked import ranked
+from real import DEMO, trace
+
+from tltui.documents.page import Page
+from tltui.model.follow import open_run
+from tltui.model.run import Run
+from tltui.questions.overview.run_timeline import BREAK, ERROR, FULL, RECOMPILE, _Coverage, timeline
+from tltui.questions.overview.timeline_sections import _axis, add_timeline
+from tltui.questions.ranks.differences import differences_and_pace
+from tltui.sources.discover import discover
+from tltui.text.document import Options
+
+
+def lines(run: Run, width: int = 76, ascii_: bool = False) -> list[str]:
+    page = Page("", "run", Options(width=width, ascii=ascii_))
+    add_timeline(page, run, differences_and_pace(run)[1])
+    return list(page.document(None).text())
+
+
+def test_coverage_is_the_sum_of_the_intervals() -> None:
+    chosen = random.Random(4)
+    for _ in range(200):
+        width = chosen.randint(1, 12)
+        covered = _Coverage(width)
+        intervals = [sorted((chosen.uniform(0, width), chosen.uniform(0, width))) for _ in range(chosen.randint(0, 6))]
+        for lo, hi in intervals:
+            covered.add(lo, hi)
+        expected = [sum(max(min(hi, n + 1) - max(lo, n), 0.0) for lo, hi in intervals) for n in range(width)]
+        assert covered.shares() == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["torch-2.13/recompiles", "torch-2.13/breaks", "torch-2.13/ddp"])
+def test_the_cells_of_a_row_add_up_to_the_compile_time(name: str) -> None:
+    run = trace(name)
+    result = timeline(run.processes(), 200, {})
+    assert result is not None
+    compiling = sum(sum(row.levels) * len(row.ranks) for row in result.rows) / FULL * result.duration_s / 200
+    assert compiling <= (result.first_s + result.recompile_s) * 1.1 + 0.1
+    assert result.first_s + result.recompile_s == pytest.approx(sum(c.tally.compile_s for c in run.compiles()), rel=1e-3)
+    assert all(len(row.levels) == len(row.marks) == 200 for row in result.rows)
+
+
+def test_marks_are_of_the_compiles_that_began_there() -> None:
+    result = timeline(open_run(discover([str(DEMO)])).processes(), 76, {})
+    assert result is not None
+    first, second = result.rows
+    assert {mark for mark in first.marks if mark} >= {ERROR, BREAK} and {mark for mark in second.marks if mark} == {RECOMPILE}
+    assert any(second.recompiles) and not second.recompiles[0]
+
+
+def test_ranks_with_the_same_compiles_share_a_row_and_slow_ones_have_their_own(tmp_path: Path) -> None:
+    plants = ("--plant", "slow_phase:ranks=5-6,compile=1,seconds=20")
+    ranked(tmp_path, "--ranks", 8, "--compiles", 3, "--detail", "tiny", *plants)
+    run = open_run(discover([str(tmp_path)]))
+    text = lines(run)
+    assert [line.split("  ")[1] for line in text if line.startswith("  rank")] == ["ranks 0–4, 7", "ranks 5, 6"]
+    most, slow = (line[20:] for line in text if line.startswith("  rank"))
+    assert slow.count("█") > 3 * most.count("█"), "the others waited"
+
+
+@pytest.mark.parametrize("width", [30, 40, 76, 136])
+@pytest.mark.parametrize("ascii_", [False, True])
+def test_no_line_is_too_long_and_rows_differ_without_color(width: int, ascii_: bool) -> None:
+    run = open_run(discover([str(DEMO)]))
+    text = lines(run, width, ascii_)
+    assert all(len(line) <= width for line in text) or width == 30
+    assert "The run" in text and ("\n".join(text).isascii() or not ascii_)
+    if width >= 76:
+        assert any(line.strip() in ("↻", "r") for line in text), "the recompile of rank 1 has its mark below"
+        assert next(line for line in text if line.startswith("  recompiles")).split()[1:4] == ["4.78", "s", "14%"]
+
+
+def test_nothing_is_drawn_of_one_compile() -> None:
+    run = trace("torch-2.13/train")
+    assert sum(compile_.is_compile for compile_ in run.compiles()) == 1 and lines(run) == []
+
+
+@pytest.mark.parametrize(
+    ("seconds", "labels"),
+    [(17.8, ["0 s", "5 s", "10 s", "17.8 s"]), (0.9, ["0 s", "200 ms", "400 ms", "600 ms", "900 ms"]),
+     (101, ["0 s", "30 s", "1 min", "1 min 41 s"]), (9000, ["0 s", "30 min", "1 h", "1.5 h", "2 h", "2 h 30 min"])],
+)  # fmt: skip
+def test_the_axis_has_round_numbers(seconds: float, labels: list[str]) -> None:
+    line = _axis(seconds, 60)
+    assert len(line) == 60
+    place = 0
+    for label in labels:
+        place = line.index(label, place)

@@ -60,13 +60,11 @@ def test_a_text_that_is_named_is_an_output(text: str | bytes, tmp_path: Path, pr
     path = put(tmp_path / "job.o4242", text)
     assert outputs(path) == ["job.o4242"]
     assert printed("log", path) == " ".join((text if isinstance(text, str) else text.decode("utf-8", "replace")).split())
-    lines = len(text.splitlines())
-    assert f"Nothing of torch.compile in {lines} line{'s' * (lines > 1)}: → log" in printed("summary", path)
+    lines = {1: "1 line", 2: "2 lines"}[len(text.splitlines())]
+    assert f"Nothing of torch.compile in {lines}: → log" in printed("summary", path)
     (said,) = {printed(page, path, code=2) for page in ("timing", "recompiles", "guards")}
-    assert said == (
-        f"tltui: nothing of torch.compile in {lines} line{'s' * (lines > 1)}: '{path}' "
-        f"tltui summary {path} shows what the text has. To record it, set TORCH_TRACE=DIR"
-    )
+    advice = f"tltui summary {path} shows what the text has. To record it, set TORCH_TRACE=DIR"
+    assert said == f"tltui: nothing of torch.compile in {lines}: '{path}' {advice}"
 
 
 @pytest.mark.parametrize("name", ["train.py", "report.html", "job.json", "metrics.csv", "README"])

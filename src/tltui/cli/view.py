@@ -37,7 +37,7 @@ def _page(options: argparse.Namespace) -> tuple[Run, Document]:
 
 def refuse_without_compiles(run: Run, options: argparse.Namespace) -> None:
     """Raise `Failure` if the page needs compiles and the run is only output of a job without any."""
-    from tltui.questions.job_failures.output_contents import has_only_output, has_torch, size_of_output
+    from tltui.questions.job_failures.output_sections import has_only_output, has_torch, size_of_output
     from tltui.questions.vllm.startup import has_startup
 
     needs = question_of(options.command).needs

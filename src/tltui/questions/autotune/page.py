@@ -181,7 +181,7 @@ QUESTION = Question(
     help="autotuning by operation and shape: choices, winner, cost of the search, your lines",
     group="why is it so",
     order=730,
-    needs=Needs("has only the printed tables of autotuning, without your lines"),
+    needs=Needs("has only the printed tables of autotuning, without your lines", reads_output=True),
     document=document,
     answer=AutotuneReport,
     rows=TuningRow,

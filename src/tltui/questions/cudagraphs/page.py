@@ -149,7 +149,9 @@ QUESTION = Question(
     help="CUDA graphs by compile: used, skipped with the reason and line, or recorded for many sizes",
     group="why is it so",
     order=720,
-    needs=Needs("has only the printed messages about CUDA graphs", ("cudagraphs",), "recordings of CUDA graphs"),
+    needs=Needs(
+        "has only the printed messages about CUDA graphs", ("cudagraphs",), "recordings of CUDA graphs", reads_output=True
+    ),
     document=document,
     answer=CudagraphReport,
     rows=CudagraphRow,

@@ -28,6 +28,8 @@ from tltui.questions.job_failures.printed_messages import (
     Traceback,
     TracebackReader,
 )
+from tltui.questions.job_failures.printed_warnings import NEEDLES as WARNINGS
+from tltui.questions.job_failures.printed_warnings import Warned, WarningReader
 from tltui.text.frozen import frozen
 
 _NAME = re.compile(r"^(?P<name>.+) FAILED\s*$")
@@ -125,7 +127,7 @@ def _worker(fields: dict[str, str]) -> WorkerEnd:
 
 _NEEDLES = (
     b"Traceback (most recent call last)", b"torch._dynamo.exc.", b"torch._inductor.exc.", b"ChildFailedError",
-    b"Fatal Python error: ", b'  File "', *NEEDLES,
+    b"Fatal Python error: ", b'  File "', *NEEDLES, *WARNINGS,
 )  # fmt: skip
 
 
@@ -136,6 +138,7 @@ class Printed:
     tracebacks: tuple[Traceback, ...] = ()
     torchrun: tuple[TorchrunEnd, ...] = ()
     reports: tuple[Report, ...] = ()
+    warnings: tuple[Warned, ...] = ()
     attempt: int | None = None
     """The number of the launch where the path of the output contains it, from 1 (torchrun's directories `attempt_K`)."""
 
@@ -149,12 +152,18 @@ class PrintedReader:
     def __init__(self) -> None:
         self._tracebacks = TracebackReader()
         self._launchers = LauncherReader()
+        self._warnings = WarningReader()
 
     def read(self, lines: Iterable[TextLine]) -> None:
         """Read further lines."""
         for line in lines:
             self._tracebacks.read(line)
             self._launchers.read(line)
+            self._warnings.read(line)
+
+    def read_warning(self, text: str, offset: int, record: int) -> None:
+        """Read a message of another logger of torch, which may be a warning."""
+        self._warnings.read_message(text, offset, record)
 
     def read_message(self, line: TextLine) -> None:
         """Read a message of torchrun's logger, which is no part of a traceback."""
@@ -163,14 +172,14 @@ class PrintedReader:
     @property
     def is_open(self) -> bool:
         """Whether the next line may continue a traceback or a report, whatever it contains."""
-        return self._tracebacks.is_open or self._launchers.is_open
+        return self._tracebacks.is_open or self._launchers.is_open or self._warnings.is_open
 
     def close(self) -> Printed:
         """Return the messages: there are no more lines."""
         self._tracebacks.close()
         tracebacks = tuple(sorted(self._tracebacks.tracebacks, key=lambda item: item.offset))
         ends = tuple(parse_torchrun(offset, text) for offset, text in sorted(self._tracebacks.torchrun))
-        return Printed(tracebacks, ends, tuple(self._launchers.reports))
+        return Printed(tracebacks, ends, tuple(self._launchers.reports), tuple(self._warnings.warnings))
 
 
 def may_report(data: bytes) -> bool:

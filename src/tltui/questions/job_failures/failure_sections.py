@@ -20,7 +20,7 @@ from tltui.questions.job_failures.job_failures import (
     traced_processes,
 )
 from tltui.questions.problems.compile_problems import read_reason
-from tltui.questions.problems.reason_sections import add_explanation, add_traceback
+from tltui.questions.problems.reason_sections import add_explanation, add_gb_page, add_traceback
 from tltui.questions.records.log_page import line_in_log
 from tltui.questions.stacks.tracebacks import callers_of, display_name
 from tltui.text import tokens
@@ -222,6 +222,7 @@ def _add_failure(page: Page, run: Run, item: RunFailure) -> None:
         reason = read_reason(traceback.message).first
         hints = [sanitize(fmt.one_line(hint)) for hint in reason.hints]
         add_explanation(page, sanitize(fmt.one_line(reason.explanation)), hints, INDENT)
+        add_gb_page(page, reason.gb, INDENT)
     if traceback is not None and traceback.parts:
         add_traceback(page, traceback.parts, " of the traceback", INDENT)
     page.close()

@@ -44,6 +44,7 @@ from tltui.questions.job_failures.printed_messages import (
     TextLine,
     Traceback,
 )
+from tltui.questions.job_failures.printed_warnings import MODULES, Warned
 from tltui.questions.problems.compile_problems import cached_failures
 from tltui.questions.stacks.tracebacks import last_raised, qualified_name, read_traceback
 from tltui.text.frozen import frozen
@@ -319,6 +320,7 @@ def _read_on(log: Log, state: _State) -> None:
     columns = log.columns
     wanted = {number for number, kind in enumerate(log.kinds) if kind == OTHER_TEXT}
     elastic = {number for number, kind in enumerate(log.kinds) if kind.event == "log" and "elastic" in kind.name}
+    warning = {number for number, kind in enumerate(log.kinds) if kind.event == "log" and _module(kind.name) in MODULES}
     last = len(log)
     for record in range(state.record, last):
         if columns.kind[record] in wanted:
@@ -328,9 +330,16 @@ def _read_on(log: Log, state: _State) -> None:
         elif columns.kind[record] in elastic and (record > state.record or not state.done):
             for line in _message(log, record):
                 state.reader.read_message(line)
+        elif columns.kind[record] in warning and (record > state.record or not state.done):
+            state.reader.read_warning(log.text(record, MESSAGE), columns.offset[record], record)
     if last:  # its last record may still grow
         state.record = last - 1
         state.done = columns.size[last - 1] if columns.kind[last - 1] in wanted else 1
+
+
+def _module(name: str) -> str:
+    """Return the file of a logger: `torch/_inductor/utils.py`."""
+    return name.replace(".", "/") + ".py"
 
 
 def _message(log: Log, record: int) -> Iterator[TextLine]:
@@ -546,6 +555,52 @@ def traceback_of(run: Run, failure: RunFailure) -> Traceback | None:
     """Return the traceback of a failure."""
     logs = [model.log for model in outputs_of(run) if model.log.path == failure.log]
     return next((item for log in logs for item in printed_of(log).tracebacks if item.offset == failure.offset_bytes), None)
+
+
+@frozen
+class OutputWarning:
+    """A warning of torch in the outputs of a job, at one line."""
+
+    title: str
+    """`TensorFloat32 is off`"""
+    means: str
+    fix: str
+    """A sentence with what to type; empty where nothing need be done."""
+    detail: str
+    """The exception, or the error of the compiler; empty for none."""
+    file: str | None
+    """The user's line, where the text has it."""
+    line: int | None
+    compile: str
+    """The address of the first compile with it; empty where the text has none."""
+    count: int
+    log: str
+    """The first output that contains it."""
+    offset_bytes: int
+    """Bytes from the beginning of that output to the first one."""
+
+
+def output_warnings(run: Run) -> tuple[OutputWarning, ...]:
+    """Return the warnings of torch in the outputs of a run that no trace repeats, the most frequent first."""
+    has_trace = any(process.is_traced for process in run.processes())
+    groups: dict[tuple[str, str | None, int | None, str], list[tuple[LogModel, Warned]]] = {}
+    for model in outputs_of(run):
+        for warned in printed_of(model.log).warnings:
+            if has_trace and warned.row.is_traced:
+                continue
+            groups.setdefault((warned.row.title, warned.file, warned.line, warned.detail), []).append((model, warned))
+    warnings = [_warning(run, members) for members in groups.values()]
+    return tuple(sorted(warnings, key=lambda warning: -warning.count))
+
+
+def _warning(run: Run, members: Sequence[tuple[LogModel, Warned]]) -> OutputWarning:
+    model, first = members[0]
+    owner = run.joining.home(model, first.record)[0] if first.record >= 0 else None
+    ref = str(owner.ref) if owner is not None and owner.is_compile else ""
+    row = first.row
+    return OutputWarning(
+        row.title, row.means, row.fix, first.detail, first.file, first.line, ref, len(members), model.log.path, first.offset
+    )
 
 
 def independent_failures(failures: Sequence[RunFailure]) -> list[RunFailure]:

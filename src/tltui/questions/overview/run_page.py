@@ -17,14 +17,16 @@ from tltui.model.ref import parse_ref
 from tltui.model.run import Run, has_break, has_error, in_order, next_compile
 from tltui.model.status import Status
 from tltui.model.torch_version import version_of
+from tltui.questions.autotune.autotune_report import printed_tables
 from tltui.questions.coverage.input_sections import add_missing, holding_words, of_ranks
 from tltui.questions.coverage.job_inputs import failed_files, holdings, is_plain, missing_ranks
 from tltui.questions.hang.where import Where
 from tltui.questions.hang.where_sections import dumps_sentence, is_cause_unknown, open_at_end, open_now, place_at_end
 from tltui.questions.index import BY_NAME
 from tltui.questions.job_failures.failure_sections import CAUSE_UNKNOWN, add_ends, add_overlaps, launches_in
-from tltui.questions.job_failures.job_failures import RunFailure, failures_outside_trace, independent_failures
-from tltui.questions.job_failures.output_contents import has_torch, size_of_output
+from tltui.questions.job_failures.job_failures import RunFailure, failures_outside_trace, independent_failures, output_warnings
+from tltui.questions.job_failures.output_sections import has_torch, size_of_output
+from tltui.questions.job_failures.warning_sections import add_warning_titles
 from tltui.questions.overview.graphs_made import ranks_without_graph
 from tltui.questions.overview.run_summary import Summary, summarise
 from tltui.questions.overview.summary_sections import (
@@ -93,6 +95,7 @@ def run_document(run: Run, options: Options) -> TextDocument:
     add_ranks(page, run, summary.rank_differences)
     add_outcomes(page, summary, run.finished, 3)
     add_caches(page, summary)
+    add_warning_titles(page, output_warnings(run))
     _damage(page, run)
     _profiles(page, run)
     return page.document(summary)
@@ -181,7 +184,14 @@ def _no_compiles(page: Page, run: Run) -> None:
         page.say(NO_UNITS)
     elif not records and any(model.form == TEXT for model in run.models):
         page.blank()
-        content = "No log of torch.compile, but a traceback through it," if has_torch(run) else "Nothing of torch.compile"
+        content = "Nothing of torch.compile"
+        if has_torch(run):
+            content = "No log of torch.compile, but a traceback through it,"
+        elif output_warnings(run):
+            content = "No log of torch.compile, but warnings of torch,"
+        elif next(iter(printed_tables(run)), None) is not None:
+            page.row(["Tables of autotuning: ", to_page("autotune", "@autotune")], "")
+            content = "No log of torch.compile"
         if has_startup(run):
             for startup in startups_of(run):
                 total = "unknown" if startup.total_s is None else fmt.seconds(startup.total_s)
@@ -260,6 +270,7 @@ def _start(
     wrong += _measured(run)
     wrong += _slowed(summary)
     recorded = [Hint("@where", text, "tltui where", WHERE)] if (text := dumps_sentence(run)) else []
+    wrong += _warned(run)
     hints = wrong + recorded + _most_expensive(summary, is_alone=not wrong)
     if not wrong:
         hints = hints or _first(run, summary)
@@ -336,6 +347,7 @@ def _failed(summary: Summary) -> list[Hint]:
         where = f" in {first.function}" if first.function else ""
         count = sum(error.count for error in summary.errors)
         how = "was interrupted" if first.type == INTERRUPTED else f"with {first.type}" if count > 1 else f"failed with {first.type}"
+        how = how.replace("with failure", "at the recompile limit") if first.recompile_limit_hit else how
         many = f"{fmt.plural(count, 'compile')} failed, the first " if count > 1 else ""
         ref, text = first.ref, f"{many}{how}{where}"
         most = max(summary.errors, key=lambda error: error.functions)
@@ -434,6 +446,12 @@ def _first(run: Run, summary: Summary) -> list[Hint]:
     number = summary.tally.compiles
     text = "The only compile." if number == 1 else f"First of {fmt.count(number)} compiles."
     return [] if first is None else [Hint(str(first.ref), text, "tltui ls")]
+
+
+def _warned(run: Run) -> list[Hint]:
+    """Return a link to the warnings in the output."""
+    warnings = output_warnings(run)
+    return [Hint("@problems", f"{warnings[0].title}: torch's warning in the output", "tltui problems")] if warnings else []
 
 
 def _times(count: int) -> str:

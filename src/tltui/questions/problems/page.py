@@ -19,7 +19,8 @@ from tltui.model.status import DEFAULT_LIMIT, SOFT, Eager, Status, Tally, error_
 from tltui.model.torch_version import version_of
 from tltui.questions.index import BY_NAME
 from tltui.questions.job_failures.failure_sections import add_job_failures
-from tltui.questions.job_failures.job_failures import RunFailure, failures_outside_trace
+from tltui.questions.job_failures.job_failures import RunFailure, failures_outside_trace, output_warnings
+from tltui.questions.job_failures.warning_sections import add_warnings
 from tltui.questions.overview.run_summary import doing
 from tltui.questions.overview.summary_sections import breaks_counted, code_piece, open_phase, place_piece
 from tltui.questions.problems.compile_problems import GraphBreak, from_restart, headline_of
@@ -362,7 +363,8 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Problems]
     printed = [item for item in failures_outside_trace(run) if _is_of(item, scope)]
     differing = None if str(scope.ref) else (yield from read_differences(run))
     page.add((f"Problems{scope.title}", tokens.TITLE))
-    _head(page, run, scope, len(running), len(unfinished), len(skipped), bool(printed))
+    warnings = tuple(item for item in output_warnings(run) if not str(scope.ref) or _is_in(item.compile, scope))
+    _head(page, run, scope, len(running), len(unfinished), len(skipped), bool(printed or warnings))
     add_unlogged_limits(page, unlogged_limits(scope))
     yield
     yield from add_job_failures(page, run, printed)
@@ -386,10 +388,11 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Problems]
     yield
     _add_skipped(page, skipped)
     _add_cudagraphs(page, cudagraphs)
+    add_warnings(page, run, warnings)
     add_ran(page, run, {str(compile_.ref) for compile_ in compiles})
     return Problems(
         errors, backward, limits, unfinished, breaks, restarts, skipped, cudagraphs, logged, running, eager, tuple(printed),
-        diverging,
+        diverging, warnings,
     )
 
 
@@ -398,12 +401,16 @@ def _is_of(item: RunFailure, scope: Scope) -> bool:
     if not str(scope.ref):
         return True
     if scope.ref.id is not None:
-        return any(str(compile_.ref) == item.compile for compile_ in scope.compiles)
+        return _is_in(item.compile, scope)
     return any((item.rank is not None and item.rank == process.rank) or item.pid == process.pid for process in scope.processes)
 
 
-def _head(page: Page, run: Run, scope: Scope, running: int, unfinished: int, skipped: int, has_failures: bool) -> None:
-    """Add the problem counts of the index, or that there are none."""
+def _is_in(ref: str, scope: Scope) -> bool:
+    return any(str(compile_.ref) == ref for compile_ in scope.compiles)
+
+
+def _head(page: Page, run: Run, scope: Scope, running: int, unfinished: int, skipped: int, has_output: bool) -> None:
+    """Add the problem counts of the index, or that there are none. `has_output`: the output has failures or warnings."""
     tally = sum((c.tally for c in scope.compiles), Tally())
     limits = sum(c.facts.recompile_limit_hit for c in scope.compiles)
     words: list[Piece] = []
@@ -425,7 +432,7 @@ def _head(page: Page, run: Run, scope: Scope, running: int, unfinished: int, ski
         words.append((f"{page.status(Status.EMPTY)[0]} {fmt.plural(skipped, 'function')} without operations", tokens.DIM))
     page.joined(words)
     reading = "" if run.finished else " so far"
-    if has_failures and not words:
+    if has_output and not words:
         return
     if not tally.compiles and not words:
         page.say(f"No compiles{reading} in this part of the log.")
@@ -571,7 +578,7 @@ class ProblemRow:
     kind: str
     """`error`, `eager` (fell back to eager mode), `limit` (recompile limit), `break` (graph break), `restart`, `unfinished`,
     `running`. Also `backward` (its backward failed), `empty` (no operations), `cudagraph` (no CUDA graph), `output` (from the job's
-    output)."""
+    output), `warning` (of torch in that output)."""
     headline: str
     """The problem, in a sentence or a name."""
     reason: str
@@ -629,6 +636,11 @@ def problem_rows(data: Problems) -> Iterator[ProblemRow]:
         yield _problem_row("empty", "no operation was captured", "", code.shown, code.file, code.line, skipped.occurrences)
     for graphs in data.cudagraph_skips:
         yield _problem_row("cudagraph", "no CUDA graph", graphs.reason, None, graphs.file, graphs.line, graphs.occurrences)
+    for warning in data.output_warnings:
+        yield ProblemRow(
+            "warning", warning.title, warning.detail or warning.means, None, warning.file, warning.line, warning.count, 1,
+            warning.compile, (warning.compile,) if warning.compile else (), (warning.fix,) if warning.fix else (),
+        )  # fmt: skip
 
 
 def _problem_row(

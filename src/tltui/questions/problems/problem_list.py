@@ -16,7 +16,7 @@ from tltui.model.nodes import Compile
 from tltui.model.record_reader import Reader, address, json_in, metrics_fields, whole_in
 from tltui.model.status import Eager, Status
 from tltui.questions.cudagraphs.cudagraph_report import reasons_of, sentence_of, skip_messages
-from tltui.questions.job_failures.job_failures import RunFailure
+from tltui.questions.job_failures.job_failures import OutputWarning, RunFailure
 from tltui.questions.overview.run_summary import Code, code_of
 from tltui.questions.problems.compile_problems import NAME as BREAK
 from tltui.questions.problems.compile_problems import Failure, GraphBreak, cached_breaks, cached_failures, from_restart, headline_of
@@ -260,6 +260,8 @@ class Problems:
     """Failures in the outputs of the job, the first one first."""
     rank_difference: str = ""
     """The first difference between ranks in a sentence; '' if they do not differ, or there is only one."""
+    output_warnings: tuple[OutputWarning, ...] = ()
+    """Warnings of torch in the outputs of the job."""
 
 
 def problems(compiles: Sequence[Compile]) -> Problems:

@@ -76,10 +76,15 @@ def main() -> int:
             failed |= bool(report.get("false_only")) or any(trial["verdict"] in FAILED for trial in report.get("trials", ()))
             print(json.dumps(report) if report.get("skipped") else "\n".join(_lines(report)), flush=True)
     if options.table:
-        reports = [json.loads((RUNS / f"{path.stem}.json").read_text()) for path in sorted(PROGRAMS.glob("*.py"))
-                   if (RUNS / f"{path.stem}.json").exists()]  # fmt: skip
-        options.table.write_text(table(reports))
+        options.table.write_text(table([_kept(path.stem) for path in sorted(PROGRAMS.glob("*.py"))]))
     return int(failed)
+
+
+def _kept(name: str) -> dict[str, Any]:
+    """Return the kept report of a program."""
+    path = RUNS / f"{name}.json"
+    report: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {"program": name, "skipped": "not run"}
+    return report
 
 
 def _lines(report: dict[str, Any]) -> Iterator[str]:

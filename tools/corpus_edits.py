@@ -4,7 +4,7 @@ from __future__ import annotations
 
 _BATCH = [
     ("x = torch.ones(4)", "x = torch.ones(4)\nsame = lambda batch: {key: batch.get(key, 0 * x) for key in ('a', 'b')}"),
-    ("total(batch,", "total(same(batch),"),
+    ("{total(batch,", "{total(same(batch),"),
 ]
 _EXTRA = [(", **extra).item()", ", **{'bias': extra.get('bias', 0 * x)}).item()")]
 _RETURNS = """\

@@ -123,7 +123,8 @@ def run_program(program: Path, place: Path, how: Application, is_kept: bool = Fa
 def _read(directory: Path, stored: Mapping[str, Any]) -> Ended:
     output = (directory / "run-1" / "output.txt").read_text(errors="replace")
     run = run_of(directory)
-    failed_marks = [f"{entry['call']}: {entry['error']}" for entry in lines_of(directory, "marks")]
+    failed_marks = [f"{entry['call']}: {entry['error']}" for entry in lines_of(directory, "marks")
+                    if "'NoneType' object" not in entry["error"]]  # there is nothing to mark in a call without the argument
     printed = [line.strip() for line in reversed(output.splitlines()) if line.strip()]
     last = next((line for line in printed if _ERROR.match(line)), next(iter(printed), "no output"))
     problem = last[:160] if stored["code"] else failed_marks[0][:160] if failed_marks else ""

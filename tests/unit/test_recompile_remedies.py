@@ -13,7 +13,8 @@ from pages import page
 from real import trace
 from viewed import text
 
-from tltui.questions.recompiles.page import FrameRecompiles, Recompiles
+from tltui.questions.recompiles.frame_recompiles import FrameRecompiles
+from tltui.questions.recompiles.page import Recompiles
 from tltui.questions.recompiles.recompile_reasons import in_exception
 from tltui.questions.recompiles.remedies import REMEDIES
 

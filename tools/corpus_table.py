@@ -78,7 +78,7 @@ def _wrong_numbers(trials: Sequence[dict[str, Any]]) -> int:
 
 
 def _share(part: int, whole: int) -> str:
-    return f"{100 * part / whole:.0f} %" if whole else "–"
+    return f"{100 * part / whole:.0f}%" if whole else "–"
 
 
 def _rows(report: dict[str, Any]) -> Iterator[str]:

@@ -139,7 +139,7 @@ def test_a_job_that_ends_by_it(number: signal.Signals, code: int, home: Path) ->
     error = piped.process.communicate(timeout=20)[1]
     assert piped.process.returncode == code
     assert f"sh was killed by {number.name}" in error
-    assert error.splitlines()[-1].startswith(f"{home}/tltui-")
+    assert error.splitlines()[-1].startswith(f"tltui: trace directory: {home}/tltui-")
 
 
 def test_a_signal_to_the_whole_group_reaches_the_job_once(home: Path) -> None:

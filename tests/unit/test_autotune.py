@@ -19,7 +19,7 @@ from tltui.questions.autotune.printed_tables import tables_in
 from tltui.questions.question import question_of
 from tltui.text.document import Options
 
-HERE = ROOT / "tests" / "traces" / "autotune"
+HERE = ROOT / "tests" / "traces" / "inputs" / "autotune"
 
 
 def _report(*paths: Path) -> AutotuneReport:

@@ -16,7 +16,7 @@ from tltui.questions.vllm.engine_log import ROWS, engine_times
 from tltui.questions.vllm.startup import Startup, read_startups, startups_of
 from tltui.text.document import Options
 
-ENGINES = TRACES / "engines"
+ENGINES = TRACES / "inputs" / "engines"
 
 
 def startup(*paths: Path) -> Startup:

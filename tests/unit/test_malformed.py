@@ -305,7 +305,6 @@ def other_inputs() -> dict[str, bytes]:
         "a damaged zip archive": b"PK\x03\x04" + b"\x00" * 100,
         "the compressed data is damaged": b"\x28\xb5\x2f\xfd" + b"\x01" * 50,
         "a damaged tar archive": b"a.log".ljust(257, b"\x00") + b"ustar" + b"\x00" * 300,
-        "UTF-16": BEFORE.decode().encode("utf-16"),
         "UTF-16 ": BEFORE.decode().encode("utf-16-be"),
         "UTF-16  ": BEFORE.decode().encode("utf-16-le"),
         "TORCH_LOGS text of torch 2.2 or older": old.encode(),

@@ -1,5 +1,7 @@
-"""What torch prints without TORCH_LOGS (`tests/traces/printed`): the same answers as from the trace of the same run, also where the
-text is damaged."""
+"""What torch prints without TORCH_LOGS (`tests/traces/inputs/printed`): the same answers as from the trace of the same run.
+
+Damaged variants of each text are tested too.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ from tltui.questions.job_failures.job_failures import output_warnings, run_failu
 from tltui.questions.problems.problem_list import LimitGroup, problems
 from tltui.questions.recompiles.recompile_reasons import cached_recompile
 
-PRINTED = TRACES / "printed"
+PRINTED = TRACES / "inputs" / "printed"
 VERSIONS = sorted(path.parent.name for path in PRINTED.glob("*/limit.txt"))
 SAME_REASON = ("torch-2.8", "torch-2.13")
 """Older versions print the guard of the oldest compile as the last reason."""

@@ -11,6 +11,7 @@ from pages import page
 from real import TRACES, fresh
 from viewed import lead_somewhere, text
 
+from tltui.inputs.text.text_log import TextLog
 from tltui.model.artifacts import Artifact, artifacts_of
 from tltui.model.nodes import Compile
 from tltui.model.run import Run
@@ -27,7 +28,6 @@ from tltui.questions.fusion.sdsc_files import (
     kernels_in,
     parse_sdsc,
 )
-from tltui.sources.discover import NothingFound, discover
 
 SDSC = TRACES / "inputs" / "sdsc"
 UNIT = next((SDSC / "torch_compile_debug").rglob("model__0_inference_0.0"))
@@ -181,8 +181,7 @@ def test_no_file_breaks_it(data: bytes) -> None:
 def test_one_file_is_opened_by_its_name(tmp_path: Path) -> None:
     assert "aten.mul.Tensor" in shown(fresh(UNIT / "sdsc_0.json"), "+sdsc_0.json:sdsc_0")
     (tmp_path / "sdsc_0.json").write_text('{"a": 1}')
-    with pytest.raises(NothingFound):
-        discover([str(tmp_path / "sdsc_0.json")])
+    assert [type(model.log) for model in fresh(tmp_path / "sdsc_0.json").models] == [TextLog]
 
 
 def test_two_files_are_compared_field_by_field() -> None:

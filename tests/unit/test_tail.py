@@ -266,7 +266,7 @@ def test_an_address_is_not_waited_for(tail: Command) -> None:
 def test_what_will_never_be_a_log_is_not_waited_for(tail: Command, tmp_path: Path) -> None:
     other = tmp_path / "train.py"
     other.write_text("import torch\n" * 200)
-    assert tail(str(other)) == (2, [], f"tltui: {other}: not a trace, TORCH_LOGS text, debug directory or tlparse output\n")
+    assert tail(str(other)) == (0, [], "tltui: the log is complete\n"), "it opens as a text without a line of torch"
     assert tail(f"{other}/trace")[0] == 2
     assert "no PATH given" in tail()[2]
 
@@ -342,9 +342,16 @@ def test_a_method_has_its_qualified_name_once_the_log_shows_it(capsys: pytest.Ca
     assert ("ended", "Model.forward") in names and ("ended", "forward") not in names
 
 
-def test_a_method_without_a_class_is_named_with_its_place(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(("width", "begin"), [
+    ("120", "[0/0] forward (model.py:30) ◌ begun"),
+    ("80", "[0/0] forward ◌ begun train/model.py:30"),
+])  # fmt: skip
+def test_a_method_without_a_class_is_named_with_its_place(
+    width: str, begin: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The place is part of the name; a line about the begin does not repeat it."""
+    monkeypatch.setenv("COLUMNS", width)
     assert main(["tail", "-n", "all", "--demo"]) == 0
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines() if "rank 0 [0/0]" in " ".join(line.split())]
-    assert lines[0].endswith("[0/0] forward (model.py:30) ◌ begun")
+    assert lines[0].endswith(begin)
     assert [line.split("[0/0] ")[1].split()[0] for line in lines[1:]] == ["Model.forward"] * (len(lines) - 1)

@@ -75,7 +75,7 @@ def document(run: Run, scope: Scope, options: Options, baseline: Run | None = No
     report = report_of(run, scope.compiles, with_output=not str(scope.ref))
     if baseline is not None:
         report = compared_with(report, report_of(baseline, list(baseline.compiles())))
-    page.add((f"Autotuning{scope.title}", tokens.TITLE))
+    page.add((f"Autotune{scope.title}", tokens.TITLE))
     page.blank()
     if not report.tunings:
         page.say("No autotuning recorded.")

@@ -321,7 +321,7 @@ class Layout:
         pieces += [(mark, style), " "]
         room = page.width - sum(cells(piece_text(piece)) for piece in pieces)
         place = sanitize(fmt.place(line.file, line.line)) if line.file is not None else ""
-        if line.kind is NewsKind.BEGUN and line.function in METHODS:
+        if line.kind is NewsKind.BEGUN and line.function in METHODS and columns[2] != line.function:
             place = ""  # the name has it
         text, place = _fitted(sanitize(line.text), place, room)
         pieces.append((text, style) if line.kind not in (NewsKind.BEGUN, NewsKind.ENDED) else text)
@@ -344,7 +344,8 @@ def _columns(run: Run, news: News, line: TailLine, width: int) -> tuple[str, str
     name = line.function or ""
     if compile_ is not None and name in METHODS:  # the log does not show its class yet
         file, first_line = _definition(compile_)
-        name += f" ({fmt.file_name(file)}:{first_line})" if file is not None else ""
+        placed = f"{name} ({fmt.file_name(file)}:{first_line})" if file is not None else name
+        name = placed if cells(placed) <= width else name
     return place, label, fmt.clip_middle(fmt.one_line(sanitize(name)), width)
 
 

@@ -38,10 +38,11 @@ HEDGE = re.compile(r"so\s+far|\byet\b|still\s+being|may\s+still|goes\s+on|incomp
 NO_CLAIM = re.compile(
     r"(?m:tltui \w+(?: PATH)?$)|^Absent artifacts? of|^Failures of exports: → exports$|"
     r"^\s*[\d,.]+ [kKMG]?i?B  |_dynamo_\w*ind|DICT_CONTAINS|^\s*\S+ +no node changed|how to fix|of yours|"
-    r"did not hold|▇|not there →|marked as skipped|without a compile id|times? without compilation|further compile before"
+    r"did not hold|▇|^[\s✗⚑↻»+0-9]+$|not there →|"
+    r"marked as skipped|without a compile id|times? without compilation|further compile before"
 )
-"""Where a line to start at leads, a title, a link, a list of artifacts, guards, advice, a bar, a comparison of graphs between
-which others may come to stand."""
+"""Where a line to start at leads, a title, a link, a list of artifacts, guards, advice, a bar, marks below a timeline, a comparison
+of graphs between which others may come to stand."""
 PLACE = re.compile(r"\S*\w\.(?:py|log)\b\S*")
 NUMBER = re.compile(r"(?:(?:\d+|norank)[.\d]*:)?(?:\d+/\d+|none\b)|\d[\d,.]*")
 LISTING = "(ls)"

@@ -116,7 +116,7 @@ def test_a_job_from_its_start_to_its_end(columns: int, rows: int, begun: Begun) 
     terminal.press("q")
     said = terminal.ends()
     assert terminal.code == 3
-    assert said.splitlines()[-1] == str(terminal.trace)
+    assert said.splitlines()[-1] == f"tltui: trace directory: {terminal.trace}"
     width = int(terminal.output.read_bytes().decode().split("\x1b[0m ")[1].split()[0])
     bars = "".join(f"\r{n * 20}%|{'█' * n}" for n in range(5))
     assert terminal.output.read_bytes().decode() == f"\x1b[32mbegin\x1b[0m {width}\n{bars}\nhalf\ndone\n"
@@ -128,17 +128,17 @@ def test_leave_it_running(begun: Begun) -> None:
     terminal = begun(TRAIN)
     terminal.wait_for("80%")
     terminal.press("q")
-    terminal.wait_for("l leave it running", "the job is still running")
+    terminal.wait_for("l or q leave it running", "the job is still running")
     terminal.press("escape")
-    terminal.wait_gone("l leave it running")
+    terminal.wait_gone("l or q leave it running")
     terminal.press("ctrl+q")
-    terminal.wait_for("l leave it running")
+    terminal.wait_for("l or q leave it running")
     terminal.press("l")
     said = terminal.ends()
     assert terminal.code == 0
     pid = terminal.state.pid
     assert f"the job is still running, pid {pid}" in said and str(terminal.output) in said
-    assert said.splitlines()[-1] == str(terminal.trace)
+    assert said.splitlines()[-1] == f"tltui: trace directory: {terminal.trace}"
     with Terminal.tltui(terminal.trace, home=terminal.where) as again:
         again.wait_for("80%", f"runs, pid {pid}", "waiting for the first record")
         (terminal.where / "compile").touch()
@@ -261,7 +261,7 @@ def test_the_job_learns_how_wide_the_screen_is(begun: Begun) -> None:
 def test_ctrl_c_is_not_for_the_job(begun: Begun) -> None:
     """It does not reach it by chance: it is said how it does."""
     terminal = begun(DEAF)
-    terminal.wait_for("ready", "O output")
+    terminal.wait_for("ready", "? help")
     terminal.press("ctrl+c")
     terminal.wait_for("ctrl+c does not reach the job; press q to stop it")
     assert b"heard" not in terminal.output.read_bytes()
@@ -279,7 +279,7 @@ def test_what_was_not_in_the_bars_fails(tmp_path: Path) -> None:
         assert terminal.wait_end() == 1
         said = bytes(terminal.raw).rpartition(b"\x1b[?1049l")[2].decode()
         assert "the job ended with exit code 0" in said and "FAILED" in said
-        assert said.strip().splitlines()[-1] == str(tmp_path / "trace")
+        assert said.strip().splitlines()[-1] == f"tltui: trace directory: {tmp_path / 'trace'}"
 
 
 def test_without_a_terminal_nothing_is_made(tmp_path: Path) -> None:

@@ -760,8 +760,8 @@ async def test_a_wrong_config_is_told(tmp_path: Path) -> None:
         await driver.press("question_mark", "G")
         await driver.shown("@help")
         document = driver.browser.document_view.document
-        text = "\n".join(document.text(0, len(document)))
-        assert 'line 1: theme' in text
+        text = " ".join(" ".join(document.text(0, len(document))).split())
+        assert "line 1: theme" in text
         assert "app.no_such" in text
         await driver.press("escape", "g", "f8")
         assert driver.browser.current_compile is not None

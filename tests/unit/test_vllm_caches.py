@@ -20,7 +20,7 @@ from tltui.text.document import Options
 
 ENV = {"VLLM_USE_V1": True, "VLLM_ATTENTION_BACKEND": "FLASH_ATTN"}
 ARTIFACT = "artifact_compile_range_1_8192_subgraph_0"
-ENTRY = {((1, 8192), 0, "inductor_standalone"): {"graph_handle": (ARTIFACT, "/root/a"), "cache_key": None}}
+ENTRY = {((1, 8192), 0, "inductor_standalone"): {"graph_handle": (ARTIFACT, "/home/user/a"), "cache_key": None}}
 
 
 def cache(
@@ -109,7 +109,7 @@ def test_a_cache_of_before_0_14_has_no_factors(tmp_path: Path) -> None:
 def test_a_cache_of_sglang(tmp_path: Path) -> None:
     prefix = tmp_path / "torch_compile_cache" / "0123456789" / "rank_0_0" / "backbone"
     prefix.mkdir(parents=True)
-    (prefix / "sglang_compile_cache.py").write_text("{   (None, 0, 'inductor'): ('fabc', '/root/a')}")
+    (prefix / "sglang_compile_cache.py").write_text("{   (None, 0, 'inductor'): ('fabc', '/home/user/a')}")
     (prefix / "computation_graph_1795166488.1234.py").write_text("class GraphModule(torch.nn.Module):\n")
     (one,) = caches_of(tmp_path).caches
     assert (one.cache_hash, one.ranges, one.graphs, one.factors) == ("0123456789", ("all sizes",), 1, ())
@@ -164,7 +164,7 @@ def test_hostile_contents_are_refused(name: str, data: bytes, tmp_path: Path, mo
 
 def test_what_vllm_writes_is_read() -> None:
     assert parse_entries(repr(ENTRY).encode()) == ENTRY
-    text = "{   (None, 0, 'inductor'): ('f\"[[[[' \n 'b', '/root/a\\'(((')}"
+    text = "{   (None, 0, 'inductor'): ('f\"[[[[' \n 'b', '/home/user/a\\'(((')}"
     assert parse_entries(text.encode()) == ast.literal_eval(text)
     assert parse_factors(b'{"env": {"A": "[[[[{{{{ \\" [[["}}') == {"env": {"A": '[[[[{{{{ " [[['}}
 

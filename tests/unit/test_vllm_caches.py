@@ -133,7 +133,7 @@ def test_a_baseline_that_cannot_be_compared_is_refused(tmp_path: Path, capsys: p
     assert main(["caches", "--demo", "--baseline", missing]) == 2
     assert capsys.readouterr().err.startswith(f"tltui: {missing}: No such file")
     assert main(["caches", "--demo", "--baseline", str(TRACES / "ranks")]) == 2
-    assert "--baseline is no cache directory of vLLM: " in capsys.readouterr().err
+    assert "--baseline is not a cache directory of vLLM: " in capsys.readouterr().err
 
 
 def test_a_compiled_model_is_listed_and_never_unpickled(tmp_path: Path) -> None:

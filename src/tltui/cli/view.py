@@ -75,7 +75,7 @@ def caches(options: argparse.Namespace) -> Iterator[bytes]:
         logs = [model.log for model in load_other([path], options.latest).models]
         if not any(isinstance(log, DebugLog) and log.is_vllm_cache for log in logs):
             compare = f"tltui diff {path_words(options)} --baseline {quoted(path)}"
-            raise Failure(f"--baseline is no cache directory of vLLM: '{path}'", f"to compare two runs: {compare}")
+            raise Failure(f"--baseline is not a cache directory of vLLM: '{path}'", f"to compare two runs: {compare}")
     options.paths = [*options.paths, *(options.baseline or ())]
     yield from view(options)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import make_trace as t
@@ -13,7 +14,7 @@ import tltui
 from tltui.cli import main
 from tltui.documents.scope import scope_of
 from tltui.model.ref import Ref
-from tltui.questions.autotune.autotune_report import AutotuneReport, compared_with, report_of, result_of
+from tltui.questions.autotune.autotune_report import AutotuneReport, compared_with, report_of, result_of, strides_in
 from tltui.questions.autotune.page import headline
 from tltui.questions.autotune.printed_tables import tables_in
 from tltui.questions.question import question_of
@@ -32,7 +33,7 @@ def test_text_and_trace_give_the_same_answer() -> None:
     answers = []
     for report in (trace, output, both):
         rows = [
-            (item.op, item.shape, item.dtypes, item.winner, round(item.winner_ms or 0, 4), item.result, item.choice_count)
+            (item.op, item.shape, item.dtypes, item.winner, round(item.winner_us or 0, 1), item.result, item.choice_count)
             for item in report.tunings
         ]
         answers.append((sorted(rows), report.unchanged, report.changed, round(report.search_s), headline(report).partition(".")[0]))
@@ -77,8 +78,17 @@ def test_tables_of_older_and_newer_torch() -> None:
     )  # fmt: skip
     assert (old.benchmark_s, old.precompile_s, old.choice_count) == (1.5, 0.25, None)
     assert (new.dtypes, new.choices[1].description) == ("torch.float16, torch.float16", "ACC_TYPE='tl.float32', BLOCK_K=32")
-    assert [choice.time_ms for choice in new.choices] == [0.0061, 0.0072, None]
+    assert [choice.time_us and round(choice.time_us, 1) for choice in new.choices] == [6.1, 7.2, None]
     assert (new.benchmark_s, new.precompile_s, new.choice_count) == (3.0, 0.5, 19)
+
+
+def test_the_result_has_lists_and_microseconds(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["autotune", str(HERE / "trace"), "--json"]) == 0
+    first = json.loads(capsys.readouterr().out)["result"]["tunings"][0]
+    assert (first["op"], first["sizes"], first["dtypes"]) == ("bmm", [[4, 8, 128], [4, 128, 8]], ["torch.float32"] * 2)
+    assert first["strides"] == [[1024, 128, 1], [1024, 1, 128]]
+    assert 9 < first["winner_us"] < 10
+    assert strides_in("[s0, 1], [32, 1]") == (("s0", 1), (32, 1))
 
 
 def test_interleaved_and_cut_tables() -> None:
@@ -103,7 +113,7 @@ def test_the_leading_sentence(tmp_path: Path) -> None:
     report = _report(tmp_path / "output.txt")
     assert headline(report) == (
         "max-autotune changed nothing for 1 of 2 shapes. The search took 5.25 s. "
-        "The winner of 1 is unknown or no kernel of a known kind."
+        "For 1, the winner is unknown or a kernel of unknown kind."
     )
     assert [item.speedup for item in report.tunings] == [1.0, pytest.approx(0.0061 / 0.0051)]
 
@@ -119,8 +129,10 @@ def test_two_runs_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str
     ]  # fmt: skip
     assert main(["autotune", str(tmp_path / "new.txt"), "--baseline", str(tmp_path / "old.txt")]) == 0
     assert "Search: 5.25 s → 3.50 s." in capsys.readouterr().out
+    assert main(["autotune", "--demo", "--baseline", str(tmp_path / "old.txt")]) == 0
+    assert "Search: 5.25 s → 0 ms." in capsys.readouterr().out
     assert main(["autotune", str(tmp_path / "same.txt"), "--baseline", str(tmp_path / "old.txt")]) == 0
-    assert "The same operations, sizes and winners." in capsys.readouterr().out
+    assert "Both runs have the same operations, sizes and winners." in capsys.readouterr().out
 
 
 def test_a_trace_of_older_torch_lacks_shapes_and_winners(tmp_path: Path) -> None:

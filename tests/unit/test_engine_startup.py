@@ -28,7 +28,7 @@ def startup(*paths: Path) -> Startup:
 
 
 def steps(of: Startup) -> list[list[tuple[str, str, float | None]]]:
-    return [[(one.step, one.subject, one.seconds) for one in process.steps] for process in of.processes]
+    return [[(one.step, one.subject, one.duration_s) for one in process.steps] for process in of.processes]
 
 
 def page_of(run: Run, ref: str) -> str:
@@ -53,8 +53,9 @@ def test_workers_of_vllm_are_told_apart_and_the_slowest_counts() -> None:
     of = startup(ENGINES / "vllm-0.17.0-tp2.log")
     assert [process.writer for process in of.processes] == ["Worker_TP0 pid=50", "Worker_TP1 pid=51"]
     assert [process.torch_compile_s for process in of.processes] == [7.6, 36.5]
-    assert ("cache load", "1–8192", 1.25) in steps(of)[0]
-    assert ("compile", "1–8192", 30.0) in steps(of)[1]
+    assert ("cache load", "sizes 1 to 8192", 1.25) in steps(of)[0]
+    assert ("compile", "sizes 1 to 8192", 30.0) in steps(of)[1]
+    assert [(one.start, one.end) for one in of.processes[1].steps if one.step == "compile"] == [(1, 8192)]
     assert of.rest_s == pytest.approx(48.0 - 36.5)
     assert of.processes[0].cache_directory.endswith("0123456789/rank_0_0/backbone")
 
@@ -62,7 +63,7 @@ def test_workers_of_vllm_are_told_apart_and_the_slowest_counts() -> None:
 def test_each_compile_range_of_a_tagged_log() -> None:
     of = startup(ENGINES / "vllm-0.33.0.log")
     ranges = [(subject, seconds) for step, subject, seconds in steps(of)[0] if step == "compile"]
-    assert ranges == [("1–512", 11.0), ("513–8192", 12.0)]
+    assert ranges == [("sizes 1 to 512", 11.0), ("sizes 513 to 8192", 12.0)]
     assert of.processes[0].compile_rest_s == pytest.approx(0.75)
     assert of.rest_s == pytest.approx(45.0 - 30.0 - 1.5 - 7.0)
 

@@ -25,7 +25,8 @@ from tltui.text.document import Options
 from tltui.tree.listing import listing_data
 
 PATHS = [
-    *ALL, DEMO, TRACES / "ranks", TRACES / "layers", TRACES / "profiler" / "mlp", TRACES / "inputs" / "fusion",
+    *ALL, DEMO, TRACES / "ranks", TRACES / "inputs" / "autotune", TRACES / "layers",
+    TRACES / "profiler" / "mlp", TRACES / "inputs" / "fusion",
     *sorted((TRACES / "hangs").iterdir()), *sorted((TRACES / "jobs").glob("*/trace")),
 ]  # fmt: skip
 GLYPHS = re.compile("[←-⇿─-➿…×·–†⚑]")

@@ -9,7 +9,7 @@ import pickle
 from pathlib import Path
 
 import pytest
-from real import fresh
+from real import TRACES, fresh
 
 from tltui.cli import main
 from tltui.inputs.vllm_cache import LIMIT, NotParsed, hash_of, parse_entries, parse_factors
@@ -126,6 +126,14 @@ def test_the_command_compares_with_a_baseline(tmp_path: Path, capsysbinary: pyte
     assert main(["caches", str(new), "--baseline", str(old), "--json"]) == 0
     result = json.loads(capsysbinary.readouterr().out)["result"]
     assert [one["name"] for one in result["vllm"]["differences"]] == ["VLLM_ATTENTION_BACKEND", "VLLM_USE_V1"]
+
+
+def test_a_baseline_that_cannot_be_compared_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    missing = str(tmp_path / "missing")
+    assert main(["caches", "--demo", "--baseline", missing]) == 2
+    assert capsys.readouterr().err.startswith(f"tltui: {missing}: No such file")
+    assert main(["caches", "--demo", "--baseline", str(TRACES / "ranks")]) == 2
+    assert "--baseline is not a cache directory of vLLM: " in capsys.readouterr().err
 
 
 def test_a_compiled_model_is_listed_and_never_unpickled(tmp_path: Path) -> None:

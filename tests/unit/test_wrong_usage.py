@@ -113,3 +113,11 @@ def test_an_option_of_an_old_name_is_accepted_with_a_warning(failed: Callable[[s
     code, error = failed("extract T --color")
     assert error.startswith("tltui: --color has no effect on tltui extract and will be an error in 0.3: leave it out\n")
     assert code == 2 and "tltui: missing -o DIR" in error
+
+
+@pytest.mark.parametrize("command", ["ranks", "matrix"])
+def test_pages_of_all_ranks_tell_that_they_ignore_a_part(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([command, "--demo", "--rank", "1"]) == 0
+    assert capsys.readouterr().err == f"tltui: {command} compares all ranks and ignores the part of the run: '1:'\n"
+    assert main([command, "--demo"]) == 0
+    assert capsys.readouterr().err == ""

@@ -19,6 +19,8 @@ def write_edits(options: argparse.Namespace) -> Iterator[bytes]:
     from tltui.writers.edit_diff import diff_of
 
     missing = next((word for word in options.words if not os.path.exists(word)), None)
+    if missing is not None and missing.startswith("-"):
+        raise Failure(f"with --edit, options go before the trace: '{missing}'", "tltui try --edit --cwd DIR -o FILE TRACE")
     if not options.words or missing is not None:
         raise Failure("--edit reads a trace" + (f", no such file: '{missing}'" if missing is not None else ""),
                       "tltui run -- COMMAND records one; then: tltui try --edit DIR")  # fmt: skip

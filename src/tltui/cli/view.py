@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tltui.cli.exits import Failure
+from tltui.cli.exits import Failure, print_error
 from tltui.cli.loading import load, load_other, part_of
-from tltui.cli.options import add_json, add_output, add_part, add_paths, add_text, baseline, refs
+from tltui.cli.options import add_json, add_output, add_part, add_paths, add_text, baseline, path_words, refs
 from tltui.cli.parser import Argument, Command, Parser, argument, defaults
 from tltui.cli.printing import as_json, as_text, layout, message, result_of
 from tltui.documents.envelope import envelope
@@ -20,6 +20,9 @@ from tltui.questions.question import has_engine_log, question_of
 if TYPE_CHECKING:
     from tltui.model.run import Run
     from tltui.text.document import Document
+
+OF_ALL_RANKS = ("ranks", "matrix")
+"""Pages that show the run for each part of it: a single rank has nothing to compare with."""
 
 
 def view(options: argparse.Namespace) -> Iterator[bytes]:
@@ -32,7 +35,10 @@ def _page(options: argparse.Namespace) -> tuple[Run, Document]:
 
     run = load(options)
     refuse_without_compiles(run, options)
-    return run, view_document(run, BY_NAME[options.command], part_of(options), layout(options))
+    part = part_of(options)
+    if options.command in OF_ALL_RANKS and str(part):
+        print_error(f"tltui: {options.command} compares all ranks and ignores the part of the run: '{part}'")
+    return run, view_document(run, BY_NAME[options.command], part, layout(options))
 
 
 def refuse_without_compiles(run: Run, options: argparse.Namespace) -> None:
@@ -57,7 +63,18 @@ def _print_page(run: Run, document: Document, options: argparse.Namespace) -> It
 
 
 def caches(options: argparse.Namespace) -> Iterator[bytes]:
-    """Yield the page, or its result; a baseline is one more input, compared with those before it."""
+    """Yield the page, or its result; a baseline is one more input, compared with those before it.
+
+    Raises `Failure` for a baseline without a cache directory of vLLM: nothing of it would be compared.
+    """
+    from tltui.inputs.debug_directory import DebugLog
+    from tltui.text.safe_files import quoted
+
+    for path in options.baseline or ():
+        logs = [model.log for model in load_other([path], options.latest).models]
+        if not any(isinstance(log, DebugLog) and log.is_vllm_cache for log in logs):
+            compare = f"tltui diff {path_words(options)} --baseline {quoted(path)}"
+            raise Failure(f"--baseline is not a cache directory of vLLM: '{path}'", f"to compare two runs: {compare}")
     options.paths = [*options.paths, *(options.baseline or ())]
     yield from view(options)
 

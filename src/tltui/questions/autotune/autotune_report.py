@@ -39,6 +39,7 @@ UNCHANGED, CHANGED, UNKNOWN = "unchanged", "changed", "unknown"
 _TUNING = re.compile(r"^(?P<op>.+)_template_(?P<step>autotuning|precompiling)$")
 _SYMBOL = re.compile(r"[^\dx, ]")
 _NUMBER = re.compile(r"_\d+$")
+_GROUP = re.compile(r"[\[(]([^\[\]()]*)[\])]")
 _SHAPE = re.compile(r"^\w+\[([^\]]*)\]")
 _NODES = {
     "packed_linear": ("_mkl_linear",), "linear_unary": ("_linear_pointwise",), "linear_binary": ("_linear_pointwise",),
@@ -71,16 +72,17 @@ class Tuning:
     rank: int | None
     op: str
     """The operation as torch names it: `mm`, `addmm`, `convolution`, `flex_attention`."""
-    shape: str
-    """Sizes of its inputs; '' if the input has none."""
-    strides: str
-    dtypes: str
+    sizes: tuple[tuple[int | str, ...], ...]
+    """Sizes of its inputs, one list per input; empty if the log has none."""
+    strides: tuple[tuple[int | str, ...], ...]
+    dtypes: tuple[str, ...]
     choices: tuple[Choice, ...]
     """The printed choices, the fastest first; empty without a printed table."""
     choice_count: int | None
     winner: str
     """The fastest choice; '' if unknown."""
-    winner_ms: float | None
+    winner_us: float | None
+    """Its time in microseconds."""
     result: str
     """`unchanged` (the winner is a kernel that torch uses without max-autotune), `changed` (a generated kernel won), `unknown`."""
     speedup: float | None
@@ -91,18 +93,28 @@ class Tuning:
     lines: tuple[SourceLine, ...]
     """Lines of the program with this operation and these shapes; empty if the graph is not recorded."""
 
+    @property
+    def shape(self) -> str:
+        """The sizes of its inputs as torch prints them: `16x64, 64x32`."""
+        return shape_text(self.sizes)
+
 
 @frozen
 class TuningChange:
     """One operation and shape in two runs."""
 
     op: str
-    shape: str
+    sizes: tuple[tuple[int | str, ...], ...]
     old_winner: str
     """'' if the old run did not tune it, or if the winner is unknown."""
     new_winner: str
-    old_ms: float | None
-    new_ms: float | None
+    old_us: float | None
+    new_us: float | None
+
+    @property
+    def shape(self) -> str:
+        """The sizes of its inputs as torch prints them."""
+        return shape_text(self.sizes)
 
 
 @frozen
@@ -138,12 +150,12 @@ def report_of(run: Run, compiles: Sequence[Compile], with_output: bool = True) -
     tables = list(printed_tables(run)) if with_output else []
     by_key: dict[tuple[str, str], list[PrintedTable]] = defaultdict(list)
     for table in tables:
-        by_key[table.op, table.shape].append(table)
+        by_key[table.op, shape_text(sizes_in(table.shape))].append(table)
     tunings: list[Tuning] = []
     for compile_ in compiles:
         for event, lines in zip(events_in(compile_), lines_of(compile_), strict=True):
             shape = text_in(event.fields, "autotune_shape_hinted") or text_in(event.fields, "autotune_shape") or ""
-            matching = by_key.get((event.op, shape), [])
+            matching = by_key.get((event.op, shape_text(sizes_in(shape))), [])
             tunings.append(_of_event(compile_, event, shape, matching.pop(0) if matching else None, lines))
     tunings += [_of_table(table) for rest in by_key.values() for table in rest]
     tunings.sort(key=lambda tuning: -(tuning.benchmark_s or 0.0))
@@ -154,15 +166,39 @@ def report_of(run: Run, compiles: Sequence[Compile], with_output: bool = True) -
 
 def compared_with(report: AutotuneReport, old: AutotuneReport) -> AutotuneReport:
     """Return a report with its differences from an older one. Several searches of one operation and shape are one."""
-    before, after = ({(tuning.op, tuning.shape): tuning for tuning in side.tunings} for side in (old, report))
+    before, after = ({(tuning.op, tuning.sizes): tuning for tuning in side.tunings} for side in (old, report))
     differences = []
     for key in dict.fromkeys((*after, *before)):
         left, right = before.get(key), after.get(key)
         names = (left.winner if left else "", right.winner if right else "")
         if left is None or right is None or without_number(names[0]) != without_number(names[1]):
-            times = (left.winner_ms if left else None, right.winner_ms if right else None)
+            times = (left.winner_us if left else None, right.winner_us if right else None)
             differences.append(TuningChange(*key, *names, *times))
     return replace(report, differences=tuple(differences), baseline_search_s=old.search_s)
+
+
+def names_in(text: str) -> tuple[str, ...]:
+    """Return the items of a list that torch joined with commas."""
+    return tuple(name for part in text.split(",") if (name := part.strip()))
+
+
+def sizes_in(shape: str) -> tuple[tuple[int | str, ...], ...]:
+    """Return the sizes of `16x64, s0x32`, one tuple per input."""
+    return tuple(tuple(map(_number, item.split("x"))) for item in names_in(shape))
+
+
+def shape_text(sizes: Sequence[Sequence[int | str]]) -> str:
+    """Return sizes as torch prints them."""
+    return ", ".join("x".join(map(str, item)) for item in sizes)
+
+
+def strides_in(text: str) -> tuple[tuple[int | str, ...], ...]:
+    """Return the strides of `(64, 1), (32, 1)` or `[64, 1], [32, 1]`, one tuple per input."""
+    return tuple(tuple(map(_number, names_in(item))) for item in _GROUP.findall(text))
+
+
+def _number(text: str) -> int | str:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else text
 
 
 def without_number(name: str) -> str:
@@ -184,13 +220,13 @@ def _of_event(
     choices = table.choices if table is not None else ()
     winner = text_in(stats, "best_kernel") or (choices[0].name if choices else "")
     best = number_in(stats, "best_time")
-    winner_ms = best if best is not None else choices[0].time_ms if choices else None
+    winner_us = best * 1e3 if best is not None else choices[0].time_us if choices else None
     count = whole_in(stats, "num_choices")
     return Tuning(
-        str(compile_.ref), display_name(compile_.frame), compile_.process.rank, event.op, shape,
-        text_in(event.fields, "autotune_strides_hinted") or text_in(event.fields, "autotune_strides") or "",
-        text_in(event.fields, "autotune_dtypes") or "", choices,
-        count if count is not None or table is None else table.choice_count, winner, winner_ms, result_of(winner),
+        str(compile_.ref), display_name(compile_.frame), compile_.process.rank, event.op, sizes_in(shape),
+        strides_in(text_in(event.fields, "autotune_strides_hinted") or text_in(event.fields, "autotune_strides") or ""),
+        names_in(text_in(event.fields, "autotune_dtypes") or ""), choices,
+        count if count is not None or table is None else table.choice_count, winner, winner_us, result_of(winner),
         _speedup(choices), event.benchmark_s, event.precompile_s, lines,
     )  # fmt: skip
 
@@ -198,15 +234,15 @@ def _of_event(
 def _of_table(table: PrintedTable) -> Tuning:
     first = table.choices[0] if table.choices else None
     return Tuning(
-        "", None, None, table.op, table.shape, table.strides, table.dtypes, table.choices, table.choice_count,
-        first.name if first else "", first.time_ms if first else None, result_of(first.name if first else ""),
+        "", None, None, table.op, sizes_in(table.shape), strides_in(table.strides), names_in(table.dtypes), table.choices,
+        table.choice_count, first.name if first else "", first.time_us if first else None, result_of(first.name if first else ""),
         _speedup(table.choices), table.benchmark_s, table.precompile_s, (),
     )  # fmt: skip
 
 
 def _speedup(choices: Sequence[Choice]) -> float | None:
-    extern = [choice.time_ms for choice in choices if choice.name in EXTERN and choice.time_ms is not None]
-    best = choices[0].time_ms if choices else None
+    extern = [choice.time_us for choice in choices if choice.name in EXTERN and choice.time_us is not None]
+    best = choices[0].time_us if choices else None
     return min(extern) / best if extern and best else None
 
 

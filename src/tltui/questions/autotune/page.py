@@ -34,15 +34,15 @@ TABLES_SHOWN = 30
 """Searches whose choices are listed."""
 
 
-def _time(milliseconds: float | None) -> str:
-    return micros(milliseconds * 1e3) if milliseconds is not None else ""
+def _time(time_us: float | None) -> str:
+    return micros(time_us) if time_us is not None else ""
 
 
 TUNINGS: Table[Tuning] = Table((
     Column("operation", lambda row: (sanitize(row.op), tokens.NAME)),
     Column("input sizes", lambda row: sanitize(row.shape) or ("unknown", tokens.DIM)),
     Column("winner", lambda row: (sanitize(row.winner) or "unknown", _STYLES[row.result])),
-    Column("time", lambda row: (_time(row.winner_ms), tokens.NUMBER), right=True),
+    Column("time", lambda row: (_time(row.winner_us), tokens.NUMBER), right=True),
     Column("gain", lambda row: f"{row.speedup:.2f}×" if row.speedup is not None else "", right=True, drop=3,
            when=lambda rows: any(row.speedup is not None for row in rows)),
     Column("choices", lambda row: fmt.count(row.choice_count) if row.choice_count is not None else "", right=True, drop=2),
@@ -53,7 +53,7 @@ TUNINGS: Table[Tuning] = Table((
 
 CHOICES: Table[Choice] = Table((
     Column("choice", lambda row: (sanitize(row.name), tokens.NAME)),
-    Column("time", lambda row: (_time(row.time_ms), tokens.NUMBER), right=True),
+    Column("time", lambda row: (_time(row.time_us), tokens.NUMBER), right=True),
     Column("parameters", lambda row: (sanitize(row.description), tokens.DIM), drop=1,
            when=lambda rows: any(row.description for row in rows)),
 ), noun="choices", shown=CHOICES_SHOWN, indent="    ")  # fmt: skip
@@ -63,9 +63,9 @@ CHANGES: Table[TuningChange] = Table((
     Column("operation", lambda row: (sanitize(row.op), tokens.NAME)),
     Column("input sizes", lambda row: sanitize(row.shape) or ("unknown", tokens.DIM)),
     Column("baseline", lambda row: sanitize(row.old_winner) or ("–", tokens.DIM)),
-    Column("time", lambda row: (_time(row.old_ms), tokens.NUMBER), right=True),
+    Column("time", lambda row: (_time(row.old_us), tokens.NUMBER), right=True),
     Column("now", lambda row: sanitize(row.new_winner) or ("–", tokens.DIM)),
-    Column("time", lambda row: (_time(row.new_ms), tokens.NUMBER), right=True),
+    Column("time", lambda row: (_time(row.new_us), tokens.NUMBER), right=True),
 ), noun="differences", shown=40, folded=2000)  # fmt: skip
 
 
@@ -80,15 +80,20 @@ def document(run: Run, scope: Scope, options: Options, baseline: Run | None = No
     if not report.tunings:
         page.say("No autotuning recorded.")
         page.say(
-            'Torch tunes with torch.compile(mode="max-autotune") or TORCHINDUCTOR_MAX_AUTOTUNE=1. The trace has the winners '
-            "(torch 2.8 and later); the output of the job has all choices with their times.", "", tokens.DIM,
+            'Torch autotunes with torch.compile(mode="max-autotune") or TORCHINDUCTOR_MAX_AUTOTUNE=1. The trace has the winners '
+            "(torch 2.8 and later). The output of the job has all choices with their times.", "", tokens.DIM,
         )  # fmt: skip
+        if report.baseline_search_s is not None:
+            _add_differences(page, report)
         return page.document(report)
     page.say(headline(report), style=tokens.STRONG)
-    page.say(
-        "Changed nothing: an extern kernel won (ATen, MKL), which torch calls without max-autotune too. Gain: time of the fastest "
-        "extern kernel divided by that of the winner.", "", tokens.DIM,
-    )  # fmt: skip
+    if report.unchanged:
+        page.say(
+            "max-autotune changes nothing if an extern kernel wins (ATen, MKL): torch uses it without max-autotune too.",
+            "", tokens.DIM,
+        )  # fmt: skip
+    if any(tuning.speedup is not None for tuning in report.tunings):
+        page.say("Gain: time of the fastest extern kernel divided by that of the winner.", "", tokens.DIM)
     if report.baseline_search_s is not None:
         _add_differences(page, report)
     page.blank()
@@ -104,14 +109,14 @@ def _add_differences(page: Page, report: AutotuneReport) -> None:
     if report.differences:
         page.table(CHANGES, report.differences)
     else:
-        page.say("The same operations, sizes and winners.", "  ")
+        page.say("Both runs have the same operations, sizes and winners.", "  ")
 
 
 def headline(report: AutotuneReport) -> str:
     """Return the outcome of all searches in a sentence."""
     total = len(report.tunings)
     cost = f"The search took {fmt.seconds(report.search_s)}" if report.search_s else "The cost of the search is unknown"
-    unknown = f" The winner of {fmt.count(report.unknown)} is unknown or no kernel of a known kind." if report.unknown else ""
+    unknown = f" For {fmt.count(report.unknown)}, the winner is unknown or a kernel of unknown kind." if report.unknown else ""
     shapes = fmt.plural(total, "shape")
     if not report.unchanged:
         return f"max-autotune chose generated kernels for {fmt.count(report.changed)} of {shapes}. {cost}.{unknown}"
@@ -124,7 +129,7 @@ def _add_tuning(page: Page, tuning: Tuning) -> None:
     page.blank()
     title: list[Piece] = [(f"{sanitize(tuning.op)}({sanitize(tuning.shape)})", tokens.STRONG)]
     if tuning.dtypes:
-        title.append((f"  {sanitize(tuning.dtypes)}", tokens.DIM))
+        title.append((f"  {sanitize(', '.join(tuning.dtypes))}", tokens.DIM))
     page.row(title, "  ")
     for line in tuning.lines:
         page.row(["your line ", page.place(line.file, line.line)], "    ")
@@ -141,14 +146,14 @@ class TuningRow:
     """The address of the compile; '' if only the output of the job shows the search."""
     op: str
     """The operation as torch names it."""
-    shape: str
-    """The sizes of its inputs."""
-    dtypes: str
+    sizes: tuple[tuple[int | str, ...], ...]
+    """The sizes of its inputs, one list per input."""
+    dtypes: tuple[str, ...]
     """Their types."""
     winner: str
     """The fastest choice; '' if unknown."""
-    winner_ms: float | None
-    """Its time in milliseconds."""
+    winner_us: float | None
+    """Its time in microseconds."""
     result: str
     """`unchanged` (an extern kernel won), `changed` (a generated kernel won) or `unknown`."""
     speedup: float | None
@@ -171,7 +176,7 @@ def tuning_rows(report: AutotuneReport) -> Iterator[TuningRow]:
         lines: Sequence[tuple[str, int]] = [(line.file, line.line) for line in tuning.lines]
         file, number = lines[0] if lines else (None, None)
         yield TuningRow(
-            tuning.ref, tuning.op, tuning.shape, tuning.dtypes, tuning.winner, tuning.winner_ms, tuning.result, tuning.speedup,
+            tuning.ref, tuning.op, tuning.sizes, tuning.dtypes, tuning.winner, tuning.winner_us, tuning.result, tuning.speedup,
             tuning.choice_count, tuning.benchmark_s, tuning.precompile_s, file, number,
         )  # fmt: skip
 

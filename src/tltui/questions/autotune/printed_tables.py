@@ -31,8 +31,8 @@ class Choice:
     """An implementation that was benchmarked."""
 
     name: str
-    time_ms: float | None
-    """None if it failed or timed out (torch prints `inf`)."""
+    time_us: float | None
+    """Microseconds; None if it failed or timed out (torch prints `inf`)."""
     description: str
     """Its parameters in torch's words."""
 
@@ -110,7 +110,7 @@ class TableReader:
         block.lines += 1
         if match := _CHOICE.match(line):
             time_ms = float(match["ms"])
-            block.choices.append(Choice(match["name"], time_ms if isfinite(time_ms) else None, match["description"].strip()))
+            block.choices.append(Choice(match["name"], time_ms * 1e3 if isfinite(time_ms) else None, match["description"].strip()))
         elif match := _TENSORS.match(line):
             block.tensors[match["name"]] = match["value"].strip()
         elif (end := _END.match(line)) or block.lines > LONGEST_BLOCK:

@@ -55,8 +55,8 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
     page.say(_headline(report))
     if not report.compiles and not report.reasons:
         page.say(
-            'Torch uses CUDA graphs with mode="reduce-overhead" or "max-autotune" on a GPU. TORCH_LOGS=cudagraphs records each '
-            "recording; torch prints skips by default.", "", tokens.DIM,
+            'Torch uses CUDA graphs with mode="reduce-overhead" or "max-autotune" on a GPU. By default it prints why '
+            "it skipped them. Set TORCH_LOGS=cudagraphs to log each recording too.", "", tokens.DIM,
         )  # fmt: skip
     for reason in report.reasons:
         _add_reason(page, reason)

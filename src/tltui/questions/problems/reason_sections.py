@@ -47,7 +47,9 @@ UNSURE = (
     "function, and all of it runs in eager mode."
 )
 INTERRUPTED = "Interrupted (Ctrl-C, an exit, or a timeout of the test runner), not an error. Torch logs nothing further."
-LIMIT_EAGER = "It will not be compiled again. Calls that match an existing compiled version use it; all others run in eager mode"
+LIMIT_EAGER = (
+    "The function will not be compiled again. Calls that match an existing compiled version use it; all others run in eager mode"
+)
 CALLEES_EAGER = ", and functions called from those are not newly compiled either"
 LIMIT_RAISES = "It is an error for calls that match none of its compiled versions: fullgraph=True, or fail_on_recompile_limit_hit."
 

@@ -151,7 +151,7 @@ _RANGE = re.compile(r"\((\d{1,10}), (\d{1,10})\)")
 
 
 def _subject(text: str) -> str:
-    """Return `1–8192` for a compile range, `size 8` for one size."""
+    """Return `sizes 1 to 8192` for a compile range, `size 8` for one size."""
     if match := _RANGE.fullmatch(text):
-        return f"size {match[1]}" if match[1] == match[2] else f"{match[1]}–{match[2]}"
+        return f"size {match[1]}" if match[1] == match[2] else f"sizes {match[1]} to {match[2]}"
     return {"general shape": "all sizes", "dynamic shape": "all sizes"}.get(text, text.replace("shape ", "size ", 1))

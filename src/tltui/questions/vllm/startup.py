@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -43,8 +44,12 @@ class StartupStep:
     """`Dynamo`, `compile`, `cache load`, `torch.compile`, `warm-up`, `CUDA graph capture`, `model loading` and others."""
     subject: str
     """The compile range or graph; empty for none."""
-    seconds: float | None
-    """Duration; null for a load without a recorded duration."""
+    start: int | None
+    """The smallest size of the compile range; None for all sizes, or without one."""
+    end: int | None
+    """The largest size of the compile range."""
+    duration_s: float | None
+    """Seconds; null for a load without a recorded duration."""
 
 
 @frozen
@@ -146,6 +151,7 @@ def has_startup(run: Run) -> bool:
     return bool(startups_of(run))
 
 
+_SIZES = re.compile(r"sizes? (\d{1,10})(?: to (\d{1,10}))?")
 PARTS = (DYNAMO, COMPILE, LOAD)
 """Steps whose sum torch.compile is."""
 
@@ -166,6 +172,12 @@ def startup_of(path: str, engine: str, times: Sequence[EngineTime]) -> Startup:
     return Startup(path, engine, processes, total, rest, unknown)
 
 
+def range_of(subject: str) -> tuple[int | None, int | None]:
+    """Return the smallest and the largest size that a subject names; None, None for all sizes, or another subject."""
+    match = _SIZES.fullmatch(subject)
+    return (int(match[1]), int(match[2] or match[1])) if match else (None, None)
+
+
 def _elapsed(begins: Sequence[str], ends: Sequence[str]) -> float | None:
     if not begins or len(ends) != 1:
         return None
@@ -178,11 +190,12 @@ def _elapsed(begins: Sequence[str], ends: Sequence[str]) -> float | None:
 
 def _process(writer: str, times: Sequence[EngineTime]) -> EngineProcess:
     hidden = (ENGINE, TOTAL, DIRECTORY, BEGIN, READY)
-    steps = tuple(StartupStep(one.step, one.subject, one.seconds) for one in times if one.step not in hidden)
+    shown = [one for one in times if one.step not in hidden]
+    steps = tuple(StartupStep(one.step, one.subject, *range_of(one.subject), one.seconds) for one in shown)
     directories = [one.subject for one in times if one.step == DIRECTORY]
     totals = [one.seconds for one in times if one.step == TOTAL and one.seconds is not None]
     total = sum(totals) if totals else None
-    parts = sum(step.seconds or 0.0 for step in steps if step.step in PARTS)
+    parts = sum(step.duration_s or 0.0 for step in steps if step.step in PARTS)
     rest = None if total is None else max(total - parts, 0.0)
     return EngineProcess(writer, steps, directories[-1] if directories else "", total, rest)
 
@@ -192,8 +205,8 @@ def _inside(process: EngineProcess, engine: str) -> float:
 
     vLLM loads the model before `init engine`. SGLang compiles while it captures (`PiecewiseCudaGraphRunner`).
     """
-    compiled = sum(step.seconds or 0.0 for step in process.steps if step.step in PARTS)
-    others = {step: sum(one.seconds or 0.0 for one in process.steps if one.step == step) for step in (CAPTURE, WARM_UP, WEIGHTS)}
+    compiled = sum(step.duration_s or 0.0 for step in process.steps if step.step in PARTS)
+    others = {step: sum(one.duration_s or 0.0 for one in process.steps if one.step == step) for step in (CAPTURE, WARM_UP, WEIGHTS)}
     if engine == SGLANG:
         return others[WEIGHTS] + max(others[CAPTURE], compiled)
     return others[CAPTURE] + others[WARM_UP] + max(compiled, process.torch_compile_s or 0.0)

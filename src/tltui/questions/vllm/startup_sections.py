@@ -40,14 +40,15 @@ def _add_process(page: Page, engine: str, process: EngineProcess, total: float |
     if process.writer:
         page.add("  ", (fmt.clip_middle(sanitize(process.writer), 60), tokens.LABEL))
     before = (MODEL, WEIGHTS) if engine == VLLM else ()
-    rows = [_row(step.seconds, None, f"{_name(step)}, before the start is timed") for step in process.steps if step.step in before]
+    outside = [step for step in process.steps if step.step in before]
+    rows = [_row(step.duration_s, None, f"{_name(step)}, not part of the start-up time") for step in outside]
     steps = [step for step in process.steps if step.step not in before]
     parts = [step for step in steps if step.step in (*PARTS, AOT_LOAD)]
-    rows += [_row(step.seconds, total, _name(step)) for step in parts]
+    rows += [_row(step.duration_s, total, _name(step)) for step in parts]
     if process.compile_rest_s is not None and process.torch_compile_s is not None:
         rest = f"rest of torch.compile ({fmt.seconds(process.torch_compile_s)} in total)"
         rows.append(_row(process.compile_rest_s, total, rest))
-    rows += [_row(step.seconds, total, _name(step)) for step in steps if step not in parts]
+    rows += [_row(step.duration_s, total, _name(step)) for step in steps if step not in parts]
     page.grid(rows, right=(0, 1))
     if process.cache_directory:
         page.labelled("cache directory", process.cache_directory, "  ", 17)

@@ -30,8 +30,8 @@ from tltui.model.run import Run
 from tltui.questions.problems.problem_list import run_steps
 from tltui.questions.recompiles.dynamic_sources import CONFIG, VARIABLE
 from tltui.questions.recompiles.explanations import explained_of
+from tltui.questions.recompiles.frame_recompiles import FrameRecompiles, frame_recompiles, frames_of, recompiles_of
 from tltui.questions.recompiles.guard_table import guards_of
-from tltui.questions.recompiles.page import FrameRecompiles, frame_recompiles, frames_of, recompiles_of
 from tltui.questions.recompiles.predictions import Prediction
 from tltui.questions.recompiles.variations import Variation, name_of_cause
 from tltui.questions.trials.changes import Change

@@ -184,7 +184,7 @@ def _node_kernels(unit: Row, kernels: dict[tuple[str, int], Row]) -> Pairs:
     """Node → kernel as the line maps tell it: from the line of a node to the lines of calls."""
     names = {node["line"]: _name(node["name"]) for born in unit["lines"] for node in born["post_nodes"]}
     at = {line: key for key, kernel in kernels.items() for line in kernel["call_lines"]}
-    maps = (unit["postToPyCode"], unit["postToCppCode"])
+    maps = (unit["post_to_py_code"], unit["post_to_cpp_code"])
     return {
         (at[to], names[int(line)]) for line_map in maps for line, targets in line_map.items() for to in targets
         if to in at and int(line) in names

@@ -118,15 +118,6 @@ def ours(directory: Path) -> Ours:
     return Ours(differing(lanes), pace_of(lanes, PhasesOf(run)))
 
 
-def ranks_in(said: str) -> frozenset[int]:
-    """`0–2, 4`"""
-    numbers: set[int] = set()
-    for part in said.split(", "):
-        first, _, last = part.partition("–")
-        numbers.update(range(int(first), int(last or first) + 1))
-    return frozenset(numbers)
-
-
 def why(said: Said, found: Ours) -> str | None:
     """'' where the same is told here, else why tlparse says it; None where nothing here accounts for it."""
     assert found.differing is not None
@@ -136,7 +127,7 @@ def why(said: Said, found: Ours) -> str | None:
         if what == said.what and _told(said, facets, found.differing):
             return reason
     if found.differing.restarted:
-        assert not said.groups or ranks_in(found.differing.restarted[0].ranks) in said.groups
+        assert not said.groups or frozenset(found.differing.restarted[0].ranks) in said.groups
         return OLDER
     if found.differing.stages:
         return OTHER_WORK
@@ -146,7 +137,7 @@ def why(said: Said, found: Ours) -> str | None:
 def _told(said: Said, facets: frozenset[str] | set[str], found: Differing) -> bool:
     """Whether such a difference is told, of the same ranks as far as tlparse names them."""
     for one in found.divergences:
-        sides = {ranks_in(side.ranks) for side in one.groups}
+        sides = {frozenset(side.ranks) for side in one.groups}
         if not facets.isdisjoint(one.properties) and (not said.groups or not sides.isdisjoint(said.groups)):
             return True
     return False

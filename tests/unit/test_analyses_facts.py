@@ -14,7 +14,7 @@ from tltui.model.torch_versions import minor_of
 from tltui.questions.caches.cache_report import caches_of
 from tltui.questions.overview.compile_sections import study
 from tltui.questions.overview.run_summary import summarise
-from tltui.questions.shapes.shape_env import inputs_of, short_device, short_dtype
+from tltui.questions.shapes.shape_env import SymbolValue, inputs_of, short_device, short_dtype
 from tltui.questions.stacks.tracebacks import callers_of, start_stack, traceback_frames
 from tltui.questions.timing.timing_events import Event, events_of, intervals_of, timing_of
 from tltui.text.torch_names import is_framework
@@ -68,9 +68,9 @@ def test_inputs_with_symbols() -> None:
     found = inputs_of(compile_at(trace("torch-2.13/recompiles"), "0/2"))
     (tensor,) = found.tensors
     assert (tensor.source, tensor.dtype, tensor.size, tensor.device) == ("L['x']", "float32", ("s77", "s27"), "cpu")
-    assert tensor.hints == ("s77=9", "s27=3") and not tensor.is_parameter
-    assert [(s.name, s.source, s.hint) for s in found.numbers] == [("s86", "L['n']", "1")]
-    assert found.symbols[0].range == "[2, int_oo]" and found.symbols[0].user_frame is not None
+    assert tensor.hints == (SymbolValue("s77", 9), SymbolValue("s27", 3)) and not tensor.is_parameter
+    assert [(s.name, s.source, s.hint) for s in found.numbers] == [("s86", "L['n']", 1)]
+    assert str(found.symbols[0].range) == "[2, int_oo]" and found.symbols[0].user_frame is not None
 
 
 def test_inputs_are_those_of_the_last_attempt() -> None:
@@ -81,7 +81,7 @@ def test_inputs_are_those_of_the_last_attempt() -> None:
 def test_marked_dynamic_and_fixed() -> None:
     found = inputs_of(compile_at(trace("torch-2.13/dyn"), "0/0"))
     (symbol,) = found.symbols
-    assert symbol.specialized == "5" and symbol.specialized_reason == "range_refined_to_singleton"
+    assert symbol.specialized == 5 and symbol.specialized_reason == "range_refined_to_singleton"
     assert found.tensors[0].dynamic == (0,)
 
 

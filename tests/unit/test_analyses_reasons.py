@@ -24,7 +24,7 @@ def test_a_single_reason_is_the_bare_text() -> None:
     (reason,) = found.reasons
     assert reason.text == "tensor 'x' size mismatch at index 0. expected 3, actual 5"
     assert reason.earlier == "0/0" and reason.guards == "0/0:dynamo_cpp_guards_str"
-    assert [(b.source, b.dim, b.reason, b.before, b.now) for b in found.became_dynamic] == [("L['x']", 0, "size change", "3", "5")]
+    assert [(b.source, b.dim, b.reason, b.before, b.now) for b in found.became_dynamic] == [("L['x']", 0, "size change", 3, 5)]
 
 
 def test_several_reasons_are_a_list_with_the_users_line() -> None:

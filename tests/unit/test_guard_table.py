@@ -18,10 +18,11 @@ from tltui.model.follow import open_run
 from tltui.questions.check.limits import gates, parse_limits
 from tltui.questions.recompiles.explanations import explained_of
 from tltui.questions.recompiles.failed_guard_text import strip_local
+from tltui.questions.recompiles.frame_recompiles import FrameRecompiles
 from tltui.questions.recompiles.guard_comparison import Version, compared
 from tltui.questions.recompiles.guard_requirements import Property, requirements_in, requirements_of
 from tltui.questions.recompiles.guard_table import base_guards, base_of, changes_of
-from tltui.questions.recompiles.page import FrameRecompiles, Recompiles
+from tltui.questions.recompiles.page import Recompiles
 from tltui.questions.recompiles.variations import Variation
 from tltui.sources.discover import discover
 

@@ -18,7 +18,8 @@ from tltui.model.ref import Ref
 from tltui.model.run import Run
 from tltui.questions.recompiles import explanations, guard_requirements, guard_table
 from tltui.questions.recompiles import page as recompiles_page
-from tltui.questions.recompiles.page import FrameRecompiles, Recompiles
+from tltui.questions.recompiles.frame_recompiles import FrameRecompiles
+from tltui.questions.recompiles.page import Recompiles
 from tltui.questions.recompiles.recompile_reasons import FEW_VERSIONS, MANY_RECOMPILES, MOST_VERSIONS, ends_of
 from tltui.text.document import Options
 

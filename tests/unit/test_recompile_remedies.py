@@ -15,8 +15,9 @@ from pages import page
 from real import trace
 from viewed import text
 
+from tltui.questions.recompiles.frame_recompiles import FrameRecompiles
 from tltui.questions.recompiles.guard_grammar import MARKED
-from tltui.questions.recompiles.page import FrameRecompiles, Recompiles
+from tltui.questions.recompiles.page import Recompiles
 from tltui.questions.recompiles.recompile_reasons import in_exception
 from tltui.questions.recompiles.remedies import REFS_LISTED, REMEDIES, Advice, CauseFacts, Settings, condition, size
 

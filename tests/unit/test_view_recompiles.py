@@ -21,8 +21,9 @@ from tltui.questions.build import build
 from tltui.questions.guards.guard_report import GuardText
 from tltui.questions.recompiles.explanations import Reason
 from tltui.questions.recompiles.failed_guard_text import cause_of
+from tltui.questions.recompiles.frame_recompiles import FrameRecompiles
 from tltui.questions.recompiles.guard_grammar import CAUSES
-from tltui.questions.recompiles.page import FrameRecompiles, Recompiles
+from tltui.questions.recompiles.page import Recompiles
 from tltui.text.document import Document, Options
 
 REASONS = "torch-2.13/reasons"

@@ -15,7 +15,7 @@ from tltui.cli.printing import as_json, as_text, layout, message, result_of
 from tltui.documents.envelope import envelope
 from tltui.model.input_coverage import HOW
 from tltui.questions.index import BY_NAME
-from tltui.questions.question import question_of
+from tltui.questions.question import has_engine_log, question_of
 
 if TYPE_CHECKING:
     from tltui.model.run import Run
@@ -38,10 +38,9 @@ def _page(options: argparse.Namespace) -> tuple[Run, Document]:
 def refuse_without_compiles(run: Run, options: argparse.Namespace) -> None:
     """Raise `Failure` if the page needs compiles and the run is only output of a job without any."""
     from tltui.questions.job_failures.output_sections import has_only_output, has_torch, size_of_output
-    from tltui.questions.vllm.startup import has_startup
 
     needs = question_of(options.command).needs
-    if needs.reads_output or not has_only_output(run) or (needs.reads_engine_log and has_startup(run)):
+    if needs.reads_output or not has_only_output(run) or (needs.reads_engine_log and has_engine_log(run)):
         return
     paths = " ".join(options.paths)
     content = "no compile" if has_torch(run) else "nothing of torch.compile"

@@ -108,7 +108,7 @@ def view_document(run: Run, view: Entry, ref: Ref, options: Options) -> Document
     if view.name == "summary":  # an overview has it below its title
         return make(run, scope, options)
     about = "" if str(scope.ref) else stands_for(run)
-    if question.needs.reads_engine_log and _has_engine_log(run):
+    if question.needs.reads_engine_log and has_engine_log(run):
         return make(run, scope, replace(options, about=about))
     options = replace(options, untold=untold(scope.processes, question.needs), about=about)
     if is_untold(scope.processes, question.needs):
@@ -116,7 +116,8 @@ def view_document(run: Run, view: Entry, ref: Ref, options: Options) -> Document
     return make(run, scope, options)
 
 
-def _has_engine_log(run: Run) -> bool:
+def has_engine_log(run: Run) -> bool:
+    """Return whether the beginning of an output is the log of vLLM or SGLang."""
     if all(model.form != TEXT for model in run.models):
         return False
     from tltui.questions.vllm.startup import has_startup

@@ -17,8 +17,8 @@ from tltui.model.run import Run
 from tltui.questions.problems.problem_list import problems, run_steps
 from tltui.questions.recompiles.equal_sizes import equal_sizes
 from tltui.questions.recompiles.explanations import explained_of
+from tltui.questions.recompiles.frame_recompiles import frame_recompiles, frames_of, recompiles_of, settings_of
 from tltui.questions.recompiles.guard_table import guards_of
-from tltui.questions.recompiles.page import frame_recompiles, frames_of, recompiles_of, settings_of
 from tltui.questions.trials.changes import Change, FrameCauses, Predictor, changes
 from tltui.running.job import Job, start
 from tltui.running.job_trace import DTRACE, TRACE, TraceOptions, add_hook, logs_in, prepare, tracing_pids

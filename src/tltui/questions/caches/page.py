@@ -41,7 +41,8 @@ from tltui.questions.caches.cache_report import (
     key_table,
     totals_of,
 )  # fmt: skip
-from tltui.questions.caches.vllm_caches import NONE, add_caches, read_caches
+from tltui.questions.caches.vllm_cache_sections import add_caches
+from tltui.questions.caches.vllm_caches import NONE, read_caches
 from tltui.questions.question import Question
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument

@@ -10,15 +10,11 @@ from collections import defaultdict
 from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
-from tltui.documents import format as fmt
-from tltui.documents.page import Page
 from tltui.inputs.debug_directory import DebugLog
 from tltui.inputs.vllm_cache import ENTRIES, FACTORS, LIMIT, NotParsed, hash_of, is_binary, is_graph, parse_entries, parse_factors
 from tltui.model.run import Run
-from tltui.text import tokens
-from tltui.text.document import Piece
+from tltui.text.formatting import end
 from tltui.text.frozen import frozen
-from tltui.text.sanitize import sanitize
 
 ENVIRONMENT, CONFIGURATION, CODE, COMPILER, COMPONENTS = "environment", "configuration", "code", "compiler", "recorded factors"
 HASHES = {"config_hash": CONFIGURATION, "code_hash": CODE, "compiler_hash": COMPILER}
@@ -192,7 +188,7 @@ def _value(value: Any) -> str:
     text = json.dumps(value, sort_keys=True)
     if len(text) <= VALUE_LIMIT:
         return text
-    return f"{fmt.clip(text, VALUE_LIMIT)} (md5 {hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()})"
+    return f"{end(text, VALUE_LIMIT)} (md5 {hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()})"
 
 
 def _range(key: Any) -> str:
@@ -233,59 +229,3 @@ def _code_differences(
         yield FactorDifference(unit, CODE, file, new, old, note)
     if not files:
         yield FactorDifference(unit, CODE, "", new, old, "file unknown (vLLM records one hash of all traced files)")
-
-
-def add_caches(page: Page, caches: VllmCaches) -> None:
-    """Add the differences between caches, then their contents."""
-    if not caches.caches:
-        return
-    if len(caches.caches) > 1:
-        _add_differences(page, caches)
-    page.blank()
-    page.open("vLLM's compile caches")
-    page.row([("vLLM's compile caches", tokens.HEADING)], "")
-    for cache in caches.caches[:SHOWN]:
-        _add_cache(page, cache)
-    if len(caches.caches) > SHOWN:
-        page.say(f"… and {len(caches.caches) - SHOWN} more", "  ", tokens.DIM)
-    page.close()
-
-
-def _add_differences(page: Page, caches: VllmCaches) -> None:
-    page.blank()
-    page.open("Why the hashes differ")
-    page.row([("Why the hashes differ", tokens.HEADING), ("  new ← old", tokens.DIM)], "")
-    if not caches.differences:
-        page.say("No recorded factor differs between these caches.", "  ", tokens.DIM)
-    last = ""
-    for one in caches.differences[:SHOWN]:
-        if one.unit != last:
-            page.add("  ", (sanitize(one.unit), tokens.LABEL))
-            last = one.unit
-        page.add("    ", (f"{one.kind} ", tokens.WARN), (fmt.clip_middle(sanitize(one.name), 60), tokens.NAME))
-        if one.new or one.old:
-            values = [fmt.clip_middle(sanitize(value), 40) if value else "not set" for value in (one.new, one.old)]
-            page.say(f"{values[0]} ← {values[1]}", "      ")
-        if one.note:
-            page.say(one.note, "      ", tokens.DIM)
-    if len(caches.differences) > SHOWN:
-        page.say(f"… and {len(caches.differences) - SHOWN} more; --json lists all", "  ", tokens.DIM)
-    page.close()
-
-
-def _add_cache(page: Page, cache: VllmCache) -> None:
-    binaries = [file for file in cache.files if file.is_binary]
-    head: list[Piece] = [(fmt.clip_middle(sanitize(cache.cache_hash or cache.path), 40), tokens.STRONG), "  ", sanitize(cache.unit)]
-    page.row(head, "  ")
-    words = [fmt.plural(len(cache.files), "file")]
-    if cache.graphs:
-        words.append(f"{fmt.plural(cache.graphs, 'compiled graph')} for {', '.join(cache.ranges[:8])}")
-    if cache.factors:
-        words.append(fmt.plural(len(cache.factors), "factor"))
-    page.say(" · ".join(words), "    ")
-    for file in binaries[:8]:
-        page.add("    ", (fmt.clip_middle(sanitize(file.name), 60), tokens.NAME), f"  {fmt.size_of(file.size_bytes)}, binary")
-    if len(binaries) > 8:
-        page.say(f"… and {len(binaries) - 8} more binary files", "    ", tokens.DIM)
-    for reason in cache.refused:
-        page.say(f"not read: {sanitize(reason)}", "    ", tokens.WARN)

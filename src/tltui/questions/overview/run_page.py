@@ -17,7 +17,6 @@ from tltui.model.ref import parse_ref
 from tltui.model.run import Run, has_break, has_error, in_order, next_compile
 from tltui.model.status import Status
 from tltui.model.torch_version import version_of
-from tltui.questions.autotune.autotune_report import printed_tables
 from tltui.questions.coverage.input_sections import add_missing, holding_words, of_ranks
 from tltui.questions.coverage.job_inputs import failed_files, holdings, is_plain, missing_ranks
 from tltui.questions.hang.where import Where
@@ -45,7 +44,6 @@ from tltui.questions.ranks.pace import Clock, Pace
 from tltui.questions.ranks.page import add_ranks, leading_sentence
 from tltui.questions.ranks.stragglers_page import clock_sentence, worst
 from tltui.questions.runtime.cost_sections import costliest_finding
-from tltui.questions.vllm.startup import has_startup, startups_of
 from tltui.text import tokens
 from tltui.text.document import Options, Piece, TextDocument
 
@@ -183,6 +181,9 @@ def _no_compiles(page: Page, run: Run) -> None:
         page.blank()
         page.say(NO_UNITS)
     elif not records and any(model.form == TEXT for model in run.models):
+        from tltui.questions.autotune.autotune_report import printed_tables
+        from tltui.questions.vllm.startup import has_startup, startups_of
+
         page.blank()
         content = "Nothing of torch.compile"
         if has_torch(run):

@@ -25,8 +25,6 @@ from tltui.questions.ranks.lanes import is_pipelined, read_lanes, with_hosts
 from tltui.questions.ranks.pace import RULE, Clock, Extra, Key, Late, Pace, Slow, Spread, Wait
 from tltui.questions.ranks.pace_analysis import Columns, read_pace, read_phase_spreads, spread_with
 from tltui.questions.ranks.rank_course import Lane
-from tltui.questions.recompiles.explanations import explained_of
-from tltui.questions.recompiles.recompile_sections import differing, reason_text
 from tltui.questions.timing.timing_events import group_of
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
@@ -101,6 +99,9 @@ def extra_words(run: Run, one: Extra) -> str:
 
 def reason_of(run: Run, ref: str) -> str:
     """Word why a compile was compiled again: `x dim 0: 8 → 5`; '' where its log is not here, or does not tell."""
+    from tltui.questions.recompiles.explanations import explained_of  # much to import where ranks compile the same
+    from tltui.questions.recompiles.recompile_sections import differing, reason_text
+
     try:
         node = run.resolve(ref)
         shown = differing(explained_of(node, with_guards=False))[0] if isinstance(node, Compile) and node.is_recompile else []

@@ -169,8 +169,8 @@ def explained_of(compile_: Compile, reader: Reader, with_guards: bool = True) ->
     Without `with_guards`, records that the compile writes after its graph are not used.
     """
     texts = _Texts(compile_, with_guards)
-    named, others = selected_reasons(compile_, instants_of(compile_, reader), reader, versions_compared(compile_))
-    recompile = named or Recompile((), "")
+    selected, others = selected_reasons(compile_, instants_of(compile_, reader), reader, versions_compared(compile_))
+    recompile = selected or Recompile((), "")
     symbols = symbols_of(compile_)
     reasons = tuple(_reason(reason, compile_, texts, symbols, recompile.became_dynamic) for reason in recompile.reasons)
     changes = recompile.became_dynamic if compile_.is_traced else _varied(recompile.became_dynamic, reasons, symbols)

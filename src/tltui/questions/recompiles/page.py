@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 
 from tltui.documents import format as fmt
 from tltui.documents.columns import Column, Table
@@ -12,27 +11,28 @@ from tltui.documents.page import Page, to_page
 from tltui.documents.rank_groups import ranks_of, said_ranks
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs
-from tltui.model.node_answers import Count, counts, part
+from tltui.model.node_answers import Count, counts
 from tltui.model.nodes import Compile, Frame
-from tltui.model.record_reader import Reader, address, json_in, metrics_fields, number_in, record_names, text_in, whole_in
+from tltui.model.record_reader import record_names
 from tltui.model.ref import Ranks
 from tltui.model.run import Run
 from tltui.model.status import LIMIT
-from tltui.model.torch_version import version_by_metrics
 from tltui.questions.guards.guard_report import TREE
 from tltui.questions.question import Question
-from tltui.questions.recompiles.equal_sizes import equal_sizes
-from tltui.questions.recompiles.explanations import Explained, Reason, explained_of, reason_for
-from tltui.questions.recompiles.guard_comparison import Difference
+from tltui.questions.recompiles.explanations import Explained, explained_of
+from tltui.questions.recompiles.frame_recompiles import (
+    FrameRecompiles,
+    frame_recompiles,
+    frames_of,
+    recompiles_of,
+    seconds_of,
+    summary_of,
+)  # fmt: skip
 from tltui.questions.recompiles.guard_grammar import CAUSES, whose
-from tltui.questions.recompiles.guard_table import FrameGuards, GuardTable, guards_of
+from tltui.questions.recompiles.guard_table import FrameGuards, guards_of
 from tltui.questions.recompiles.guard_table_sections import add_guard_table
-from tltui.questions.recompiles.limit_warnings import limit_warning
-from tltui.questions.recompiles.predictions import Prediction
 from tltui.questions.recompiles.recompile_sections import RecompileLines, add_variations, rows_of
-from tltui.questions.recompiles.remedies import Settings
 from tltui.questions.recompiles.unrecorded_sections import add_unrecorded
-from tltui.questions.recompiles.variations import RecompileCauses, Variation, variations_of
 from tltui.questions.runtime.cost_sections import recompiles_sentence
 from tltui.questions.stacks.tracebacks import display_name
 from tltui.text import tokens
@@ -40,154 +40,6 @@ from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece
 from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
-
-UNLIMITED = 100_000
-"""Recompile limit from which on it is practically unlimited."""
-_SET_TO = re.compile(r"limit \(currently set to (\d{1,9})\)")
-
-RESUMED = "torch_dynamo_resume_in_"
-"""Prefix of the names of functions resumed after a graph break."""
-
-
-@frozen
-class FrameRecompiles:
-    """The recompiles of a frame."""
-
-    ref: str
-    function: str | None
-    file: str | None
-    line: int | None
-    first_ref: str
-    """The address of its first compile."""
-    compiles: int
-    compile_s: float
-    recompile_count: int
-    recompile_s: float
-    limit: int | None
-    """`recompile_limit`; None if not in the log, or practically unlimited."""
-    compiles_left: int | None
-    """The number of further compiles that it allows."""
-    limit_ref: str | None
-    """The address of the metrics with the limit, or of torch's warning."""
-    limit_hit: bool
-    recompiles: tuple[Explained, ...]
-    """The requested ones."""
-    variations: tuple[Variation, ...]
-    """Over all recompiles of the frame."""
-    together: Prediction | None = None
-    """The smallest set of remedies that leaves the fewest recompilations; None if one remedy alone does as much."""
-    causes: tuple[RecompileCauses, ...] = ()
-    """All causes of each recompile, where guards were compared."""
-    guards: GuardTable | None = None
-    """The compiled versions and the guards in which they differ; None without guards in the log."""
-
-
-def frames_of(compiles: Iterable[Compile]) -> list[tuple[Frame, list[Compile]]]:
-    """Return the frames with recompiles and these recompiles: frames at the limit first, then by cost."""
-    frames: dict[int, tuple[Frame, list[Compile]]] = {}
-    for compile_ in compiles:
-        if compile_.is_compile and compile_.is_recompile:
-            frames.setdefault(id(compile_.frame), (compile_.frame, []))[1].append(compile_)
-    def weight(item: tuple[Frame, list[Compile]]) -> tuple[bool, float, int]:
-        return any(c.facts.recompile_limit_hit for c in item[1]), sum(c.tally.compile_s for c in item[1]), len(item[1])
-
-    return sorted(frames.values(), key=weight, reverse=True)
-
-
-def recompiles_of(frame: Frame) -> list[Compile]:
-    """Return the recompiles of a frame in order."""
-    return sorted((c for c in frame.compiles if c.is_compile and c.is_recompile), key=lambda c: c.id.compile or 0)
-
-
-def seconds_of(frame: Frame) -> float:
-    """Return the total compile time of a frame in seconds."""
-    return sum(compile_.tally.compile_s for compile_ in frame.compiles)
-
-
-@part
-def summary_of(frame: Frame, reader: Reader) -> FrameRecompiles:
-    """Return a frame with all its recompiles, cached."""
-    explained = [explained_of(compile_) for compile_ in recompiles_of(frame)]
-    return frame_recompiles(frame, explained, explained)
-
-
-def frame_recompiles(
-    frame: Frame, every: Sequence[Explained], recompiles: Sequence[Explained], guards: FrameGuards | None = None
-) -> FrameRecompiles:
-    """Summarize all recompiles of a frame and include the requested ones."""
-    name, file, line = frame.code
-    config = _settings(frame)
-    hit = any(c.facts.recompile_limit_hit for c in frame.compiles)
-    spent = sum(explained.duration_s or 0.0 for explained in every)
-    by_ref = {str(compile_.ref): compile_ for compile_ in frame.compiles} if guards is not None else {}
-
-    def reason_of(ref: str, earlier: str, difference: Difference) -> Reason | None:
-        return reason_for(by_ref[ref], earlier, difference.text) if difference.text else None
-
-    resumed, is_foreign = (name or "").startswith(RESUMED), file is not None and bool(whose(file))
-    equal = equal_sizes(frame, guards) if guards is not None else frozenset()
-    result = variations_of(every, config.settings, resumed, is_foreign, _break_line(name), guards, reason_of, equal)
-    return FrameRecompiles(
-        str(frame.ref), name, file, line, str(frame.compiles[0].ref), len(frame.compiles), seconds_of(frame), len(every),
-        spent, config.limit, 0 if hit else config.left, config.ref, hit, tuple(recompiles),
-        result.variations, result.together, result.causes, guards.table if guards is not None else None,
-    )  # fmt: skip
-
-
-_RESUMED_AT = re.compile(r"_at_(\d{1,7})(?:_\d+)?$")
-
-
-def _break_line(name: str | None) -> int | None:
-    """Return the line of the graph break from the name of a resume function; None for another function."""
-    match = _RESUMED_AT.search(name) if name is not None and name.startswith(RESUMED) else None
-    return int(match[1]) if match is not None else None
-
-
-@frozen
-class DynamoConfig:
-    """Configuration in the metrics of a compile."""
-
-    settings: Settings
-    limit: int | None
-    left: int | None
-    ref: str | None
-    """The address of the metrics, or of torch's warning."""
-
-
-def settings_of(frame: Frame) -> Settings:
-    """Return the switches of Dynamo in the newest metrics."""
-    return _settings(frame).settings
-
-
-def _settings(frame: Frame) -> DynamoConfig:
-    """Return the configuration in the newest metrics."""
-    for compile_ in sorted(frame.compiles, key=lambda c: c.id.compile or 0, reverse=True):
-        if compile_.metrics and (config := config_of(compile_)) is not None:
-            return config
-    settings = Settings(traced=any(compile_.is_traced for compile_ in frame.compiles))
-    warning = next((warning for compile_ in frame.compiles if (warning := limit_warning(compile_)) is not None), None)
-    return DynamoConfig(settings, None, None, None) if warning is None else DynamoConfig(settings, warning.limit, 0, warning.ref)
-
-
-@part
-def config_of(compile_: Compile, reader: Reader) -> DynamoConfig | None:
-    """Return the configuration in the metrics of a compile; None with metrics of its backward only."""
-    fields = next((f for event, f in metrics_fields(compile_, reader) if event == "compilation_metrics"), None)
-    if fields is None:
-        return None
-    config = json_in(fields, "dynamo_config")
-    limit = next((n for k in ("recompile_limit", "cache_size_limit") if (n := whole_in(config, k)) is not None), None)
-    if limit is None and (match := _SET_TO.search(text_in(fields, "fail_reason") or "")):
-        limit = int(match[1])
-    limit = None if limit is None or limit >= UNLIMITED else limit
-    entries = number_in(fields, "cache_size")
-    left = None
-    if limit is not None and entries is not None:
-        left = max(limit - int(entries) - int(compile_.facts.has_guarded_code is not False), 0)
-    record = next(m.record for m in compile_.metrics if m.event == "compilation_metrics" and not m.is_runtime)
-    settings = Settings.of(config, version_by_metrics(compile_, reader))
-    return DynamoConfig(settings, limit, left, address(compile_, record, "compilation_metrics"))
-
 
 NAME = "recompiles"
 FRAMES_SHOWN = 50

@@ -70,8 +70,8 @@ class Settings:
         """Return whether this version of torch has a switch, according to the log."""
         return not self.names or name in self.names
 
-    def knows(self, variable: str) -> bool:
-        """Return whether this version of torch may know an environment variable."""
+    def may_read(self, variable: str) -> bool:
+        """Return whether this version of torch may read an environment variable."""
         return exists_in(self.version, variable) is not False
 
 
@@ -268,7 +268,7 @@ def _without_edit(facts: CauseFacts, settings: Settings) -> Advice:
     has_special = any(value in SPECIAL for value in facts.values)
     is_unbacked = has_special and sum(value not in SPECIAL for value in facts.values) <= 1 < len(facts.values)
     variable = dynamic_sources.UNBACKED if is_unbacked else dynamic_sources.VARIABLE
-    if not value or "._base" in facts.source or not settings.knows(variable):
+    if not value or "._base" in facts.source or not settings.may_read(variable):
         if is_unbacked:
             return Advice(f"Sizes {ONES}.")
         return Advice(f"{start}torch.compile(dynamic=True) makes sizes dynamic from the start.", "dynamic=True")

@@ -39,7 +39,8 @@ from tltui.questions.timing.timing_report import (
     index_process_times,
     timing_steps,
 )
-from tltui.questions.vllm.startup import add_startups, read_startups, startups_of
+from tltui.questions.vllm.startup import read_startups, startups_of
+from tltui.questions.vllm.startup_sections import add_startups
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece

@@ -11,14 +11,15 @@ from tltui.model.record_reader import list_in, records_of
 from tltui.model.run import Run
 from tltui.questions.problems.problem_list import run_steps
 from tltui.questions.recompiles.explanations import explained_of
+from tltui.questions.recompiles.frame_recompiles import frame_recompiles, frames_of, recompiles_of
 from tltui.questions.recompiles.guard_table import FrameGuards, guards_of
-from tltui.questions.recompiles.page import RESUMED, frame_recompiles, frames_of, recompiles_of
 from tltui.questions.recompiles.predictions import Simulation, effect_of
 from tltui.questions.recompiles.variations import Variation
 from tltui.questions.stacks.tracebacks import StackFrame, start_stack
 from tltui.questions.stacks.tracebacks import frames_of as stack_frames
 from tltui.questions.trials.call_edits import ArgumentEdit
 from tltui.text.frozen import frozen
+from tltui.text.torch_names import PREFIX
 
 METHODS = {"contiguous": "contiguous", "dense": "to_dense"}
 """Remedy → the method of a tensor that carries it out on an argument."""
@@ -151,5 +152,5 @@ def _calls(compile_: Compile) -> Iterator[StackFrame]:
 
 def _is_compiled(call: StackFrame, compiled: set[tuple[str | None, str | None, int | None]]) -> bool:
     """Return whether the caller itself was compiled: a mark inside of compiled code raises an error."""
-    return call.name.startswith(RESUMED) or any((name, file) == (call.name, call.file) for name, file, _ in compiled)
+    return call.name.startswith(PREFIX) or any((name, file) == (call.name, call.file) for name, file, _ in compiled)
 

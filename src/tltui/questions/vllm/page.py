@@ -22,7 +22,8 @@ from tltui.model.run import Run
 from tltui.questions.question import Question
 from tltui.questions.shapes.shape_env import value_of
 from tltui.questions.stacks.tracebacks import display_name
-from tltui.questions.vllm.startup import Startup, add_startups, read_startups
+from tltui.questions.vllm.startup import Startup, read_startups
+from tltui.questions.vllm.startup_sections import add_startups
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options

@@ -84,12 +84,26 @@ def wrong_predictions(first: dict[str, Any], cases: dict[str, Any], left: dict[s
     return wrong
 
 
-def test_each_remedy_helps(tmp_path: Path) -> None:
-    """Every case compiles again; tltui names the remedy; with it, as tltui wrote it, the recompiles are gone."""
+def _need_torch() -> None:
     if why_no_torch():
         if os.environ.get("TLTUI_TEST_TORCH") == "1":
             pytest.fail(f"TLTUI_TEST_TORCH=1, but torch doesn't import in {PYTHON}: {why_no_torch()}")
         pytest.skip(f"torch doesn't import in {PYTHON}: {why_no_torch()}")
+
+
+def test_bounds_of_a_mark_only_add_errors() -> None:
+    """The reason why a mark is advised without min and max."""
+    _need_torch()
+    done = run([PYTHON, str(PROGRAMS / "mark_bounds.py")], env={**os.environ, "OMP_NUM_THREADS": "1"})
+    assert done.returncode == 0, done.stderr
+    outcomes = json.loads(done.stdout.strip().splitlines()[-1])
+    compiles = {name: outcome for name, outcome in outcomes.items() if isinstance(outcome, int)}
+    assert compiles == {"no bounds": 1, "no bounds, 0 and 1": 3, "no bounds, a branch": 2, "bounds": 1}
+
+
+def test_each_remedy_helps(tmp_path: Path) -> None:
+    """Every case compiles again; tltui names the remedy; with it, as tltui wrote it, the recompiles are gone."""
+    _need_torch()
     before, after, said = tmp_path / "before", tmp_path / "after", tmp_path / "advice.json"
     programs = torch(before, "before")
     cases, sizes = programs["recompiles"], programs["shapes"]

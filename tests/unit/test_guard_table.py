@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 from made_logs import Log
+from make_trace import artifact, compiled, metrics, record, start, string, write
 from pages import page
 from real import TRACES, trace
 from viewed import text
 
 from tltui.export import to_json
 from tltui.model.follow import open_run
+from tltui.questions.check.limits import gates, parse_limits
 from tltui.questions.recompiles.explanations import explained_of
 from tltui.questions.recompiles.failed_guard_text import strip_local
 from tltui.questions.recompiles.frame_recompiles import FrameRecompiles
@@ -330,3 +332,104 @@ def test_a_line_is_yours_only_if_its_path_shows_it(
     advice = result.frames[0].variations[0].advice
     assert ("Your line" in advice) == (origin == "your line")
     assert ("Library code branches" in advice) == (origin == "a library")
+
+
+# advice for cases of real programs
+
+
+def recompiled(path: Path, *reasons: str, name: str = "f", file: str = "/home/jane/f.py") -> FrameRecompiles:
+    """A function that was compiled again once for each reason."""
+    data = [string(file, 0), compiled(name=name, fields={"co_filename": file})]
+    for n, reason in enumerate(reasons, 1):
+        ids = {"frame": 0, "compile": n, "attempt": 0}
+        data += [
+            start(name, **ids),
+            artifact("recompile_reasons", json.dumps([reason]), "json", **ids),
+            metrics(fields={"co_name": name, "co_filename": file}, **ids),
+        ]
+    result = page(open_run(discover([str(write(path, b"".join(data)))])), "@recompiles").data()
+    assert isinstance(result, Recompiles)
+    (frame,) = result.frames
+    return frame
+
+
+def test_a_model_without_a_graph_is_the_first_line_of_the_summary(tmp_path: Path) -> None:
+    """Case 4: both ranks compiled a wrapper and no operation, and no page said that the model runs in eager mode."""
+    for rank in (0, 1):
+        name = "DistributedDataParallel.__call__"
+        ids = {"rank": rank, "frame": 0, "compile": 0}
+        data = string("/home/jane/f.py", 0) + start(name, **ids)
+        data += artifact("dynamo_graph_break_reason", "Graph break", **ids, attempt=0)
+        data += metrics(fields={"co_name": name, "graph_op_count": 0}, **ids)
+        write(tmp_path, data, f"dedicated_log_torch_trace_rank_{rank}_abcd{rank}.log")
+    run = open_run(discover([str(tmp_path)]))
+    first, second = text(page(run, "", 160)).splitlines()[:2]
+    assert "handed a graph with operations to a backend, so no operation runs in compiled code." in first + second
+    assert gates(run, parse_limits("no_graph")).limits[0].value == 2
+
+
+def test_the_code_of_a_guard_stands_beside_its_own_file_and_line(tmp_path: Path) -> None:
+    """Case 6: a line of tensordict was shown under the file and line of the program."""
+    reason = "0/0: len(td._tensordict) == 1  # self._tensordict[key] = value  # tensordict/_td.py:1661 in _set_str"
+    frame = recompiled(tmp_path, reason, name="cat", file="/home/jane/rl.py")
+    (shown_reason,) = frame.recompiles[0].reasons
+    assert (shown_reason.file, shown_reason.line) == ("tensordict/_td.py", 1661)
+    assert shown_reason.code == "self._tensordict[key] = value"
+    assert not shown_reason.is_of_program
+
+
+def test_equal_keys_do_not_fix_different_modules_of_a_wrapper(tmp_path: Path) -> None:
+    """Case 8: with the same keys in each call, 1 of 3 recompilations remained: actor and value share the wrapper."""
+    wrapper = "/opt/venv/lib/python3.11/site-packages/tensordict/nn/common.py"
+    calls = (("A", "1"), ("A", "2"), ("V", "2"), ("V", "3"))
+    data = [string(wrapper, 0)]
+    for n, (module, length) in enumerate(calls):
+        ids = {"frame": 0, "compile": n, "attempt": 0}
+        kind = 1 if module == "A" else 2
+        tree = (
+            f"+- TYPE_MATCH: ___check_type_id(L['self'], {kind}), type=<class 'tensordict.{module}'>\n"
+            f"+- GuardManager: source=L['td'], accessed_by=A, type=<class 'dict'>\n| +- DICT_LENGTH: len(L['td']) == {length}\n"
+        )
+        data += [start("wrapper", **ids), record("dynamo_cpp_guards_str", {}, f"TREE_GUARD_MANAGER:\n{tree}", **ids)]
+        if n:
+            other_type = "___check_type_id(self, 1), type=<class 'tensordict.A'>"
+            older = [(m, calls[m][1]) for m in reversed(range(n))]
+            failed = [f"0/{m}: {f'len(td) == {keys}' if keys != length else other_type}" for m, keys in older]
+            data.append(artifact("recompile_reasons", json.dumps(failed), "json", **ids))
+        data.append(metrics(fields={"co_name": "wrapper", "co_filename": wrapper}, **ids))
+    result = page(open_run(discover([str(write(tmp_path, b"".join(data)))])), "@recompiles").data()
+    assert isinstance(result, Recompiles)
+    (frame,) = result.frames
+    assert frame.guards is not None and frame.guards.callees == ("A", "V")
+    assert variation(frame, "td").remedy == "same keys"
+    assert effect(frame, "td") == (3, 1, 1)
+    assert variation(frame, "self", "type").remedy == ""
+
+
+def test_values_that_differ_in_a_layer_index_are_one_cause(tmp_path: Path) -> None:
+    """Case 11: `is_initialized` of each cached layer was a bool of its own that "can't be dynamic"."""
+    reasons = [f"0/{n}: cache.layers[{n}].is_initialized == False" for n in range(3)]
+    (found,) = recompiled(tmp_path, *reasons).variations
+    assert (found.source, found.count, len(found.sources)) == ("cache.layers[*].is_initialized", 3, 3)
+    assert found.advice == "The guards name each index, so each index has a compiled version of its own."
+
+
+def test_a_number_of_another_type_is_a_cause_by_its_type(tmp_path: Path) -> None:
+    """Case 12: k was 0.0, 3 and 2.0, and the page called that a float that became dynamic, with nothing to do."""
+    data = [string("/home/jane/f.py", 0)]
+    for n, k in enumerate(("0.0", "3", "2.0")):
+        ids = {"frame": 0, "compile": n, "attempt": 0}
+        kind = "float" if "." in k else "int"
+        tree = f"+- GuardManager: source=L['k'], accessed_by=A, type=<class '{kind}'>\n| +- EQUALS_MATCH: L['k'] == {k}\n"
+        data += [start(**ids), record("dynamo_cpp_guards_str", {}, f"TREE_GUARD_MANAGER:\n{tree}", **ids)]
+        if n:
+            failed = [f"0/{older}: k == {('0.0', '3')[older]}" for older in reversed(range(n))]
+            data.append(artifact("recompile_reasons", json.dumps(failed), "json", **ids))
+        data.append(metrics(**ids))
+    result = page(open_run(discover([str(write(tmp_path, b"".join(data)))])), "@recompiles").data()
+    assert isinstance(result, Recompiles)
+    (frame,) = result.frames
+    kind_of_k = variation(frame, "k", "type")
+    assert (kind_of_k.remedy, kind_of_k.values) == ("one type", ("float", "int"))
+    assert all(found.remedy != "nothing to do" for found in frame.variations)
+    assert all(set(found.values) in ({"0.0", "2.0"}, {"3"}, {"float", "int"}) for found in frame.variations)

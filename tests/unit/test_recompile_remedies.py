@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import json
 import re
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,9 +16,10 @@ from real import trace
 from viewed import text
 
 from tltui.questions.recompiles.frame_recompiles import FrameRecompiles
+from tltui.questions.recompiles.guard_grammar import MARKED
 from tltui.questions.recompiles.page import Recompiles
 from tltui.questions.recompiles.recompile_reasons import in_exception
-from tltui.questions.recompiles.remedies import REMEDIES
+from tltui.questions.recompiles.remedies import REFS_LISTED, REMEDIES, Advice, CauseFacts, Settings, condition, size
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "tests" / "live" / "programs" / "remedies.py"
@@ -253,6 +256,37 @@ def test_all_sizes_that_became_dynamic_together_are_to_be_marked(tmp_path: Path)
     (frame,) = sizes(tmp_path / "b.log", "f", [("x", 0), ("x", 1), ("y", 0), ("y", 1)])
     (found,) = frame.variations
     assert len(found.code) == 4 and "together with 3 other sizes" in found.advice
+
+
+def test_a_mark_is_advised_without_bounds_beside_the_sizes_compiled(tmp_path: Path) -> None:
+    """The log has the sizes of compiles only, and torch raises an error for a marked size outside of the bounds."""
+    (frame,) = sizes(tmp_path / "a.log", "f", [("x", 0)])
+    (found,) = frame.variations
+    assert found.code == ("torch._dynamo.mark_dynamic(x, 0)",)
+    assert "Sizes compiled: 5, 8. Set no min or max: torch raises an error for other sizes." in found.advice
+
+    def advised(values: Iterable[int]) -> str:
+        facts = CauseFacts("tensor size", "x", 0, values=dict.fromkeys(map(str, values)))
+        return size(facts, Settings(automatic_dynamic=True)).text
+
+    assert "Sizes compiled: 5 from 2 to 6. Set no" in advised((6, 3, 4, 5, 2))
+    with_one = advised((12, 7, 1))
+    assert "Sizes compiled: 1, 7, 12." in with_one and "Sizes 0 and 1 are always compiled separately" in with_one
+    assert "Sizes compiled" not in advised(range(2, 2 + REFS_LISTED))
+
+
+def test_no_min_serves_size_one(tmp_path: Path) -> None:
+    """Torch specializes a marked size of 1 whatever its bounds are, and raises ConstraintViolationError."""
+    log = Log(tmp_path / "a.log").start().metrics().start(compile_=1)
+    reason = "0/0: 4 <= L['x'].size()[0] and L['x'].size()[0] <= 64  # (_dynamo/variables/builder.py:1 in <lambda>)"
+    log.artifact("recompile_reasons", json.dumps([reason]), compile_=1)
+    log.metrics(compile_=1)
+    reasons = page(log.open(), "@recompiles").data().frames[0].recompiles[0].reasons  # type: ignore[attr-defined]
+    term = replace(reasons[0].terms[0], value="1")
+    facts = CauseFacts("size condition", "x", 0, reasons=[replace(reasons[0], origin=MARKED, bound=4, terms=(term,))])
+    assert condition(facts, Settings()) == Advice(
+        "The bound 4 comes from the mark on x dim 0 (min, max). Sizes 0 and 1 are always compiled separately, with any min."
+    )
 
 
 def test_no_mark_is_advised_on_what_compiled_code_made(tmp_path: Path) -> None:

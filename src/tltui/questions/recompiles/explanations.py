@@ -335,6 +335,8 @@ def _reason(
     guard = earlier.failed(cause, reason.text) if earlier else None
     cause = _refined(cause, earlier, texts.of(compile_) if cause.kind == guard_grammar.OBJECT else None)
     actual = _actual(cause, compile_, texts, symbols, became)
+    cause = guard_grammar.by_number_type(cause, actual)
+    actual = cause.actual or actual
     comment = reason.comment
     if guard is not None and not comment.origins:
         comment = comment_of(guard.comment)

@@ -10,7 +10,7 @@ from tltui.model.nodes import Compile
 from tltui.questions.recompiles import guard_grammar
 from tltui.questions.recompiles import guard_requirements as required
 from tltui.questions.recompiles.explanations import Key, Reason, symbols_of
-from tltui.questions.recompiles.guard_grammar import Cause, as_attribute, condition_of, value_kind
+from tltui.questions.recompiles.guard_grammar import Cause, as_attribute, by_number_type, condition_of, value_kind
 from tltui.questions.recompiles.guard_requirements import ANY, Property, cause_of_difference, words_of_difference
 from tltui.text.frozen import frozen
 
@@ -203,7 +203,8 @@ class _Comparing:
     def _difference(self, key: Property, expected: str, actual: str) -> Difference:
         cause = self._cause(key, expected, actual)
         cause_key, *_ = keys_of(cause)
-        self.properties.setdefault(cause_key, key)
+        is_type = cause.kind == guard_grammar.TYPE and key.kind == required.VALUE
+        self.properties.setdefault(cause_key, Property(required.TYPE, key.source) if is_type else key)
         text = words_of_difference(key, self._older.line(key), expected, actual)
         keys = self._keys(cause_key[1]) if cause_key[0] == guard_grammar.LENGTH else ()
         return Difference(cause_key, cause.expected, cause.actual or actual, text, keys)
@@ -220,7 +221,7 @@ class _Comparing:
         return tuple(results)[:MOST_KEYS]
 
     def _cause(self, key: Property, expected: str, actual: str) -> Cause:
-        cause = cause_of_difference(key, self._older.line(key), expected, actual)
+        cause = by_number_type(cause_of_difference(key, self._older.line(key), expected, actual), actual)
         return as_attribute(cause) if cause.kind in guard_grammar.VALUES and self._older.is_module(cause.source) else cause
 
     def _is_unknown(self, key: Property, expected: str) -> None:

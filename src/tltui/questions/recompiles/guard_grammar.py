@@ -568,6 +568,21 @@ def value_kind(text: str) -> str:
     return STR if text[:1] in ("'", '"') else VALUE
 
 
+_INTEGER, _FLOAT = re.compile(r"-?\d+"), re.compile(r"-?\d+\.\d*(?:e[+-]?\d+)?|-?\d+e[+-]?\d+|-?inf")
+
+
+def by_number_type(cause: Cause, actual: str) -> Cause:
+    """Return the type as the cause if an int and a float differ: torch compares the value first."""
+    if cause.kind not in (INT, FLOAT):
+        return cause
+    before, now = _number_type(cause.expected), _number_type(actual)
+    return Cause(TYPE, cause.source, expected=before, actual=now) if before and now and before != now else cause
+
+
+def _number_type(text: str) -> str:
+    return "int" if _INTEGER.fullmatch(text) else "float" if _FLOAT.fullmatch(text) else ""
+
+
 def as_attribute(cause: Cause) -> Cause:
     """Reclassify a cause whose source is an attribute of an nn.Module."""
     return replace(cause, kind=ATTRIBUTE, value=cause.kind) if cause.kind in VALUES else cause

@@ -196,6 +196,8 @@ def automatic_off(noun: str) -> Advice:
 
 CALLS_SHOWN = 3
 """Maximum number of calls that are written out."""
+SIZES_SHOWN = 4
+"""Maximum number of sizes that are listed."""
 
 
 def size(facts: CauseFacts, settings: Settings) -> Advice:
@@ -225,16 +227,31 @@ def size(facts: CauseFacts, settings: Settings) -> Advice:
             f"Sizes {ONES}. {unbacked} before the first call lets one compiled version serve all sizes, "
             "if no line of the program branches on the size.", "mark unbacked", (unbacked,),
         )  # fmt: skip
-    note = f" Sizes {ONES}; {unbacked} avoids that." if any(value in SPECIAL for value in facts.values) else ""
     if facts.resumed:
         return _after_a_break(facts)
+    has_special = any(value in SPECIAL for value in facts.values)
+    note = _sizes_compiled(facts) + (f" Sizes {ONES}; {unbacked} avoids that." if has_special else "")
     if facts.became is not None:
         return _became(facts, call, note)
-    text = f"{call} before the first call lets one compiled version serve all sizes{' from 2 on' if note else ''}.{note}"
+    text = f"{call} before the first call lets one compiled version serve all sizes{' from 2 on' if has_special else ''}.{note}"
     sources = [source for source in facts.sources if source != facts.source]
     others = tuple(f"{facts.mark}({python_of(source)}, {facts.dim})" for source in sources)
     text += " The same goes for the other indices." if others else ""
     return Advice(text + _why_maybe(facts), "mark dynamic", (call, *others))
+
+
+def _sizes_compiled(facts: CauseFacts) -> str:
+    """Return the sizes in the log, and the reason for a mark without bounds.
+
+    The log has the sizes of compiles only. Torch 2.13 raises an error for a marked size outside of min and max, for one of them
+    without the other, for 0 and 1, and where the program itself narrows the range. A plain mark raises none of these.
+    """
+    sizes = sorted({int(value) for value in facts.values if value.isdigit()})
+    if not sizes or len(facts.values) >= REFS_LISTED:
+        return ""
+    shown = ", ".join(map(str, sizes)) if len(sizes) <= SIZES_SHOWN else f"{len(sizes)} from {sizes[0]} to {sizes[-1]}"
+    reason = "" if facts.arguments_vary else " Set no min or max: torch raises an error for other sizes."
+    return f" Sizes compiled: {shown}.{reason}"
 
 
 def _why_maybe(facts: CauseFacts) -> str:
@@ -335,6 +352,8 @@ def _marked(facts: CauseFacts, reason: Reason) -> Advice:
     name = name_of(facts.source, facts.dim)
     value = reason.terms[0].value if len(reason.terms) == 1 and reason.terms[0].value.isdigit() else ""
     low = bool(value) and reason.bound is not None and int(value) < reason.bound
+    if value in SPECIAL:
+        return Advice(f"The bound {reason.bound} comes from the mark on {name} (min, max). Sizes {ONES}, with any min.")
     change = f"{'lower min' if low else 'raise max'}{f' to {value}' if value else ''}"
     text = f"The bound {reason.bound} comes from the mark on {name} (min, max). If such sizes are intended, {change}."
     parsed = condition_of(strip_local(reason.text))

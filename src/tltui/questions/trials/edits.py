@@ -25,7 +25,7 @@ METHODS = {"contiguous": "contiguous", "dense": "to_dense"}
 """Remedy → the method of a tensor that carries it out on an argument."""
 _MARK = re.compile(
     r"(?P<call>torch\._dynamo\.(?:mark_dynamic|decorators\.mark_unbacked))\((?P<source>[^\W\d]\w*)(?P<path>[^,()]*), "
-    r"(?P<rest>\d+(?:, min=\d+, max=\d+)?)\)"
+    r"(?P<rest>\d+)\)"
 )
 _NAME = re.compile(r"[^\W\d]\w*")
 _PASSED_ON = ("torch/_dynamo/eval_frame.py", "torch/nn/modules/module.py", "torch/_dynamo/external_utils.py")

@@ -410,13 +410,15 @@ class LiveUpdates:
             except StopIteration as done:
                 result = done.value
                 break
+            except BaseException:
+                self._can_join = False  # before the task ends: the next attempt would fail as well
+                raise
             yield None
         self._bench.answer(partial(self._joined, result))
 
     def _not_joined(self, error: BaseException) -> None:
-        """Report an error, and show the inputs as they are: the next attempt would fail as well."""
+        """Report an error, and show the inputs as they are."""
         self._faulted(error)
-        self._can_join = False
         self._bench.answer(partial(self._joined, None))
 
     def _joined(self, result: JoinResult | None) -> None:

@@ -28,7 +28,7 @@ from corpus_table import table
 
 from tltui.model.run import Run
 from tltui.questions.problems.problem_list import run_steps
-from tltui.questions.recompiles.dynamic_sources import CONFIG, VARIABLE
+from tltui.questions.recompiles.dynamic_sources import CONFIGS
 from tltui.questions.recompiles.explanations import explained_of
 from tltui.questions.recompiles.frame_recompiles import FrameRecompiles, frame_recompiles, frames_of, recompiles_of
 from tltui.questions.recompiles.guard_table import guards_of
@@ -208,6 +208,7 @@ def _trial(label: str, how: Application, key: FrameKey, prediction: Prediction) 
     return Trial(label, how, key, prediction.fewest, prediction.most, prediction.before)
 
 
+VARIABLES = {config: variable for variable, config in CONFIGS.items()}
 _SETTING = re.compile(r"^(torch\.[\w.]+) = (.+)$")
 _CALL = re.compile(r"^torch\._dynamo\.[\w.]+\(.*\)$")
 
@@ -223,8 +224,8 @@ def _application(program: str, frame: FrameRecompiles, variation: Variation, nam
         return Application(Change("torch.compile(dynamic=True)", arguments=(("dynamic", True),)))
     settings, calls, variables = [], [], []
     for line in variation.code:
-        if (match := _SETTING.match(line)) and match[1] == CONFIG:
-            variables.append((VARIABLE, ast.literal_eval(match[2])))
+        if (match := _SETTING.match(line)) and match[1] in VARIABLES:
+            variables.append((VARIABLES[match[1]], ast.literal_eval(match[2])))
         elif match:
             settings.append((match[1], ast.literal_eval(match[2])))
         elif _CALL.match(line) and variation.remedy != "wider mark":

@@ -40,7 +40,7 @@ class VllmLayout:
 
 
 def vllm_layout(path: str, listing: Sequence[os.DirEntry[str]]) -> VllmLayout | None:
-    """Classify a directory HASH, rank_R_D or PREFIX; None if it is no part of vLLM's cache. Follows no link."""
+    """Classify a directory HASH, rank_R_D or PREFIX; None outside vLLM's cache. Follows no link."""
     ranks = [entry for entry in listing if RANK.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False)][:RANKS]
     name = os.path.basename(os.path.abspath(path))
     units: list[tuple[str, str]] = []

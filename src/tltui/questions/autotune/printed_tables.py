@@ -77,7 +77,7 @@ class _Block:
 
 
 class TableReader:
-    """Collects the tables of lines in file order. Lines of other writers may stand in between; a prefix belongs to its writer."""
+    """Collects the tables of lines in file order. Lines of other writers may be in between; a prefix belongs to its writer."""
 
     def __init__(self) -> None:
         self._tables: list[PrintedTable] = []

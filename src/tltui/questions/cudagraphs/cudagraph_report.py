@@ -41,7 +41,7 @@ class CudagraphMessage:
     reason: str
     """Torch's reason without the stack; '' for none."""
     instances: int | None = None
-    """The number of places that torch gives, of which it shows one."""
+    """Number of places that torch counts; it shows one of them."""
     stack: tuple[StackFrame, ...] = ()
     """Your code, outermost first."""
     sizes: int | None = None

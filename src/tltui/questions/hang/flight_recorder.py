@@ -88,7 +88,7 @@ class Collectives:
     """The results from the dumps of a run."""
 
     ranks: Ranks
-    """Of which there are dumps."""
+    """Ranks with dumps."""
     pending: tuple[Pending, ...]
     """The one that others follow from first."""
     mismatches: tuple[Mismatch, ...]

@@ -191,7 +191,7 @@ class Where:
     """The ranks with nothing open that have come less far than others."""
     clocks: tuple[Clock, ...]
     ranks_without_log: Ranks
-    """Ranks below the highest one of which there is no log, at most 65,536 of them."""
+    """Ranks below the highest one without a log, at most 65,536 of them."""
     ranks_without_log_count: int
     """The number of all of these."""
     restarted: tuple[Older, ...]

@@ -48,7 +48,7 @@ class Timeline:
     recompile_s: float
     """The time of recompiles."""
     too_short: int
-    """Compiles of which no cell is drawn."""
+    """Compiles without a drawn cell."""
 
 
 Interval = tuple[float, float, Compile]

@@ -27,7 +27,7 @@ def is_parameter(source: str) -> bool:
 def equal_sizes(frame: Frame, guards: FrameGuards) -> frozenset[Key]:
     """Return the varying sizes that equaled, in an older version, a size that did not vary with them.
 
-    If all sizes of that version were dynamic, one symbol would stand for both, and the call would still need a version of its own.
+    If all sizes of that version were dynamic, one symbol would represent both, and the call would still need a version of its own.
     """
     base = base_of(frame)
     if base is None:

@@ -470,7 +470,7 @@ def files_in(compile_: Compile, reader: Reader) -> tuple[str, ...]:
 
 
 def _full_path(path: str, frame: Frame, compiles: Iterable[Compile | None]) -> str:
-    """Complete the path of a source file, of which guards have the end: by the function, else by the only match in the graphs."""
+    """Complete the path of a source file from its end in a guard: by the function, else by the only match in the graphs."""
     file = frame.code[1]
     if file is not None and file.endswith(path):
         return file

@@ -79,7 +79,7 @@ class Prediction:
 
 
 class _Pair(NamedTuple):
-    """A comparison as sets of causes: bit n stands for the nth cause."""
+    """A comparison as sets of causes: bit n is the nth cause."""
 
     version: int
     differing: int

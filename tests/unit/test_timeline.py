@@ -12,7 +12,7 @@ from real import DEMO, trace
 from tltui.documents.page import Page
 from tltui.model.follow import open_run
 from tltui.model.run import Run
-from tltui.questions.overview.run_timeline import BREAK, ERROR, FULL, RECOMPILE, _Coverage, timeline
+from tltui.questions.overview.run_timeline import BREAK, EAGER, ERROR, FULL, RECOMPILE, _Coverage, timeline
 from tltui.questions.overview.timeline_sections import _axis, add_timeline
 from tltui.questions.ranks.differences import differences_and_pace
 from tltui.sources.discover import discover
@@ -54,6 +54,11 @@ def test_marks_are_of_the_compiles_that_began_there() -> None:
     first, second = result.rows
     assert {mark for mark in first.marks if mark} >= {ERROR, BREAK} and {mark for mark in second.marks if mark} == {RECOMPILE}
     assert any(second.recompiles) and not second.recompiles[0]
+
+
+def test_a_fallback_to_eager_has_a_mark_of_its_own() -> None:
+    demo = timeline(open_run(discover([str(DEMO)])).processes(), 400, {})
+    assert demo is not None and EAGER in demo.rows[0].marks
 
 
 def test_ranks_with_the_same_compiles_share_a_row_and_slow_ones_have_their_own(tmp_path: Path) -> None:

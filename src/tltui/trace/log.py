@@ -14,7 +14,11 @@ from typing import Any
 from tltui.text.frozen import frozen
 from tltui.text.payload import ByteSource, Digest, Payload, digest
 from tltui.trace.batch import DECLARED, ORPHAN, Batch, Columns, Context, Damage, Kind, Tail
+from tltui.trace.files import Gone
 from tltui.trace.grammar import PREFIX, Prefix, parse_json, parse_prefix
+
+BLOCK = 1 << 20
+"""Bytes of a record that are read at once."""
 
 LARGE = 16 << 20
 """Payloads above this many bytes are checked in pieces, and only as they are stored or with CRLF line ends."""
@@ -90,6 +94,22 @@ class Log:
     def source_of(self, record: int) -> ByteSource:
         """Where the bytes of a record are."""
         return self.sources[self.columns.source[record]] if self.columns.source else self.sources[0]
+
+    def line_blocks(self, record: int, begin: int = 0) -> Iterator[tuple[int, bytes]]:
+        """Yield (offset, bytes) of a record from its byte `begin` on, in blocks of whole lines; none where the file is gone."""
+        source, offset, size = self.source_of(record), self.columns.offset[record], self.columns.size[record]
+        at = begin
+        while at < size:
+            try:
+                data = source.read(offset + at, min(BLOCK, size - at))
+            except Gone:
+                return
+            if not data:
+                return
+            if at + len(data) < size and (end := data.rfind(b"\n") + 1):
+                data = data[:end]
+            yield offset + at, data
+            at += len(data)
 
     def apply(self, batch: Batch) -> None:
         """Append the records of one step of the scan."""

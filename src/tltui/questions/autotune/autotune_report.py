@@ -25,7 +25,6 @@ from tltui.questions.timing.timing_events import event_in
 from tltui.text.frozen import frozen
 from tltui.text.graphs.fx_graph import FxGraph, FxNode, parse
 from tltui.text.torch_names import is_framework
-from tltui.trace.files import Gone
 from tltui.trace.log import Log
 
 EXTERN = frozenset((
@@ -47,7 +46,6 @@ _NODES = {
     "addmm": ("addmm", "mm"), "mm": ("mm", "addmm"),
 }  # fmt: skip
 """Tuned operation → operators of its graph nodes, where these differ: torch moves a bias in or out of a matmul."""
-BLOCK = 1 << 20
 CHOICES_SHOWN = 10
 
 
@@ -339,27 +337,10 @@ def _tables_of(log: Log) -> Iterable[PrintedTable]:
     wanted = {number for number, kind in enumerate(log.kinds) if kind == OTHER_TEXT}
     for record in range(len(log)):
         if columns.kind[record] in wanted:
-            for begin, data in _blocks(log, record):
+            for begin, data in log.line_blocks(record):
                 if reader.is_open or NEEDLE in data:
                     at = begin
                     for line in data.split(b"\n"):
                         reader.read(at, line.decode("utf-8", "replace"))
                         at += len(line) + 1
     return reader.tables()
-
-
-def _blocks(log: Log, record: int) -> Iterable[tuple[int, bytes]]:
-    """Yield (offset, bytes) of a record in blocks of whole lines."""
-    source, offset, size = log.source_of(record), log.columns.offset[record], log.columns.size[record]
-    at = 0
-    while at < size:
-        try:
-            data = source.read(offset + at, min(BLOCK, size - at))
-        except Gone:
-            return
-        if not data:
-            return
-        if at + len(data) < size and (end := data.rfind(b"\n") + 1):
-            data = data[:end]
-        yield offset + at, data
-        at += len(data)

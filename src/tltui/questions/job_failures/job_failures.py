@@ -49,7 +49,6 @@ from tltui.questions.problems.compile_problems import cached_failures
 from tltui.questions.stacks.tracebacks import last_raised, qualified_name, read_traceback
 from tltui.text.frozen import frozen
 from tltui.text.torch_names import Owner
-from tltui.trace.files import Gone
 from tltui.trace.log import Log
 
 COMPILER = re.compile(r"(?:^|/)torch/(?:_dynamo|_inductor|_functorch)/")
@@ -286,7 +285,6 @@ def _of_remark(launch: int, output: int, report: Report, has_cause: bool) -> Job
     )  # fmt: skip
 
 
-BLOCK = 1 << 20
 MESSAGE = 1 << 14
 """Bytes of a message of torchrun's logger that are read."""
 
@@ -355,23 +353,12 @@ def _lines(log: Log, record: int, begin: int, reader: PrintedReader) -> Iterator
 
     A log of one process is its own; of several processes the one that logged last need not have printed a line, so none is named.
     """
-    columns, source, context = log.columns, log.source_of(record), log.context(record)
-    offset, size = columns.offset[record], columns.size[record]
+    context = log.context(record)
     is_alone = len({writer.pid for writer in log.contexts if writer.pid}) == 1
     pid, rank = (context.pid, context.rank) if is_alone else (0, None)
-    at = begin
-    while at < size:
-        try:
-            data = source.read(offset + at, min(BLOCK, size - at))
-        except Gone:
-            return
-        if not data:
-            return
-        if at + len(data) < size and (end := data.rfind(b"\n") + 1):
-            data = data[:end]
+    for at, data in log.line_blocks(record, begin):
         if reader.is_open or may_report(data):
-            yield _cut(data, offset + at, pid, rank)
-        at += len(data)
+            yield _cut(data, at, pid, rank)
 
 
 def _cut(data: bytes, at: int, pid: int, rank: int | None) -> Iterator[TextLine]:

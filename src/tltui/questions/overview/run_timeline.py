@@ -15,8 +15,8 @@ FULL = 8
 """The level of a cell in which all ranks of a row compiled all of the time."""
 LONGEST = 366 * 86400.0
 """Seconds of a run beyond which a start time is wrong."""
-ERROR, BREAK, RECOMPILE = "error", "break", "recompile"
-MARKS = (ERROR, BREAK, RECOMPILE)
+ERROR, EAGER, BREAK, RECOMPILE = "error", "eager", "break", "recompile"
+MARKS = (ERROR, EAGER, BREAK, RECOMPILE)
 """Marks of a cell; the first one in this order is drawn."""
 
 
@@ -118,7 +118,7 @@ def _row(members: Sequence[tuple[Process, list[Interval]]], start: float, cell_u
 
 def _mark(compile_: Compile) -> str:
     if compile_.status in (Status.ERROR, Status.EAGER):
-        return ERROR
+        return ERROR if compile_.status is Status.ERROR else EAGER
     return BREAK if compile_.facts.breaks else RECOMPILE if compile_.is_recompile else ""
 
 

@@ -10,7 +10,7 @@ from tltui.documents.page import Page, to_page
 from tltui.model.ref import ranges
 from tltui.model.run import Run
 from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, Status
-from tltui.questions.overview.run_timeline import BREAK, ERROR, RECOMPILE, Timeline, TimelineRow, timeline
+from tltui.questions.overview.run_timeline import BREAK, EAGER, ERROR, RECOMPILE, Timeline, TimelineRow, timeline
 from tltui.questions.ranks.pace import Pace
 from tltui.text import tokens
 from tltui.text.document import Piece, piece_text
@@ -57,7 +57,7 @@ def _row(page: Page, row: TimelineRow, label: int) -> None:
     page.add("  ", (name, tokens.LINK, row.ref), " " * (label - len(name)), "  ", *_without_end(cells), signs=True)
     if any(row.marks):
         signs = {
-            ERROR: page.status(Status.ERROR), BREAK: page.status(Status.BREAK),
+            ERROR: page.status(Status.ERROR), EAGER: page.status(Status.EAGER), BREAK: page.status(Status.BREAK),
             RECOMPILE: (ASCII_RECOMPILE if page.ascii else RECOMPILE_GLYPH, tokens.RECOMPILE), "": (" ", ""),
         }  # fmt: skip
         marks: list[Piece] = [

@@ -77,7 +77,7 @@ def test_a_script(tmp_path: Path) -> None:
     assert done.stdout.startswith("compiled ")
     assert " · 1 compile" in done.stderr
     assert "passed · 1 compile" in done.stderr
-    assert done.stderr.splitlines()[-1] == str(tmp_path / "trace")
+    assert done.stderr.splitlines()[-1] == f"tltui: trace directory: {tmp_path / 'trace'}"
 
 
 def test_what_torch_was_asked_for_is_in_the_directory(tmp_path: Path) -> None:

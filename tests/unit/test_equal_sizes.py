@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from tltui.questions.recompiles import guard_requirements as required
-from tltui.questions.recompiles.equal_sizes import _by_value, _shared
+from tltui.questions.recompiles.equal_sizes import Equal, _by_value, _shared
 from tltui.questions.recompiles.guard_comparison import Comparison
-from tltui.questions.recompiles.guard_grammar import FLOAT, SIZE
+from tltui.questions.recompiles.guard_grammar import CONDITION, FLOAT, SIZE
 from tltui.questions.recompiles.guard_requirements import Property, numbers_removed
 from tltui.questions.recompiles.guard_table import Call
 from tltui.questions.recompiles.predictions import DYNAMIC
@@ -48,10 +48,46 @@ def test_sizes_of_parameters_stay_static() -> None:
     assert _by_value({size("x", 0): "8"}, changes) == {"8": [size("x", 0)], "4": [size("x", 1)]}
 
 
-def test_a_shared_symbol_makes_a_range() -> None:
+@pytest.mark.parametrize(("equal", "predicted"), [
+    (None, (0, 0)),
+    (Equal(frozenset({(SIZE, "x", 0)}), frozenset()), (1, 1)),
+    (Equal(frozenset(), frozenset({(SIZE, "x", 0)})), (0, 1)),  # a call that the log does not have may divide them
+])  # fmt: skip
+def test_a_shared_symbol_needs_another_version(equal: Equal | None, predicted: tuple[int, int]) -> None:
     frame = calls(difference(SIZE, "x", 0, "8", "6"))
-    assert Predictor([FrameCauses((), frame)]).predicted(ALL).predicted == (0, 0)
-    assert Predictor([FrameCauses((), frame, frozenset({(SIZE, "x", 0)}))]).predicted(ALL).predicted == (0, 1)
+    sizes = {("0/1", 0): equal} if equal is not None else {}
+    assert Predictor([FrameCauses((), frame, sizes)]).predicted(ALL).predicted == predicted
+
+
+def test_a_size_that_had_changed_has_a_symbol_of_its_own() -> None:
+    first, later = (difference(SIZE, "x", 1, "8", "1"), difference(SIZE, "x", 0, "6", "4"))
+    comparisons = (Comparison(1, (later,), frozenset(), True), Comparison(0, (first,), frozenset(), True))
+    frame = [*calls(first), Call("0/2", comparisons, True, True)]
+    sizes = {("0/2", 1): Equal(frozenset({(SIZE, "x", 0)}), frozenset())}
+    assert Predictor([FrameCauses((), frame, sizes)]).predicted(ALL).predicted == (1, 2)
+
+
+def test_a_condition_of_the_call_that_the_older_version_would_not_meet() -> None:
+    differences = (difference(SIZE, "x", 0, "8", "9"), difference(SIZE, "x", 1, "3", "4"))
+    branch = (frozenset({(SIZE, "x", 0)}),)
+    frame = calls()
+    frame[1] = Call("0/1", (Comparison(0, differences, frozenset(), True, branch),), True, True)
+    assert Predictor([FrameCauses((), frame)]).predicted(ALL).predicted == (1, 1)
+    relaid = Comparison(0, differences, frozenset(), True, (), is_relaid=True)
+    frame[1] = Call("0/1", (relaid,), True, True)
+    assert Predictor([FrameCauses((), frame)]).predicted(ALL).predicted == (0, 1)
+
+
+def test_conditions_of_versions_that_one_serves_are_its_own() -> None:
+    grown, failed = difference(SIZE, "x", 0, "8", "9"), difference(CONDITION, "x", None, "x % 2 == 0", "9")
+    even = Call("0/1", (Comparison(0, (difference(SIZE, "x", 0, "8", "10"),), frozenset(), True),), True, True)
+    odd = Call("0/2", (Comparison(1, (failed,), frozenset(), True), Comparison(0, (grown,), frozenset(), True)), True, True)
+    assert Predictor([FrameCauses((), [calls()[0], even, odd])]).predicted(ALL).predicted == (1, 1)
+
+
+def test_what_comes_after_a_break_may_never_be_compiled() -> None:
+    frame = calls(difference("type", "x", None, "int", "str"))
+    assert Predictor([FrameCauses((), frame, may_end=True)]).predicted(ALL).predicted == (0, 1)
 
 
 def test_a_float_that_torch_specializes_again_may_stay_a_cause() -> None:

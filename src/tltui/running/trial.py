@@ -17,7 +17,7 @@ from tltui.model.run import Run
 from tltui.questions.problems.problem_list import problems, run_steps
 from tltui.questions.recompiles.equal_sizes import equal_sizes
 from tltui.questions.recompiles.explanations import explained_of
-from tltui.questions.recompiles.frame_recompiles import frame_recompiles, frames_of, recompiles_of, settings_of
+from tltui.questions.recompiles.frame_recompiles import frame_recompiles, frames_of, may_end, recompiles_of, settings_of
 from tltui.questions.recompiles.guard_table import guards_of
 from tltui.questions.trials.changes import Change, FrameCauses, Predictor, changes
 from tltui.running.job import Job, start
@@ -174,7 +174,7 @@ def changes_of(run: Run) -> tuple[tuple[Change, ...], Predictor]:
             frames.append(FrameCauses(summary.variations, None))
             continue
         is_static = settings_of(frame).automatic_dynamic is False
-        frames.append(FrameCauses(summary.variations, guards.calls, equal_sizes(frame, guards), is_static))
+        frames.append(FrameCauses(summary.variations, guards.calls, equal_sizes(frame, guards), is_static, may_end(frame)))
     predictor = Predictor(frames)
     return changes(frames, problems(compiles), predictor), predictor
 

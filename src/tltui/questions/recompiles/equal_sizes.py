@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from tltui.model.nodes import Frame
 from tltui.questions.recompiles import guard_requirements as required
 from tltui.questions.recompiles.explanations import Key
 from tltui.questions.recompiles.guard_comparison import Comparison
-from tltui.questions.recompiles.guard_grammar import SIZE, SPECIAL
+from tltui.questions.recompiles.guard_grammar import EQUAL, SIZE, SPECIAL, condition_of
 from tltui.questions.recompiles.guard_requirements import ANY
 from tltui.questions.recompiles.guard_table import FrameGuards, base_guards, base_of, changes_of, compiles_of
 
@@ -24,26 +25,67 @@ def is_parameter(source: str) -> bool:
     return bool(_PARAMETER.search(source))
 
 
-def equal_sizes(frame: Frame, guards: FrameGuards) -> frozenset[Key]:
-    """Return the varying sizes that equaled, in an older version, a size that did not vary with them.
+class Equal(NamedTuple):
+    """Sizes that are equal in an older version: if all were dynamic, one symbol would represent them."""
 
-    If all sizes of that version were dynamic, one symbol would represent both, and the call would still need a version of its own.
-    """
+    divided: frozenset[Key]
+    """Those that equal a size that does not vary with them."""
+    apart: frozenset[Key]
+    """Those that equal another one in the call too, where its version has a symbol for each: other calls may have divided them."""
+
+
+EqualSizes = Mapping[tuple[str, int], Equal]
+"""(address of the call, number of the older version) → sizes."""
+
+
+def equal_sizes(frame: Frame, guards: FrameGuards) -> EqualSizes:
+    """Return the equal sizes of each comparison."""
     base = base_of(frame)
     if base is None:
-        return frozenset()
+        return {}
     compiles = compiles_of(frame)
-    first = dict(_sizes(base_guards(base).requirements))
+    requirements = base_guards(base).requirements
+    first = dict(_sizes(requirements))
     by_value: dict[int, Mapping[str, Sequence[Size]]] = {}
-    results: set[Key] = set()
-    for call in guards.calls:
+    results: dict[tuple[str, int], Equal] = {}
+    for call, compile_ in zip(guards.calls, compiles, strict=True):
         for comparison in call.comparisons:
             number = comparison.version
             if number not in by_value:
                 changes = changes_of(compiles[number])
                 by_value[number] = _by_value(first, changes[0] if changes is not None else {})
-            results.update(_shared(comparison, by_value[number]))
-    return frozenset(results)
+            groups = by_value[number]
+            if divided := frozenset(_shared(comparison, groups)):
+                results[(call.ref, number)] = Equal(divided, frozenset())
+            elif together := [group for group in _varying(comparison, groups) if len(group) > 1]:
+                free = changes_of(compile_)
+                apart = frozenset(_apart(together, requirements, free[0] if free is not None else {}))
+                if apart:
+                    results[(call.ref, number)] = Equal(frozenset(), apart)
+    return results
+
+
+def _varying(comparison: Comparison, by_value: Mapping[str, Sequence[Size]]) -> list[Sequence[Size]]:
+    """Return the groups of equal sizes that differ in a comparison."""
+    return [by_value.get(value, ()) for value in dict.fromkeys(d.expected for d in comparison.differences if d.cause == SIZE)]
+
+
+def _apart(
+    groups: Sequence[Sequence[Size]], first: Mapping[required.Property, tuple[str, str]],
+    changes: Mapping[required.Property, str | None],
+) -> Iterator[Key]:  # fmt: skip
+    """Yield the sizes of groups that are dynamic in a version without a condition that they are equal."""
+    related: set[frozenset[Size]] = set()
+    for key in (*first, *changes):
+        if key.kind == required.CONDITION and changes.get(key, required.THERE) is not None:
+            condition = condition_of(key.source)
+            if condition is not None and condition.kind == EQUAL:
+                related.add(frozenset((term.source, str(term.dim)) for term in condition.terms))
+    for group in groups:
+        free = [size for size in group if changes.get(required.Property(required.SIZE, *size)) == ANY]
+        for n, size in enumerate(free):
+            if n and not any(size in pair and not pair.isdisjoint(free[:n]) for pair in related):
+                yield (SIZE, size[0], int(size[1]))
 
 
 def _sizes(requirements: Mapping[required.Property, tuple[str, str]]) -> Iterator[tuple[Size, str]]:

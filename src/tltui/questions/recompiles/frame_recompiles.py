@@ -102,13 +102,23 @@ def frame_recompiles(
         return reason_for(by_ref[ref], earlier, difference.text) if difference.text else None
 
     resumed, is_foreign = (name or "").startswith(PREFIX), file is not None and bool(whose(file))
-    equal = equal_sizes(frame, guards) if guards is not None else frozenset()
-    result = variations_of(every, config.settings, resumed, is_foreign, _break_line(name), guards, reason_of, equal)
+    equal = equal_sizes(frame, guards) if guards is not None else {}
+    result = variations_of(every, config.settings, resumed, is_foreign, _break_line(name), guards, reason_of, equal,
+                           may_end(frame))  # fmt: skip
     return FrameRecompiles(
         str(frame.ref), name, file, line, str(frame.compiles[0].ref), len(frame.compiles), seconds_of(frame), len(every),
         spent, config.limit, 0 if hit else config.left, config.ref, hit, tuple(recompiles),
         result.variations, result.together, result.causes, guards.table if guards is not None else None,
     )  # fmt: skip
+
+
+def may_end(frame: Frame) -> bool:
+    """Return whether a frame continues after a graph break, and torch skipped a function of this process.
+
+    A remedy may change where the graph breaks. Torch may then skip the function before it compiles this frame.
+    """
+    others = frame.process.frames.values() if (frame.code[0] or "").startswith(PREFIX) else ()
+    return any(compile_.facts.eager_reason is not None for other in others for compile_ in other.compiles)
 
 
 _RESUMED_AT = re.compile(r"_at_(\d{1,7})(?:_\d+)?$")

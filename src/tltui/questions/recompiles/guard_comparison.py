@@ -10,7 +10,7 @@ from tltui.model.nodes import Compile
 from tltui.questions.recompiles import guard_grammar
 from tltui.questions.recompiles import guard_requirements as required
 from tltui.questions.recompiles.explanations import Key, Reason, symbols_of
-from tltui.questions.recompiles.guard_grammar import Cause, as_attribute, by_number_type, condition_of, value_kind
+from tltui.questions.recompiles.guard_grammar import Cause, Condition, Term, as_attribute, by_number_type, condition_of, value_kind
 from tltui.questions.recompiles.guard_requirements import ANY, Property, cause_of_difference, words_of_difference
 from tltui.text.frozen import frozen
 
@@ -59,6 +59,10 @@ class Comparison(NamedTuple):
     """Guards that only the older version has, or of a value that is dynamic in the call."""
     is_complete: bool
     """Whether both have guards in the log, and every guard of the older one could be compared."""
+    branches: tuple[frozenset[Key], ...] = ()
+    """Conditions of the call that are false for the values of the older compile: the sizes and numbers of each."""
+    is_relaid: bool = False
+    """Whether a resized tensor also has another layout in memory, which its sizes do not explain."""
 
 
 Values = dict[Property, str | None]
@@ -94,6 +98,11 @@ class Version:
         """Return the value of a symbol in the call; '' for none."""
         return symbols_of(self.compile_).get(source, ("", ""))[1]
 
+    def size(self, source: str, dim: int) -> str | None:
+        """Return a size of a tensor in the call, '' if unknown; None for no such dimension."""
+        value = self.value(Property(required.SIZE, source, str(dim)))
+        return self.hint(f"{source}.size()[{dim}]") if value == ANY else value
+
     def kind(self, source: str) -> str:
         """Return the type of a source in the call; '' if unknown."""
         return self.value(Property(required.KIND, source)) or ""
@@ -125,7 +134,8 @@ def compared(
             differences[difference.key] = difference
     if comparing.opaque_settings and (not differences or any(key[0] == guard_grammar.STATE for key in differences)):
         is_complete = False
-    return Comparison(number, tuple(differences.values()), frozenset(comparing.unknown), is_complete)
+    unknown, branches = frozenset(comparing.unknown), comparing.branches()
+    return Comparison(number, tuple(differences.values()), unknown, is_complete, branches, comparing.is_relaid)
 
 
 _MODULE = re.compile(r"^(?:__import__\('[\w.]+'\)|G\['__import_\w+'\])$")
@@ -141,6 +151,7 @@ class _Comparing:
         self.properties: dict[Key, Property] = {}
         self.unknown: set[Key] = set()
         self.opaque_settings = False
+        self.is_relaid = False
         self._others: dict[str, str] = {}  # tensors that are no tensor in the call → their property that differs
         self._resized: set[str] = set()
         self._strided: set[str] = set()
@@ -235,7 +246,10 @@ class _Comparing:
 
     def _tensor(self, key: Property, expected: str, actual: str | None) -> None:
         source, kind = key.source, key.kind
-        if source in self._others or expected == ANY or (kind == required.STRIDE and source in self._resized):
+        if source in self._others or expected == ANY:
+            return
+        if kind == required.STRIDE and source in self._resized:
+            self.is_relaid |= actual is not None and actual != ANY and self._is_other_layout(key, expected, actual)
             return
         if kind == required.CLASS:
             if actual is None:
@@ -265,6 +279,18 @@ class _Comparing:
         elif key.source not in self._strided:
             self._strided.add(key.source)
             self._differs(key, expected, actual)
+
+    def _is_other_layout(self, key: Property, expected: str, actual: str) -> bool:
+        """Return whether the sizes of the later dimensions do not explain another stride."""
+        packed: list[int] = []
+        for version in (self._older, self._call):
+            product, dim = 1, int(key.name) + 1
+            while (size := version.size(key.source, dim)) is not None:
+                if not size.isdigit():
+                    return False
+                product, dim = product * int(size), dim + 1
+            packed.append(product)
+        return int(expected) * packed[1] != int(actual) * packed[0]
 
     def _size(self, key: Property, expected: str, actual: str) -> None:
         if actual == ANY:
@@ -323,19 +349,47 @@ class _Comparing:
         if condition is None:
             self._is_unknown(key, expected)
             return
-        values: dict[str, str] = {}
-        is_fixed = True
-        for term in condition.terms:
-            is_size = term.dim is not None
-            term_key = Property(required.SIZE, term.source, str(term.dim)) if is_size else Property(required.VALUE, term.text)
-            value = self._call.value(term_key)
-            if value is None or value == ANY:
-                is_fixed, value = False, self._call.hint(term.text)
-            values[term.text] = value
+        values, is_fixed = _values_of(condition, self._call)
         if condition.failing(values):
             self.differences.append(self._difference(key, expected, ", ".join(v for v in values.values() if v)))
         elif not is_fixed and not _is_special(condition.text):
             self._is_unknown(key, expected)
+
+    def branches(self) -> tuple[frozenset[Key], ...]:
+        """Return the sizes and numbers of conditions of the call that are false for the older compile.
+
+        With dynamic sizes, that compile would have traced the other branch.
+        """
+        results: dict[frozenset[Key], None] = {}
+        for key, value in (self._call.changes or {}).items():
+            if key.kind == required.CONDITION and value is not None and self._older.value(key) is None:
+                condition = condition_of(key.source)
+                if condition is not None and not _is_special(condition.text) and condition.failing(
+                    _values_of(condition, self._older)[0]
+                ):
+                    results[frozenset(key for term in condition.terms for key in _keys_of_term(term))] = None
+        return tuple(results)
+
+
+def _values_of(condition: Condition, version: Version) -> tuple[dict[str, str], bool]:
+    """Return the values of the terms of a condition in a call, and whether the guards of that call fix all of them."""
+    values: dict[str, str] = {}
+    is_fixed = True
+    for term in condition.terms:
+        is_size = term.dim is not None
+        key = Property(required.SIZE, term.source, str(term.dim)) if is_size else Property(required.VALUE, term.text)
+        value = version.value(key)
+        if value is None or value == ANY:
+            is_fixed, value = False, version.hint(term.text)
+        values[term.text] = value
+    return values, is_fixed
+
+
+def _keys_of_term(term: Term) -> tuple[Key, ...]:
+    """Return the causes that a term of a condition can be: a size, or a number of a class that its guard names."""
+    if not term.is_number:
+        return ((guard_grammar.SIZE, term.source, term.dim),)
+    return tuple((kind, term.source, None) for kind in (guard_grammar.INT, *sorted(guard_grammar.NAMED)))
 
 
 def _is_special(text: str) -> bool:

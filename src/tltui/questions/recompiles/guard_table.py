@@ -15,7 +15,7 @@ from tltui.questions.guards.guard_report import LIMIT, TREE
 from tltui.questions.recompiles import guard_requirements as required
 from tltui.questions.recompiles.explanations import Explained, Key, Reason
 from tltui.questions.recompiles.guard_comparison import MODES, Comparison, Values, Version, compared
-from tltui.questions.recompiles.guard_grammar import DEVICE
+from tltui.questions.recompiles.guard_grammar import DEVICE, SIZE, condition_of
 from tltui.questions.recompiles.guard_requirements import (
     Property,
     has_ordered_keys,
@@ -70,6 +70,8 @@ class FrameGuards(NamedTuple):
 
     table: GuardTable
     calls: tuple[Call, ...]
+    related: frozenset[Key] = frozenset()
+    """Sizes that a condition of some version relates to other ones."""
 
 
 class Base(NamedTuple):
@@ -194,7 +196,16 @@ def table_of(frame: Frame, explained: Sequence[Explained]) -> Generator[None, No
     without = tuple(version.ref for version in versions if version.changes is None)
     rows = _rows(calls, shown, properties)
     table = GuardTable(tuple(version.ref for version in shown), rows, len(firsts), without, limit, _callees(versions))
-    return FrameGuards(table, tuple(calls))
+    return FrameGuards(table, tuple(calls), _related(versions))
+
+
+def _related(versions: Sequence[Version]) -> frozenset[Key]:
+    """Return the sizes in conditions with several terms."""
+    texts = dict.fromkeys(
+        key.source for version in versions for key in (*(version.changes or ()), *version.first) if key.kind == required.CONDITION
+    )
+    conditions = [condition for text in texts if (condition := condition_of(text)) is not None and len(condition.terms) > 1]
+    return frozenset((SIZE, term.source, term.dim) for each in conditions for term in each.terms if term.dim is not None)
 
 
 def _tried(item: Explained, numbers: Mapping[str, int], different: Sequence[int], most: int) -> tuple[Sequence[int], bool]:

@@ -6,9 +6,11 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import combinations
+from types import MappingProxyType
 from typing import NamedTuple
 
 from tltui.questions.recompiles import guard_grammar
+from tltui.questions.recompiles.equal_sizes import EqualSizes
 from tltui.questions.recompiles.explanations import Key
 from tltui.questions.recompiles.guard_comparison import Comparison
 from tltui.questions.recompiles.guard_grammar import SPECIAL
@@ -20,6 +22,7 @@ MOST_EXACT = 12
 MOST_STEPS = 400_000
 """Comparisons of one search for the best set."""
 
+NONE_EQUAL: EqualSizes = MappingProxyType({})
 REMOVED, DYNAMIC, AUTOMATIC = "removed", "dynamic", "automatic"
 """Effects of a remedy on a value: it no longer differs; dynamic from the first compile on; dynamic once it has changed."""
 _DYNAMIC = ("mark dynamic", "dynamic=True", "dynamic sources")
@@ -90,6 +93,16 @@ class _Pair(NamedTuple):
     unknown: int
     is_decided: bool
     """Whether the guards decide the comparison once the unknown causes are removed."""
+    conditions: int
+    """Conditions of the older version that do not hold."""
+    branches: tuple[int, ...]
+    """The sizes and numbers of each condition of the call that is false for the older version."""
+    divided: int
+    """Sizes that share a symbol in the older version, if all are dynamic, and differ in the call."""
+    apart: int
+    """Sizes that share a symbol, and may differ in calls that the log does not have."""
+    is_relaid: bool
+    """Whether a resized tensor also has another layout."""
 
 
 class _Masks(NamedTuple):
@@ -101,25 +114,30 @@ class _Masks(NamedTuple):
     """Dynamic once they have changed."""
     fixed: int
     """All causes without a remedy."""
+    shares: bool
+    """Whether equal sizes share a symbol: with `dynamic=True`."""
 
 
 class Simulation:
     """The recompilations of a frame, played again without some causes."""
 
-    def __init__(self, calls: Sequence[Call]) -> None:
+    def __init__(self, calls: Sequence[Call], equal: EqualSizes = NONE_EQUAL) -> None:
+        self._equal = equal
         self._bits: dict[Key, int] = {}
         self._is_complete = [call.is_complete for call in calls]
         self._recompiles = [call.is_recompile for call in calls]
         self.before = sum(self._recompiles)
-        self._pairs = [[self._reduced(comparison) for comparison in call.comparisons] for call in calls]
+        self._pairs = [[self._reduced(call.ref, comparison) for comparison in call.comparisons] for call in calls]
         self.steps = sum(map(len, self._pairs)) or 1
 
-    def _reduced(self, comparison: Comparison) -> _Pair:
-        differing = special = special_actual = 0
+    def _reduced(self, ref: str, comparison: Comparison) -> _Pair:
+        differing = special = special_actual = conditions = 0
         for difference in comparison.differences:
             bit = self._bit(difference.key)
             differing |= bit
-            if difference.cause == guard_grammar.SIZE:
+            if difference.cause == guard_grammar.CONDITION:
+                conditions |= bit
+            elif difference.cause == guard_grammar.SIZE:
                 if difference.actual in SPECIAL:
                     special_actual |= bit
                     special |= bit
@@ -129,14 +147,27 @@ class Simulation:
         for key in comparison.unknown:
             unknown |= self._bit(key)
         is_decided = bool(differing) and (comparison.is_complete or bool(unknown))
-        return _Pair(comparison.version, differing, special_actual, special, unknown, is_decided)
+        branches = tuple(self._union(keys) for keys in comparison.branches)
+        sizes = self._equal.get((ref, comparison.version))
+        divided, apart = map(self._union, sizes) if sizes is not None else (0, 0)
+        return _Pair(comparison.version, differing, special_actual, special, unknown, is_decided, conditions, branches, divided,
+                     apart, comparison.is_relaid)  # fmt: skip
+
+    def _union(self, keys: Iterable[Key]) -> int:
+        bits = 0
+        for key in keys:
+            bits |= self._bit(key)
+        return bits
 
     def _bit(self, key: Key) -> int:
         return self._bits.setdefault(key, 1 << len(self._bits))
 
-    def remaining(self, effects: Mapping[Key, str], is_certain: bool) -> int:
-        """Return how many recompilations remain. With `is_certain`, an unknown value counts as a different one."""
-        masks = self._masks(effects)
+    def remaining(self, effects: Mapping[Key, str], is_certain: bool, shares: bool = False) -> int:
+        """Return how many recompilations remain. With `is_certain`, an unknown value counts as a different one.
+
+        `shares`: equal sizes share a symbol.
+        """
+        masks = self._masks(effects, shares)
         compiled: dict[int, int] = {}  # the version → what is dynamic in it, because it differed from an older one
         served: dict[int, int] = {}  # a call that needs no version of its own → the version that serves it
         count = 0
@@ -156,7 +187,7 @@ class Simulation:
             compiled[n] = became & masks.automatic
         return count
 
-    def _masks(self, effects: Mapping[Key, str]) -> _Masks:
+    def _masks(self, effects: Mapping[Key, str], shares: bool) -> _Masks:
         """Return the effects of remedies as sets of causes."""
         dynamic = automatic = every = 0
         for key, effect in effects.items():
@@ -166,14 +197,15 @@ class Simulation:
                 dynamic |= bit
             elif effect == AUTOMATIC:
                 automatic |= bit
-        return _Masks(dynamic, automatic, ~every)
+        return _Masks(dynamic, automatic, ~every, shares)
 
     def predict(self, candidates: Sequence[Candidate]) -> Prediction:
         """Return the prediction for a set of remedies."""
         effects = {key: candidate.effect for candidate in candidates for key in candidate.keys}
         doubtful = {key for candidate in candidates for key in candidate.doubtful}
         certain = {key: effect for key, effect in effects.items() if key not in doubtful}
-        fewest, most = self.remaining(effects, False), self.remaining(certain, True)
+        shares = any(candidate.remedy == "dynamic=True" for candidate in candidates)
+        fewest, most = self.remaining(effects, False, shares), self.remaining(certain, True, shares)
         names, remedies = tuple(c.name for c in candidates), tuple(c.remedy for c in candidates)
         return Prediction(names, remedies, self.before, fewest, max(fewest, most))
 
@@ -186,6 +218,10 @@ def _serving(
 
     A call that was compared with some older versions only: what serves one of them serves it too.
     """
+    merged = dict.fromkeys(served.values(), 0)  # the conditions of versions that another one serves now, which fail
+    for pair in pairs:
+        if pair.version in served:
+            merged[served[pair.version]] |= pair.conditions & masks.fixed
     for pair in pairs:
         if pair.differing & masks.fixed or (is_certain and (pair.unknown & masks.fixed or not pair.is_decided)):
             continue
@@ -196,17 +232,37 @@ def _serving(
             version = served.get(version, version)
             if version in tested:
                 continue
-        if version in compiled and not pair.differing & masks.automatic & ~compiled[version]:
+        if version not in compiled or pair.differing & masks.automatic & ~compiled[version] or merged.get(version):
+            continue
+        if not _takes_another_branch(pair, masks, next(iter(compiled)) == pair.version, is_certain):
             return version
     return None
 
 
-def predictions_of(calls: Sequence[Call], candidates: Sequence[Candidate]) -> tuple[list[Prediction], Prediction | None]:
+def _takes_another_branch(pair: _Pair, masks: _Masks, is_first: bool, is_certain: bool) -> bool:
+    """Return whether the older version, with dynamic sizes, would have a condition that does not hold in the call.
+
+    `is_first`: no size had changed before. From then on, a size that changed has a symbol of its own.
+    """
+    free = masks.dynamic | masks.automatic
+    if not pair.differing & free:
+        return False
+    if masks.shares and ((pair.divided & masks.dynamic and (is_first or is_certain)) or (is_certain and pair.apart)):
+        return True
+    if is_certain and pair.is_relaid:
+        return True
+    is_proven = is_certain or not pair.differing & ~free
+    return is_proven and any(sizes & free for sizes in pair.branches)
+
+
+def predictions_of(
+    calls: Sequence[Call], candidates: Sequence[Candidate], equal: EqualSizes = NONE_EQUAL
+) -> tuple[list[Prediction], Prediction | None]:
     """Return the prediction of each candidate alone, and the smallest set that leaves the fewest recompilations.
 
     The set is None if one candidate alone does as much.
     """
-    simulation = Simulation(calls)
+    simulation = Simulation(calls, equal)
     alone = [simulation.predict([candidate]) for candidate in candidates]
     if len(candidates) < 2:
         return alone, None

@@ -8,12 +8,13 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from tltui.questions.recompiles import guard_grammar
-from tltui.questions.recompiles.equal_sizes import is_parameter
+from tltui.questions.recompiles.equal_sizes import EqualSizes, is_parameter
 from tltui.questions.recompiles.explanations import Explained, Key, Reason
 from tltui.questions.recompiles.guard_comparison import Difference
 from tltui.questions.recompiles.guard_table import FrameGuards
 from tltui.questions.recompiles.predictions import (
     AUTOMATIC,
+    NONE_EQUAL,
     Candidate,
     Prediction,
     causes_together,
@@ -111,12 +112,14 @@ ReasonOf = Callable[[str, str, Difference], Reason | None]
 def variations_of(
     recompiles: Sequence[Explained], settings: Settings, resumed: bool = False, is_foreign: bool = False,
     break_line: int | None = None, guards: FrameGuards | None = None,
-    reason_of: ReasonOf | None = None, equal: frozenset[Key] = frozenset(),
+    reason_of: ReasonOf | None = None, equal: EqualSizes = NONE_EQUAL,
+    may_end: bool = False,
 ) -> Variations:  # fmt: skip
     """Return the variations: those whose remedy removes most recompilations first, then by seconds as the only cause.
 
     `resumed`: the frame continues after a graph break; `is_foreign`: its function is of torch or a library;
-    `break_line`: the line of that break; `equal`: the sizes that share a symbol with another one if all are dynamic.
+    `break_line`: the line of that break; `equal`: of each comparison, the sizes that share a symbol with another one if all are
+    dynamic; `may_end`: see there.
     """
     every = causes_of(recompiles, guards)
     groups = causes_together(key for item in every for key in item.causes)
@@ -130,7 +133,7 @@ def variations_of(
     for each in facts:
         each.arguments_vary = arguments_vary
     advice = [advice_for(each, settings) or Advice("") for each in facts]
-    predictions, together = _predicted(facts, advice, groups, guards, equal)
+    predictions, together = _predicted(facts, advice, groups, guards, equal, may_end)
     variations = [
         _variation(each, given, groups[each.key], prediction, together, every, guards is not None)
         for each, given, prediction in zip(facts, advice, predictions, strict=True)
@@ -267,7 +270,7 @@ class _Gathering:
 
 def _predicted(
     facts: Sequence[CauseFacts], advice: Sequence[Advice], groups: Mapping[Key, tuple[Key, ...]], guards: FrameGuards | None,
-    equal: frozenset[Key],
+    equal: EqualSizes, may_end: bool,
 ) -> tuple[list[Prediction | None], Prediction | None]:
     """Return the prediction for the remedy of each cause, and for the best set."""
     if guards is None or not guards.table.versions:
@@ -286,10 +289,20 @@ def _predicted(
         if same is None:
             name = name_of_cause(each.cause, each.source, each.dim, groups[each.key])
             is_doubtful = bool(given.code) and MAYBE_MARK in given.code[0]
-            doubtful = keys if is_doubtful else equal | fixed if given.remedy == "dynamic=True" else fixed
-            candidates.append(Candidate(name, given.remedy, keys, effect, doubtful))
-    alone, together = predictions_of(guards.calls, candidates)
+            is_doubtful |= "unbacked" in given.remedy and not guards.related.isdisjoint(keys)
+            strides = _strides(keys, every)
+            doubtful = keys | strides if is_doubtful else fixed | strides
+            candidates.append(Candidate(name, given.remedy, keys | strides, effect, doubtful))
+    alone, together = predictions_of(guards.calls, candidates, equal)
+    if may_end:
+        alone = [replace(each, fewest=0) if "dynamic=True" in each.remedies else each for each in alone]
     return [alone[numbers[n]] if n in numbers else None for n in range(len(facts))], together
+
+
+def _strides(keys: frozenset[Key], every: frozenset[Key]) -> frozenset[Key]:
+    """Return the strides of tensors whose sizes a remedy makes dynamic: torch may compute them from these sizes."""
+    resized = {source for cause, source, _ in keys if cause == guard_grammar.SIZE}
+    return frozenset(key for key in every - keys if key[0] == guard_grammar.STRIDE and key[1] in resized)
 
 
 def _removed(facts: CauseFacts, remedy: str, keys: frozenset[Key], every: frozenset[Key]) -> frozenset[Key]:

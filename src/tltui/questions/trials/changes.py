@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from tltui.questions.problems.problem_list import Problems
 from tltui.questions.recompiles.dynamic_sources import VARIABLE, assignment, entry_of, full_source
+from tltui.questions.recompiles.equal_sizes import EqualSizes
 from tltui.questions.recompiles.explanations import Key
-from tltui.questions.recompiles.guard_grammar import FLOAT, INT, NAMED, SIZE
+from tltui.questions.recompiles.guard_grammar import FLOAT, INT, NAMED, SIZE, STRIDE
 from tltui.questions.recompiles.guard_table import Call
 from tltui.questions.recompiles.predictions import DYNAMIC, Simulation, effect_of
 from tltui.text.frozen import frozen
@@ -97,10 +98,12 @@ class FrameCauses:
     causes: Sequence[Cause]
     calls: Sequence[Call] | None
     """None without guards in the log."""
-    equal: frozenset[Key] = frozenset()
-    """The sizes that share a symbol with another one if all sizes are dynamic."""
+    equal: EqualSizes = field(default_factory=dict)
+    """The sizes of each comparison that share a symbol with another one if all sizes are dynamic."""
     is_static: bool = False
     """Whether automatic_dynamic_shapes was off: the program sets it, or gives `dynamic=False`, and its own arguments win."""
+    may_end: bool = False
+    """Whether it continues after a graph break, and torch skipped a function of its process."""
 
 
 def changes(frames: Sequence[FrameCauses], listed: Problems, predictor: Predictor) -> tuple[Change, ...]:
@@ -117,9 +120,11 @@ class Predictor:
     """The recompilations that remain with a change, over all frames of an unchanged run."""
 
     def __init__(self, frames: Sequence[FrameCauses]) -> None:
-        self._simulations = [(Simulation(frame.calls), *_keys(frame)) for frame in frames if frame.calls is not None]
+        self._simulations = [
+            (Simulation(frame.calls, frame.equal), *_keys(frame), frame.may_end) for frame in frames if frame.calls is not None
+        ]
         self._is_complete = len(self._simulations) == len(frames)
-        self.before = sum(simulation.before for simulation, _, _ in self._simulations)
+        self.before = sum(simulation.before for simulation, *_ in self._simulations)
 
     def predicted(self, change: Change) -> Change:
         """Return a change with its prediction."""
@@ -127,15 +132,19 @@ class Predictor:
             return change
         low = high = 0
         everything = (SIZE, "", DYNAMIC) in change.effects
-        for simulation, keys, doubtful in self._simulations:
+        for simulation, keys, doubtful, may_end in self._simulations:
             effects = {
                 key: effect for key in keys for kind, source, effect in change.effects if kind == key[0] and source in ("", key[1])
             }
             certain = {
                 key: effect for key, effect in effects.items()
-                if not (everything and key in doubtful) and not (change.environment and key[0] in NAMED)
+                if key not in doubtful and not (change.environment and key[0] in NAMED)
             }  # fmt: skip
-            fewest, most = simulation.remaining(effects, False), simulation.remaining(certain, True)
+            resized = {key[1] for key in effects if key[0] == SIZE}
+            effects |= {key: DYNAMIC for key in keys if key[0] == STRIDE and key[1] in resized}
+            fewest, most = simulation.remaining(effects, False, everything), simulation.remaining(certain, True, everything)
+            if everything and may_end:  # with other breaks, torch may skip the function before it compiles what comes after them
+                fewest = 0
             low, high = low + fewest, high + max(fewest, most)
         return replace(change, predicted=(low, high))
 
@@ -143,19 +152,16 @@ class Predictor:
     def _is_open(self, change: Change) -> bool:
         """Return whether a change makes a float dynamic that a graph break returns: other functions may then be compiled again."""
         return (FLOAT, "", DYNAMIC) in change.effects and any(
-            key[0] == FLOAT and key[1].startswith("___stack") for _, keys, _ in self._simulations for key in keys
+            key[0] == FLOAT and key[1].startswith("___stack") for _, keys, *_ in self._simulations for key in keys
         )
 
 
 def _keys(frame: FrameCauses) -> tuple[frozenset[Key], frozenset[Key]]:
-    """Return the values that differ, and those of them that may stay causes if everything is dynamic.
-
-    Torch may give two equal sizes one symbol, and it may specialize again what it specialized before.
-    """
+    """Return the values that differ, and those of them that torch may specialize again, as it did before."""
     fixed = {(cause.cause, source) for cause in frame.causes if cause.fixed_again_in for source in cause.sources or (cause.source,)}
     pairs = (pair for call in frame.calls or () for pair in call.comparisons)
     keys = frozenset(difference.key for pair in pairs for difference in pair.differences)
-    return keys, frozenset(key for key in keys if key in frame.equal or key[:2] in fixed)
+    return keys, frozenset(key for key in keys if key[:2] in fixed)
 
 
 def _dynamic(causes: Sequence[Cause], is_static: bool) -> Iterator[Change]:

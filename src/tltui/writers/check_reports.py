@@ -178,7 +178,7 @@ class Annotation:
     """A GitHub annotation at a line of a file, or of the whole job."""
 
     kind: str
-    """`error` or `warning`."""
+    """`error`, `warning` or `notice`."""
     title: str
     text: str
     file: str = ""
@@ -218,7 +218,7 @@ def _of(outcome: Outcome, workspace: str) -> list[Annotation]:
     """Return an annotation per place and reason, however many compiles share it."""
     alike: dict[tuple[str, int | None, str], list[Reason]] = {}
     for reason in outcome.reasons:
-        alike.setdefault((_below(reason.file or "", workspace), reason.line, reason.text), []).append(reason)
+        alike.setdefault((file_of_checkout(reason.file or "", workspace), reason.line, reason.text), []).append(reason)
     title = f"tltui: {headline(outcome)}"
     if not alike:
         return [Annotation("error", title, sanitize(outcome.title))]
@@ -237,7 +237,7 @@ def _refs(same: list[Reason]) -> str:
     return f"\nin {', '.join(refs[:REFS])}{more}"
 
 
-def _below(file: str, workspace: str) -> str:
+def file_of_checkout(file: str, workspace: str) -> str:
     """Return a file relative to the checkout if it is below it; '' for files that are not the user's."""
     if not file or file.startswith("<") or is_framework(file):
         return ""

@@ -66,8 +66,9 @@ def _style_of_file(options: argparse.Namespace, path: str) -> str:
     output_format = getattr(options, "format", None)
     if output_format not in (None, "text", "json"):
         if style == "html" or (style == "json" and output_format not in ("sarif", "rdjson")):
-            advice = f"use a name that ends in {'.xml' if output_format == 'junit' else '.txt'}"
-            raise Failure(f"--format {output_format} conflicts with the suffix of the file: '{path}'", advice)
+            wanted = {"junit": ".xml", "markdown": ".md"}.get(output_format, ".txt")
+            problem = f"--format {output_format} conflicts with the suffix of the file: '{path}'"
+            raise Failure(problem, f"use a name that ends in {wanted}")
         return BYTES
     if options.command in RAW and options.raw:
         if style in ("markdown", "html"):

@@ -85,6 +85,12 @@ def test_conditions_of_versions_that_one_serves_are_its_own() -> None:
     assert Predictor([FrameCauses((), [calls()[0], even, odd])]).predicted(ALL).predicted == (1, 1)
 
 
+def test_no_prediction_with_an_option_that_removes_breaks() -> None:
+    option = Change("", config=(("torch._dynamo.config.capture_scalar_outputs", True),))
+    predictor = Predictor([FrameCauses((), calls(difference(SIZE, "x", 0, "8", "6")))])
+    assert predictor.predicted(ALL).predicted == (0, 0) and predictor.predicted(ALL + option).predicted is None
+
+
 def test_what_comes_after_a_break_may_never_be_compiled() -> None:
     frame = calls(difference("type", "x", None, "int", "str"))
     assert Predictor([FrameCauses((), frame, may_end=True)]).predicted(ALL).predicted == (0, 1)

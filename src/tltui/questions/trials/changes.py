@@ -150,7 +150,9 @@ class Predictor:
 
 
     def _is_open(self, change: Change) -> bool:
-        """Return whether a change makes a float dynamic that a graph break returns: other functions may then be compiled again."""
+        """Return whether a change compiles other functions: it captures what broke the graph, or a float that a break returns."""
+        if any(name.rpartition(".")[2].startswith("capture_") for name, _ in change.config):
+            return True
         return (FLOAT, "", DYNAMIC) in change.effects and any(
             key[0] == FLOAT and key[1].startswith("___stack") for _, keys, *_ in self._simulations for key in keys
         )

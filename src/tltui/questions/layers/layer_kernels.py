@@ -126,6 +126,7 @@ def forward_layers(
     if inference:  # Inductor moves nodes to where they are used: only what they read and who reads them tells
         _bounded(graph, nodes, program, anchors, results)
     _layers_between(nodes, program, [] if inference else anchors, results, False)
+    _leave_constants(graph, nodes, results)
     return results
 
 
@@ -150,10 +151,25 @@ def backward_layers(
             anchors.append((n, -read[0]))
     again = set(results)
     _layers_between(nodes, program, anchors, results, True)
+    _leave_constants(graph, nodes, results)
+    sums: set[str] = set()
     for node, _ in nodes:
-        if node.target in _SUMS and node.name not in again and len({lines_of.get(name) for name in node.args}) > 1:
+        if node.target not in _SUMS or node.name in again:
+            continue
+        layers = {results[name] for name in node.args if name in results}
+        if len({lines_of.get(name) for name in node.args}) > 1 or len(layers) > 1 or not sums.isdisjoint(node.args):
             results.pop(node.name, None)  # the gradients of two uses of a value are added: it is of neither
+            sums.add(node.name)
     return results
+
+
+def _leave_constants(graph: GraphText, nodes: Sequence[tuple[FxNode, Key]], layer_by_node: dict[str, str]) -> None:
+    """Leave a node without inputs in its layer only if all its readers are in it: equal constants of many layers are one node."""
+    for node, _ in nodes:
+        if node.name in layer_by_node and not node.args:
+            readers = {layer_by_node.get(user.name) for user in graph.graph.users(node)}
+            if readers != {layer_by_node[node.name]}:
+                del layer_by_node[node.name]
 
 
 def _nodes(graph: GraphText) -> list[tuple[FxNode, Key]]:

@@ -9,7 +9,10 @@ from functools import cache
 from typing import NamedTuple
 
 import pytest
-from provenance_truth import UnitMeasures, cases, line_of, measured
+from provenance_truth import CASES, UnitMeasures, cases, line_of, measured
+from real import opened
+
+from tltui.questions.provenance.provenance import provenance_of
 
 PRECISION = 0.995
 
@@ -52,6 +55,8 @@ LEAST = {
     ("one_operator_unrecorded", "inference"): Least(1, 1, 1),
     ("convnet", "forward"): Least(1, 1, 0.92, 0.8),
     ("convnet", "backward"): Least(1, 1, 1, 0.8),
+    ("cpp_wrapper", "forward"): Least(1, 1, 0.82, 1),
+    ("cpp_wrapper", "backward"): Least(0.16, 1, 0.16, 0.4),
     ("elided", "forward"): Least(1, 1, 1),
     ("elided", "backward"): Least(1, 1, 1),
     ("experts", "forward"): Least(1, 1, 1, 0.97),
@@ -98,6 +103,15 @@ def test_what_is_true_is_said(trace: str, unit: str) -> None:
     assert one.kernel_line.recall >= least.kernel_line
     assert one.node_kernel.recall >= least.node_kernel
     assert one.layer.recall >= least.layer
+
+
+def test_a_profiled_wrapper_of_cpp_calls_each_kernel_once() -> None:
+    """Its code has no `AOT ID`, and a raw string with a stack between the handle of a kernel and its call."""
+    [log] = (CASES / "cpp_wrapper").glob("*.log*")
+    [compile_] = [compile_ for compile_ in opened(log).compiles() if compile_.is_compile]
+    units = provenance_of(compile_).units
+    assert [(unit.unit, len(unit.kernels)) for unit in units] == [("forward", 8), ("backward", 10)]
+    assert all(kernel.handle is not None and len(kernel.call_lines) == 1 for unit in units for kernel in unit.kernels)
 
 
 def test_which_line_of_a_stack_is_meant() -> None:

@@ -123,6 +123,8 @@ def forward_layers(
         read = _readers(program, (held[name] for name in node.args if name in held), key)
         if len(read) == 1:
             anchors.append((n, read[0]))
+        elif (layer := _same_layer(program, read)) is not None:
+            results[node.name] = layer
     if inference:  # Inductor moves nodes to where they are used: only what they read and who reads them tells
         _bounded(graph, nodes, program, anchors, results)
     _layers_between(nodes, program, [] if inference else anchors, results, False)
@@ -149,6 +151,8 @@ def backward_layers(
         read = _readers(program, [*gradients.get(node.name, ()), *reads], key)
         if len(read) == 1:
             anchors.append((n, -read[0]))
+        elif (layer := _same_layer(program, read)) is not None:
+            results[node.name] = layer
     again = set(results)
     _layers_between(nodes, program, anchors, results, True)
     _leave_constants(graph, nodes, results)
@@ -221,6 +225,12 @@ def _bounded(
 def _readers(program: Program, numbers: Iterable[int], key: Key) -> list[int]:
     """Return the steps at a source line that read one of these inputs."""
     return list(dict.fromkeys(n for k in numbers for n in program.readers.get(k, ()) if program.steps[n].key == key))
+
+
+def _same_layer(program: Program, steps: Sequence[int]) -> str | None:
+    """Return the layer of several steps: a module that a loop calls again and again."""
+    layers = {program.steps[n].layer for n in steps}
+    return layers.pop() if len(layers) == 1 else None
 
 
 def _layers_between(

@@ -421,9 +421,10 @@ def _agreement(identified: Identified, step: Step, node: Value) -> int:
         return -1
     if step.kind == FUNCTION:
         operands = operands[len(operands) - len(reads) :]
-    for version, operand in zip(reads, operands, strict=False):
+    for n, (version, operand) in enumerate(zip(reads, operands, strict=False)):
         if version.node:
-            if not values.same(version.node, operand):
+            begins = values.nodes[operand].begins
+            if not values.same(version.node, operand) or (begins is not None and step.offsets.get(n, begins) != begins):
                 return -1
             agreed += 1
         elif not fits(version.shape, values.nodes[operand].shape) or (closed := closes(identified, version, operand)) < 0:

@@ -91,6 +91,8 @@ class Value:
     """The last part of the name of a get_attr."""
     higher: bool = False
     """Whether it is a higher-order operator, which runs subgraphs."""
+    begins: int | None = None
+    """Where in an input of the graph a view of it begins; None for other nodes, and if unknown."""
 
 
 @dataclass(slots=True)
@@ -174,6 +176,7 @@ def _add(values: Values, node: FxNode, text: str) -> None:
         node.name, node.kind, op, operands, shape_of(node.type), node.type, int(item[1]) if item else -1,
         node.target.rpartition(".")[2] if node.kind == "get_attr" else "", bool(target and target[1] == "higher_order"),
     )  # fmt: skip
+    value.begins = _begins(values, value, text)
     values.order[node.name] = len(values.nodes)
     values.nodes[node.name] = value
     if node.kind == "placeholder":
@@ -182,6 +185,26 @@ def _add(values: Values, node: FxNode, text: str) -> None:
         values.by_op.setdefault(op, []).append(node.name)
     for name in dict.fromkeys(operands):
         values.users.setdefault(name, []).append(node.name)
+
+
+_PARTS = re.compile(r"\.(select\.int|slice\.Tensor)\(\w+, (\d{1,3}), (\d{1,15})\b")
+SAME_BEGIN = frozenset(("alias", "expand", "permute", "squeeze", "t", "transpose", "unsqueeze"))
+
+
+def _begins(values: Values, value: Value, text: str) -> int | None:
+    """Return where in an input a value begins: `select.int(x, 1, 3)` at three times the stride of dimension 1."""
+    if value.kind == "placeholder":
+        return 0
+    source = values.nodes[value.operands[0]] if value.operands else None
+    if source is None or source.begins is None:
+        return None
+    if value.op in SAME_BEGIN:
+        return source.begins
+    match = _PARTS.search(text)
+    strides = strides_of(source.type)
+    if match is None or int(match[2]) >= len(strides) or not strides[int(match[2])].isdecimal():
+        return None
+    return source.begins + int(match[3]) * int(strides[int(match[2])])
 
 
 def _statement(lines: Sequence[str], node: FxNode) -> str:

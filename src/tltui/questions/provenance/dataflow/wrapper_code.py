@@ -98,6 +98,7 @@ _LISTED = re.compile(r"^(\w+) = \[(.*)\]$")
 _PARTITION = re.compile(r"^\(?([\w, ]*?),?\s*\)? = self\.partitions\[(\d{1,6})\]\((\w+)\)$")
 _FUNCTION = re.compile(r"^\(?([\w, ]*?),?\s*\)? = (\w+)\((\w+)\)$")
 _ASSIGNED = re.compile(r"^(\w+) = (.*)$")
+_PIECE = re.compile(r"^reinterpret_tensor\((\w+), \([^()]*\), \([^()]*\), (\d{1,15})\)$")
 _KEYWORD = re.compile(r"^([A-Za-z_]\w*)=(?!=)(.*)$")
 _BASE = re.compile(r"^(?:(?:torch\.ops\.inductor\.)?_?reinterpret_tensor\(|aten\.\w+(?:\.\w+)?\()*([A-Za-z_]\w*)")
 MAX_DEPTH = 20
@@ -136,6 +137,8 @@ class Step:
     line: int
     reads: list[Version] = field(default_factory=list)
     """The versions read, in the order of the arguments."""
+    offsets: dict[int, int] = field(default_factory=dict)
+    """Number in `reads` → where in an input of the function the argument begins."""
     writes: list[Version] = field(default_factory=list)
     updates: list[tuple[Version, Version]] = field(default_factory=list)
     """The versions before and after, for arguments both read and written, or written into again under one name."""
@@ -387,7 +390,11 @@ class _Walk:
                 written = [value]
                 continue
             pieces = arguments(value[1:-1]) if value[:1] in ("[", "(") and value[-1:] in ("]", ")") else [value]
-            step.reads += [version for piece in pieces if piece and (version := self.read(piece)) is not None]
+            for piece in pieces:
+                if piece and (version := self.read(piece)) is not None:
+                    if (match := _PIECE.match(piece)) and match[1] in self.takes:
+                        step.offsets[len(step.reads)] = int(match[2])
+                    step.reads.append(version)
         if in_place(name) and operands:
             written = [operands[0]]
         step.writes = [written_version for part in written if (written_version := self.write(part, step.number)) is not None]

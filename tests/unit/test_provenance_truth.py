@@ -57,6 +57,8 @@ LEAST = {
     ("convnet", "backward"): Least(1, 1, 1, 0.8),
     ("cpp_wrapper", "forward"): Least(1, 1, 0.82, 1),
     ("cpp_wrapper", "backward"): Least(0.16, 1, 0.16, 0.4),
+    ("checkpointed", "forward"): Least(1, 1, 1, 0.76),
+    ("checkpointed", "backward"): Least(0.87, 1, 0.87, 0.89),
     ("elided", "forward"): Least(1, 1, 1),
     ("elided", "backward"): Least(1, 1, 1),
     ("experts", "forward"): Least(1, 1, 1, 0.97),

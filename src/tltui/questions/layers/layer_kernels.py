@@ -114,6 +114,8 @@ def forward_layers(
     held = _held(nodes, inputs | attributes)
     for n, (node, key) in enumerate(nodes):
         sources = [by_name[name] for name in before.get(node.name, ()) if name in by_name]
+        if any(program.steps[k].key != key for k in sources):
+            sources = []  # a node that was left out, or one of the same name in another graph
         steps = [program.steps[k].layer for k in sources]
         if sources and None not in steps:
             results[node.name] = program.module(common(layer or "" for layer in steps))
@@ -446,7 +448,7 @@ def _before(texts: _Texts, parts: Parts, unit: UnitProvenance) -> dict[str, tupl
         return {}
     names: dict[int, list[str]] = {}
     for node in pre.nodes:
-        names.setdefault(node.line + 1, []).append(node.name)
+        names.setdefault(node.line + 1, []).append(pre.key(node))
     links = unit.maps.get("post_to_pre", {})
     return {
         node.name: tuple(name for line in links.get(node.line + 1, ()) for name in names.get(line, ()))

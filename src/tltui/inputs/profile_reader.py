@@ -331,7 +331,9 @@ def why_not(head: bytes, tail: bytes = b"") -> str:
         return ""
     if _OBJECT.match(head) is None:
         return _LIST if head.lstrip()[:1] == b"[" else NO_JSON
-    return _NOT_TORCH if _EVENTS.search(head) else _NO_EVENTS + (f" in its first {len(head) >> 10:,} KiB" if len(head) >= ENDS else "")
+    if _EVENTS.search(head):
+        return _NOT_TORCH
+    return _NO_EVENTS + (f" in its first {len(head) >> 10:,} KiB" if len(head) >= ENDS else "")
 
 
 _BEFORE_EVENTS = re.compile(rb'^(?:\xef\xbb\xbf)?\s*\{\s*"(?:metadata|schemaVersion|deviceProperties)"|"baseTimeNanoseconds"\s*:')

@@ -121,8 +121,14 @@ def _compiles_table(
                when=lambda _: page.width > NARROW),
         Column("estimate", lambda row: (micros(estimates[row.ref]) if row.ref in estimates else "", tokens.DIM), right=True,
                when=lambda _: bool(estimates)),
+        Column("device", lambda row: (figures.us(us) if (us := _device_us(row)) else "", tokens.NUMBER), right=True,
+               when=lambda _: figures.runtime.device is not None),
         Column("function", lambda row: _name(nodes[row.ref], wide)),
     ), "compiles", COMPILES_SHOWN, FOLDED)  # fmt: skip
+
+
+def _device_us(compile_: CompileTime) -> float:
+    return sum(graph.device_us for graph in compile_.graphs)
 
 
 def _name(compile_: Compile | None, wide: bool) -> Piece:
@@ -250,7 +256,7 @@ def _kernels_table(page: Page, figures: Figures, kernels: Sequence[KernelTime], 
         return (sanitize(_kernel_label(row)) + device, tokens.LINK if target else tokens.NAME, target)
 
     def median(row: KernelTime) -> Piece:
-        return (micros(row.time.median_us), tokens.WARN if _uneven(row.time) else tokens.NUMBER)
+        return (micros(row.time.median_us), tokens.WARN if row.time.is_uneven else tokens.NUMBER)
 
     return Table((
         Column(figures.of, lambda row: (figures.us(row.time.us), tokens.NUMBER), right=True,
@@ -279,11 +285,6 @@ def _kernel_label(kernel: KernelTime) -> str:
     if kernel.key:
         return kernel.key
     return kernel.name if kernel.handle is None else f"{kernel.name}:{kernel.handle}"
-
-
-def _uneven(time: Spread) -> bool:
-    """Return whether single calls took so long that the mean is misleading: the process was interrupted."""
-    return time.calls > 2 and time.mean_us > 2 * time.median_us
 
 
 def _line_link(kernel: KernelTime, with_directory: bool) -> Piece:

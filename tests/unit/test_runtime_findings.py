@@ -216,6 +216,14 @@ def test_an_outlier_is_named_as_one() -> None:
     assert facts(window((compiled("0/0", 30_000, graphs=(even,)),), steps=4)) == [Fact.KERNEL]
 
 
+def test_all_calls_of_a_name_are_no_single_kernel() -> None:
+    """Their times differ because they compute different things."""
+    together = replace(uneven((60.0, 60.0, 64.0, 28_000.0)), nth=-1, key="", name="Cijk_" + "A" * 400, lines=())
+    own = GraphTime("forward", "f1", spread(4, 30_000), (together,), 28_184, 1_816, 0.0, 0.0, 3.0)
+    (found,) = said(window((compiled("0/0", 30_000, graphs=(own,)),), steps=4))
+    assert found.startswith("4 calls of one name take 28% of the time: Cijk_AAA") and len(found) < 160
+
+
 def test_launches_by_the_median_of_calls() -> None:
     """Of 10 calls one was preempted between kernels: the graph is not launch-bound for that."""
     one = replace(graph(60_000, 15_000), time=Spread(10, 60_000, 1_700.0, 1_700.0, 44_700.0), wrapper_median_us=200.0)

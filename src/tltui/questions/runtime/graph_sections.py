@@ -225,12 +225,14 @@ def _add_unprofiled(page: Page, count: int, of: int, is_cpp: bool) -> None:
 
 
 def _kernel_shares(graph: GraphTime) -> Iterator[Piece]:
+    """Yield the device's side first where there is one; there the host only launches the kernels."""
     total = graph.time.us
-    yield (f"{fmt.percent(graph.kernels_us, total)} in kernels", tokens.PHASE_KERNELS)
-    gap = f", {micros(graph.gap_us)} between kernels" if graph.gap_us else ""
-    yield (f"{fmt.percent(graph.wrapper_us, total)} outside kernels{gap}", tokens.PHASE_INDUCTOR)
     if graph.device_us:
-        yield f"{micros(graph.device_us / max(graph.time.calls, 1))} per call on the device"
+        yield (f"{micros(graph.device_us / max(graph.time.calls, 1))} per call on the device", tokens.STRONG)
+    where = "the host spends {} in calls of kernels" if graph.device_us else "{} in kernels"
+    yield (where.format(fmt.percent(graph.kernels_us, total)), tokens.PHASE_KERNELS)
+    gap = f", {micros(graph.gap_us)} between kernels" if graph.gap_us else ""
+    yield (f"{fmt.percent(graph.wrapper_us, total)} outside {'them' if graph.device_us else 'kernels'}{gap}", tokens.PHASE_INDUCTOR)
     if graph.key is None:
         yield ("no cache key: matched by compile and kernels", tokens.DIM)
 
@@ -353,7 +355,8 @@ def add_breaks(page: Page, figures: Figures, refs: set[str] | None) -> None:
     breaks = [item for item in break_times(figures.run, figures.runtime) if refs is None or item.ref in refs]
     if not breaks:
         return
-    page.heading(f"Eager between regions: {figures.us(sum(item.eager_us for item in breaks))} {figures.of}")
+    of_host = " on the host" if figures.runtime.device is not None else ""
+    page.heading(f"Eager between regions{of_host}: {figures.us(sum(item.eager_us for item in breaks))} {figures.of}")
     for number, item in enumerate(breaks[: BREAKS_SHOWN + EAGER_FOLDED]):
         if number == BREAKS_SHOWN:
             title = f"{fmt.count(len(breaks) - BREAKS_SHOWN)} more"
@@ -407,7 +410,8 @@ def add_outside(page: Page, figures: Figures) -> None:
     """Add operators that ran outside of regions."""
     ops = sorted((item for item in figures.runtime.eager if item.inside_ref is None), key=lambda item: -item.total_us)
     if ops:
-        page.heading(f"Eager outside regions: {figures.us(sum(item.total_us for item in ops))} {figures.of}")
+        of_host = " on the host" if figures.runtime.device is not None else ""
+        page.heading(f"Eager outside regions{of_host}: {figures.us(sum(item.total_us for item in ops))} {figures.of}")
         page.say("never compiled, or fell back to eager mode", "  ", tokens.DIM)
         _ops(page, figures, ops)
 

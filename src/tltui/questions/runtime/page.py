@@ -194,6 +194,8 @@ def remarks(recording: Recording) -> tuple[str, ...]:
 
 
 FINDINGS_SHOWN = 5
+LONGEST_NAME = 60
+"""Cells of a kernel's name in a sentence: some libraries write hundreds."""
 BAR_MOST = 40
 EXPLAINED = 96
 """Width in cells from which on each part is explained beside it; below that a line explains them."""
@@ -241,7 +243,7 @@ def sentence(finding: Finding, per_step: bool) -> str:
         return f"{share} of the time in collectives while no thread computes: {micros(finding.us)}{of}, most in {name} ({calls})"
     if finding.fact is Fact.OUTLIER:
         calls, lines = fmt.count(finding.calls), f", {_lines(finding.lines)}" if finding.lines else ""
-        what = f"one of {calls} calls of {sanitize(finding.name)} in {_unit(finding)}"
+        what = f"one of {calls} calls of {_kernel_name(finding)} in {_unit(finding)}"
         return f"{what} took {micros(finding.most_us)}, the median is {micros(finding.mean_us)}{lines}"
     if finding.fact is Fact.EAGER:
         most = sanitize(finding.name)
@@ -270,7 +272,12 @@ def sentence(finding: Finding, per_step: bool) -> str:
             return f"{ref} was compiled{took} and never called while the profiler ran"
         return f"{fmt.count(finding.count)} compiles were never called while the profiler ran; {ref} alone was compiled{took}"
     lines = f", {_lines(finding.lines)}" if finding.lines else ""
-    return f"one kernel takes {share} of the time: {sanitize(finding.name)} in {_unit(finding)}, {micros(finding.us)}{of}{lines}"
+    subject = "one kernel takes" if finding.count == 1 else f"{fmt.plural(finding.calls, 'call')} of one name take"
+    return f"{subject} {share} of the time: {_kernel_name(finding)} in {_unit(finding)}, {micros(finding.us)}{of}{lines}"
+
+
+def _kernel_name(finding: Finding) -> str:
+    return fmt.clip_middle(sanitize(finding.name), LONGEST_NAME)
 
 
 def _unit(finding: Finding) -> str:

@@ -115,7 +115,7 @@ class Finding:
     seconds: float = 0.0
     """Its compile time."""
     count: int = 1
-    """The number of compiles, of which this is the first."""
+    """The number of compiles, of which this is the first; of a kernel 2 where it is all calls of a name."""
     most_us: float = 0.0
     """The longest call, of an outlier."""
 
@@ -237,8 +237,8 @@ def _outliers(runtime: Runtime, steps: int, total_us: float) -> Iterator[Finding
             for kernel in graph.kernels:
                 time = kernel.time
                 us = time.max_us - time.median_us
-                is_one = time.calls > 2 and time.max_us >= OUTLIER * time.median_us and us >= STEP_SHARE * total_us
-                if is_one and (worst is None or us > worst.us * steps):
+                is_far = time.calls > 2 and time.max_us >= OUTLIER * time.median_us and us >= STEP_SHARE * total_us
+                if kernel.nth >= 0 and is_far and (worst is None or us > worst.us * steps):
                     worst = Finding(Fact.OUTLIER, compile_.ref, us / steps, us / total_us, time.calls, time.median_us, graph.unit,
                                     kernel.key or kernel.name, kernel.lines, most_us=time.max_us)  # fmt: skip
     if worst is not None:
@@ -259,11 +259,11 @@ def _kernels(runtime: Runtime, steps: int, total_us: float) -> Iterator[Finding]
     for compile_ in runtime.compiles:
         for graph in compile_.graphs:
             for kernel in graph.kernels:
-                us = kernel.time.typical_us
+                us = kernel.time.typical_us if kernel.nth >= 0 else kernel.time.us  # different calls have different times
                 if us >= KERNEL_SHARE * total_us and (slowest is None or us > slowest[0]):
                     slowest = us, Finding(
                         Fact.KERNEL, compile_.ref, us / steps, us / total_us, kernel.time.calls, kernel.time.median_us, graph.unit,
-                        kernel.key or kernel.name, kernel.lines,
+                        kernel.key or kernel.name, kernel.lines, count=1 if kernel.nth >= 0 else 2,
                     )  # fmt: skip
     if slowest is not None:
         yield slowest[1]

@@ -59,8 +59,8 @@ def _style_of_file(options: argparse.Namespace, path: str) -> str:
 
     suffix = os.path.splitext(path)[1].lower()
     style = SUFFIXES.get(suffix, "")
-    output_format = getattr(options, "format", None)  # of check
-    if output_format in ("junit", "github"):
+    output_format = getattr(options, "format", None)
+    if output_format not in (None, "text", "json"):
         return BYTES
     if options.command in RAW and options.raw and not (options.json and style == "json"):
         if style in ("markdown", "html"):
@@ -68,7 +68,7 @@ def _style_of_file(options: argparse.Namespace, path: str) -> str:
         return BYTES
     if not style:
         suffixes = ", ".join(SUFFIXES)
-        xml = "; for XML use --format junit" if hasattr(options, "format") and suffix == ".xml" else ""
+        xml = "; for XML use --format junit" if options.command == "check" and suffix == ".xml" else ""
         if os.path.isdir(os.path.expanduser(path)) or path.endswith("/"):
             raise Failure(f"{path}: Is a directory", f"add the name of a file that ends in {suffixes}")
         raise Failure(f"unknown format of the output file: '{path}'", f"use a name that ends in {suffixes}{xml}")

@@ -31,9 +31,9 @@ PARTS: tuple[tuple[str, str, str, str], ...] = (
 def add_device(page: Page, figures: Figures, device: DeviceTime) -> None:
     """Add the side of the devices: busy and idle, by what launched it, streams, eager operators, kernels."""
     window = device.window_us * device.devices
-    which = "The device" if device.devices == 1 else f"The {fmt.count(device.devices)} devices"
+    title = "The device" if device.devices == 1 else f"The {fmt.count(device.devices)} devices"
     of = f" of the time, {figures.us(device.busy_us)} {figures.of}" if page.width >= MIDDLING else ""
-    page.heading(f"{which}: busy {fmt.percent(device.busy_us, window)}{of}")
+    page.heading(f"{title}: busy {fmt.percent(device.busy_us, window)}{of}")
     _parts(page, figures, device, window)
     for text in _remarks(figures, device):
         page.say(text, "  ", tokens.DIM)
@@ -42,7 +42,7 @@ def add_device(page: Page, figures: Figures, device: DeviceTime) -> None:
         page.table(_streams(figures), device.streams)
     if device.ops:
         page.blank()
-        page.say("Eager operators by the time of what they launched", "  ", tokens.LABEL)
+        page.say("Eager operators by device time", "  ", tokens.LABEL)
         page.table(_ops(page, figures, "operator", device.total_us, OPS_SHOWN), device.ops)
     page.blank()
     page.say("Kernels and copies by name, compiled ones too", "  ", tokens.LABEL)

@@ -26,15 +26,15 @@ def device_time(profile: Profile, nested: Nested, compiled_us: float) -> DeviceT
     by_device: dict[str, list[int]] = defaultdict(list)
     for event in events:
         by_device[profile.threads[profile.thread[event]][0]].append(event)
-    others = {device: [event for event in own if not _is_collective(profile, event)] for device, own in by_device.items()}
-    busy = sum(_covered(profile, own) for own in by_device.values())
+    others = {device: [event for event in group if not _is_collective(profile, event)] for device, group in by_device.items()}
+    busy = sum(_covered(profile, group) for group in by_device.values())
     eager, eager_ns, bare, compiling = _outside(profile, nested)
     total = sum(profile.duration[event] for event in events)
     begin, end = profile.window
     unknown = max(total / 1000 - compiled_us - (eager_ns + bare + compiling) / 1000, 0.0)
     return DeviceTime(
         _name(profile, min(by_device)), len(by_device), (end - begin) / 1000, busy / 1000,
-        (busy - sum(_covered(profile, own) for own in others.values())) / 1000, compiled_us, eager_ns / 1000, bare / 1000,
+        (busy - sum(_covered(profile, group) for group in others.values())) / 1000, compiled_us, eager_ns / 1000, bare / 1000,
         compiling / 1000, unknown,
         sum(profile.duration[event] for event in events if profile.categories[profile.category[event]] in COPIES) / 1000,
         sum(profile.duration[event] for event in nested.replayed) / 1000, nested.replays, _streams(profile),

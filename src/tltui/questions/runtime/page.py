@@ -243,8 +243,8 @@ def sentence(finding: Finding, per_step: bool) -> str:
         return f"{share} of the time in collectives while no thread computes: {micros(finding.us)}{of}, most in {name} ({calls})"
     if finding.fact is Fact.OUTLIER:
         calls, lines = fmt.count(finding.calls), f", {_lines(finding.lines)}" if finding.lines else ""
-        what = f"one of {calls} calls of {_kernel_name(finding)} in {_unit(finding)}"
-        return f"{what} took {micros(finding.most_us)}, the median is {micros(finding.mean_us)}{lines}"
+        subject = f"one of {calls} calls of {_kernel_name(finding)} in {_unit(finding)}"
+        return f"{subject} took {micros(finding.most_us)}, the median is {micros(finding.mean_us)}{lines}"
     if finding.fact is Fact.EAGER:
         most = sanitize(finding.name)
         return f"{share} of the time operators run outside of compiled code: {micros(finding.us)}{of}, most in {most}"

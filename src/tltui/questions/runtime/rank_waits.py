@@ -54,13 +54,13 @@ def waits_of(runtimes: Sequence[Runtime]) -> Waits | None:
     if rank < 0 or len(calls) < FEWEST or len(shortest[rank]) < MOST_OF_THEM * len(calls):
         return None
     clear = shortest[rank]
-    own = sum(call[rank].us for call in clear)
+    alone = sum(call[rank].us for call in clear)
     others = median(sum(call[other].us for call in clear) for other in of_rank if other != rank)
-    if others - own < WAITED * median(map(window_us, of_rank.values())):
+    if others - alone < WAITED * median(map(window_us, of_rank.values())):
         return None
     in_order = all(call[rank].begin_us == max(item.begin_us for item in call.values()) for call in clear)
     whom = "the median of the others" if len(of_rank) > 2 else f"rank {next(other for other in of_rank if other != rank)}"
-    return Waits(rank, len(clear), len(calls), own, others, whom, in_order)
+    return Waits(rank, len(clear), len(calls), alone, others, whom, in_order)
 
 
 def _together(of_rank: dict[int, Runtime]) -> list[dict[int, Collective]]:

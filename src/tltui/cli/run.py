@@ -64,7 +64,7 @@ KILLED = ": by the kernel if memory ran out (see dmesg), or by a scheduler at it
 def run(options: argparse.Namespace) -> Iterator[bytes]:
     """Run the job. Prints nothing on stdout; stores the exit code."""
     from tltui.running.job import NotStarted, output_file, run_child, startable
-    from tltui.running.job_trace import Refused, TraceOptions, files_in, parse_steps, prepare, program_of
+    from tltui.running.job_trace import TraceOptions, files_in, parse_steps, prepare, program_of
 
     if not options.words:
         raise Failure("missing COMMAND", "for example: tltui run -- python train.py")
@@ -84,8 +84,6 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
             _write_job(prepared, words)
         output, began = None if options.view else output_file(), time.time()
         ending = _view(words, prepared, options) if options.view else run_child(words, prepared.environment)
-    except Refused as refused:
-        raise Failure(str(refused)) from None
     except NotStarted as fault:
         print_error(f"tltui: {fault}")
         options.exit_code = fault.code

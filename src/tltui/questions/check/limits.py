@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from difflib import get_close_matches
 from typing import NamedTuple, Protocol
 
 from tltui.model.artifacts import OUTPUT_CODE, artifact_name
@@ -31,6 +32,7 @@ from tltui.questions.runtime.profile_results import CompileTime, Refused, Runtim
 from tltui.questions.runtime.profile_sums import runtimes_of
 from tltui.questions.stacks.tracebacks import display_code, display_name
 from tltui.questions.timing.timing_events import record_page
+from tltui.text.bad_input import BadInput
 from tltui.text.formatting import micros
 from tltui.text.frozen import frozen
 from tltui.text.torch_names import is_framework
@@ -571,8 +573,8 @@ MEASURES: dict[str, Measure] = {
 """All limits, in the order in which help lists them."""
 
 
-class BadLimit(ValueError):
-    """Unknown limit or invalid number. Its text lists the limits."""
+class BadLimit(BadInput):
+    """Unknown limit or invalid number."""
 
 
 @frozen
@@ -654,17 +656,24 @@ def parse_limits(text: str, baseline: bool = False) -> tuple[Limit, ...]:
         name, given, number = part.partition("=")
         name = name.strip().replace("-", "_")
         if name not in MEASURES:
-            raise BadLimit(f"unknown limit: {name!r}. Limits: {', '.join(MEASURES)}")
+            raise unknown_limit(name, MEASURES)
         limit = _limit(name, number.strip()) if given else Limit(name)
         measure = MEASURES[name]
         if not baseline and limit.at_most is None and (given or measure.seconds or measure.share):
-            number = "a percentage" if measure.share else "a number of seconds"
-            needs = f"{part}: a number after + needs --baseline" if given else f"{name} needs {number}, or --baseline"
-            raise BadLimit(needs)
+            number, example = ("a percentage", "5%") if measure.share else ("a number of seconds", "60")
+            if given:
+                raise BadLimit(f"a number after + needs --baseline: {part!r}", "add --baseline OLD, or leave out the +")
+            raise BadLimit(f"{name} needs {number}, or --baseline", f"for example {name}={example}")
         limits[name] = limit
     if not limits:
-        raise BadLimit(f"no limit given. Limits: {', '.join(MEASURES)}")
+        raise BadLimit("no limit given", f"limits: {', '.join(MEASURES)}")
     return tuple(limits.values())
+
+
+def unknown_limit(name: str, names: Collection[str]) -> BadLimit:
+    """Return the error for an unknown limit, with the nearest name and all of them."""
+    near = get_close_matches(name, names, 1)
+    return BadLimit(f"unknown limit: {name!r}", f"{f'did you mean {near[0]}? ' if near else ''}limits: {', '.join(names)}")
 
 
 def _limit(name: str, number: str) -> Limit:
@@ -675,11 +684,11 @@ def _limit(name: str, number: str) -> Limit:
         value = math.nan
     if MEASURES[name].share:
         if not math.isfinite(value) or not 0 <= value <= 100 or not percent:
-            why = f"{name}={number}: not a percentage from 0% to 100%"
-            raise BadLimit(f"{why}. Write {name}=5%, or with --baseline {name}=+2% for two points more")
+            advice = f"use {name}=5%, or with --baseline {name}=+2% for two points more"
+            raise BadLimit(f"not a percentage from 0% to 100%: '{name}={number}'", advice)
     elif not math.isfinite(value) or value < 0 or (percent and not more):
         fault = "a percentage needs + and --baseline" if percent and math.isfinite(value) else "not a number"
-        raise BadLimit(f"{name}={number}: {fault}. Write {name}=2, or with --baseline {name}=+2 or {name}=+10%")
+        raise BadLimit(f"{fault}: '{name}={number}'", f"use {name}=2, or with --baseline {name}=+2 or {name}=+10%")
     return Limit(name, more=value, percent=percent) if more else Limit(name, value)
 
 

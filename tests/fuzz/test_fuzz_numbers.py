@@ -14,6 +14,15 @@ LARGEST = 60_000
 PROCESSOR = 1200
 
 
+EVERYWHERE = (*IDS, TEXT)
+"""Fields that are changed in every log that has them."""
+
+
+def numbers_of_turn(field: str, turn: int) -> tuple[int, ...]:
+    """Return the number for a field that many logs have: they take turns, so that each number is in several of them."""
+    return (NUMBERS[(turn + EVERYWHERE.index(field)) % len(NUMBERS)],)
+
+
 def first_with_each_field() -> dict[Path, list[str]]:
     """Logs → fields that no log before has; ids and digits of texts in every log."""
     known: set[str] = set()
@@ -22,7 +31,7 @@ def first_with_each_field() -> dict[Path, list[str]]:
         if log.stat().st_size <= LARGEST:
             fields = fields_of(log.read_bytes())
             if set(fields) - known:
-                chosen[log] = [field for field in fields if field not in known or field in (*IDS, TEXT)]
+                chosen[log] = [field for field in fields if field not in known or field in EVERYWHERE]
             known.update(fields)
     return chosen
 
@@ -30,8 +39,16 @@ def first_with_each_field() -> dict[Path, list[str]]:
 CHOSEN = first_with_each_field()
 
 
+def test_the_turns_give_every_number_to_every_field() -> None:
+    for field in EVERYWHERE:
+        turns = [turn for turn, log in enumerate(CHOSEN) if field in CHOSEN[log]]
+        assert len(turns) < len(NUMBERS) or {n for turn in turns for n in numbers_of_turn(field, turn)} == set(NUMBERS)
+
+
 @pytest.mark.parametrize("log", CHOSEN, ids=lambda log: str(log.parent.relative_to(TRACES)))
 def test_numbers_of_every_field(log: Path, tmp_path: Path) -> None:
     data = log.read_bytes()
-    paths = [write(tmp_path / f"{field}={n}", changed(data, field, n)) for field in CHOSEN[log] for n in NUMBERS]
+    turn = list(CHOSEN).index(log)
+    pairs = [(field, n) for field in CHOSEN[log] for n in (numbers_of_turn(field, turn) if field in EVERYWHERE else NUMBERS)]
+    paths = [write(tmp_path / f"{field}={n}", changed(data, field, n)) for field, n in pairs]
     limited(tmp_path / "out", [*paths, many_ranks(tmp_path / "ranks", data, (0, 1, 2, 3, 10, 20, 10**8, 2**31))], PROCESSOR)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from tltui.model.run import Run
     from tltui.text.document import Document
 
+DIAGNOSTICS = ("sarif", "quickfix", "rdjson", "github")
+"""The formats of `problems --format`."""
 OF_ALL_RANKS = ("ranks", "matrix")
 """Pages that show the run for each part of it: a single rank has nothing to compare with."""
 
@@ -87,6 +89,30 @@ def guards(options: argparse.Namespace) -> Iterator[bytes]:
     yield from _print_page(run, document, options)
     if options.filter.strip() and not has_guards(result_of(document)):
         options.exit_code = 1
+
+
+def problems(options: argparse.Namespace) -> Iterator[bytes]:
+    """Yield the page, or its result, or with `--format` its rows for an editor or a code review."""
+    if options.format is None:
+        yield from view(options)
+        return
+    from tltui.documents.format import plural
+    from tltui.writers.diagnostics import annotation, base_directory, diagnostics_of, quickfix, rdjson, sarif
+
+    if options.json or options.markdown:
+        flag = "--json" if options.json else "--markdown"
+        raise Failure(f"{flag} conflicts with --format {options.format}", "leave one of them out")
+    question, (_run, document) = question_of("problems"), _page(options)
+    diagnostics = diagnostics_of(question.records(result_of(document)), base_directory())
+    if options.format == "sarif":
+        yield from as_json(sarif(diagnostics))
+    elif options.format == "rdjson":
+        yield from as_json(rdjson(diagnostics))
+        if omitted := sum(not diagnostic.file for diagnostic in diagnostics):
+            print_error(f"tltui: rdjson leaves out {plural(omitted, 'problem')} without a line of your code")
+    else:
+        make = quickfix if options.format == "quickfix" else annotation
+        yield from (message(str(make(diagnostic))) for diagnostic in diagnostics)
 
 
 def layers(options: argparse.Namespace) -> Iterator[bytes]:
@@ -182,6 +208,7 @@ EXAMPLES = {
     "problems": """\
   tltui problems /tmp/tracedir                        errors and graph breaks, the worst first
   tltui problems /tmp/tracedir --rank 3 --markdown    rank 3 alone, to paste into an issue
+  tltui problems /tmp/tracedir --format sarif -o tltui.sarif    for code scanning; quickfix is for vim
 """,
     "recompiles": """\
   tltui recompiles /tmp/tracedir                      each recompiled function: failed guards, changed values, fixes
@@ -294,6 +321,9 @@ OWN: dict[str, tuple[Callable[[argparse.Namespace], Iterator[bytes]], tuple[Argu
     "caches": (caches, (baseline("an earlier cache directory of vLLM: name the factors by which its hash differs"),)),
     "autotune": (autotune, (baseline("compare winners and cost with this run"),)),
     "guards": (guards, ()),
+    "problems": (problems, (
+        argument("--format", choices=DIAGNOSTICS, help="print for code review (sarif, rdjson, github) or vim (quickfix)"),
+    )),
     "layers": (layers, ()),
     "timing": (timing, (argument("--perfetto", metavar="FILE", help="write the events as JSON for ui.perfetto.dev instead"),)),
     "where": (where, (

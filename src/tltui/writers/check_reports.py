@@ -178,7 +178,7 @@ class Annotation:
     """A GitHub annotation at a line of a file, or of the whole job."""
 
     kind: str
-    """`error` or `warning`."""
+    """`error`, `warning` or `notice`."""
     title: str
     text: str
     file: str = ""
@@ -218,7 +218,7 @@ def _of(outcome: Outcome, workspace: str) -> list[Annotation]:
     """Return an annotation per place and reason, however many compiles share it."""
     alike: dict[tuple[str, int | None, str], list[Reason]] = {}
     for reason in outcome.reasons:
-        alike.setdefault((_below(reason.file or "", workspace), reason.line, reason.text), []).append(reason)
+        alike.setdefault((file_of_checkout(reason.file or "", workspace), reason.line, reason.text), []).append(reason)
     title = f"tltui: {headline(outcome)}"
     if not alike:
         return [Annotation("error", title, sanitize(outcome.title))]
@@ -237,7 +237,7 @@ def _refs(same: list[Reason]) -> str:
     return f"\nin {', '.join(refs[:REFS])}{more}"
 
 
-def _below(file: str, workspace: str) -> str:
+def file_of_checkout(file: str, workspace: str) -> str:
     """Return a file relative to the checkout if it is below it; '' for files that are not the user's."""
     if not file or file.startswith("<") or is_framework(file):
         return ""
@@ -277,6 +277,50 @@ def summary(result: Gates, title: str, warnings: tuple[str, ...]) -> str:
             fence = "`" * max(3, _longest("\n".join(listed)) + 1)
             lines += ["", "<details open>", f"<summary>{headline(outcome)}</summary>", "", fence, *listed, fence, "", "</details>"]
     return "\n".join(lines) + "\n"
+
+
+COMMENT_LINES = 60
+_EACH = 5
+"""Reasons of a limit in a comment."""
+
+
+def comment(result: Gates, title: str, warnings: tuple[str, ...], baseline: str) -> list[str]:
+    """Return a comment for a pull request in markdown, at most `COMMENT_LINES` lines: exceeded limits, the new reasons first.
+
+    `baseline`: origin of the kept baseline, '' for none.
+    """
+    exceeded = [outcome for outcome in result.limits if outcome.exceeded]
+    head = f"### torch.compile: {_verdict(result, len(exceeded))}"
+    lines = [head, "", f"{fmt.plural(result.compiles, 'compile')} of {_code(sanitize(title))}"]
+    lines += ["", f"Compared with {_code(sanitize(baseline))}"] if baseline else []
+    for warning in warnings[:3]:
+        lines += ["", f"⚠ {_code(sanitize(warning))}"]
+    if exceeded:
+        lines += ["", "| limit | value | allowed |", "| --- | ---: | --- |"]
+        lines += [f"| `{outcome.name}` | {measured(outcome)} | {at_most(outcome)} |" for outcome in exceeded]
+    for outcome in exceeded:
+        section = ["", f"**{outcome.title}**", ""]
+        section += [f"- {_code(line)}" for line in map(_with_place, outcome.reasons[:_EACH])]
+        if len(outcome.reasons) > _EACH:
+            section.append(f"- … {len(outcome.reasons) - _EACH} more: `tltui {outcome.page.removeprefix('@')} PATH`")
+        if len(lines) + len(section) > COMMENT_LINES - 2:
+            lines += ["", f"More limits are exceeded: {', '.join(f'`{one.name}`' for one in exceeded[exceeded.index(outcome):])}"]
+            break
+        lines += section
+    return lines
+
+
+def _with_place(reason: Reason) -> str:
+    """Return a reason in a line, with its file and line where the text lacks them."""
+    text = _line(reason)
+    place = f"{reason.file}:{reason.line}" if reason.file and reason.line else ""
+    return sanitize(" ".join(text.split()) if not place or place in text else f"{' '.join(text.split())} ({place})")
+
+
+def _verdict(result: Gates, over: int) -> str:
+    if over:
+        return f"{over} of {fmt.plural(len(result.limits), 'limit')} exceeded"
+    return "passed" if result.passed else f"not checked: {_unknown(result)}"
 
 
 def _longest(text: str) -> int:

@@ -37,6 +37,13 @@ class StackFrame:
         return owner_of(self.file)
 
 
+def without_stacks(text: str) -> str:
+    """Return a message of torch up to the first stack that it quotes."""
+    lines = text.splitlines()
+    end = next((n for n, line in enumerate(lines) if _USER.match(line) or _HEADER.match(line)), len(lines))
+    return "\n".join(lines[:end]).rstrip()
+
+
 def frames_of(process: Process, raw: object) -> tuple[StackFrame, ...]:
     """Parse frames of a log, outermost first.
 

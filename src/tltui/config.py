@@ -78,6 +78,12 @@ def state_path() -> Path:
     return user_state_path("tltui")
 
 
+def baselines_path() -> Path:
+    """Return the directory of kept baselines."""
+    override = os.environ.get("TLTUI_BASELINES")
+    return Path(override).expanduser() if override else state_path() / "baselines"
+
+
 def read_config(commands: Collection[str], path: Path | None = None, environment: Mapping[str, str] | None = None) -> Config:
     """Return the settings from variables, the config file and defaults; errors go to `problems`.
 

@@ -50,6 +50,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("unpack_members", "TLTUI_UNPACK_MEMBERS", int, 20_000, "maximum number of archive members to read", of=UNPACKED),
     Setting("keys", "TLTUI_KEYS", dict, None, "keys of commands; in the variable: app.leave=Q app.next_error=e,f8"),
     Setting("", "TLTUI_CONFIG", str, None, "path of the config file"),
+    Setting("", "TLTUI_BASELINES", str, None, "directory of the baselines that tltui run --keep-baseline writes"),
     Setting("", "TLTUI_WORKERS", int, None, "processes that read large logs; default: one per CPU, up to 8", of=(0, 1 << 20)),
     Setting("", "TLTUI_HOST", str, None, "name of this host in saved indexes; default: its hostname"),
     Setting("", "TLTUI_DEBUG", bool, False, "1 prints the traceback of an internal error"),

@@ -22,7 +22,17 @@ from typing import Any, TextIO
 from tltui.model.follow import open_run
 from tltui.model.run import Run
 from tltui.questions.build import build
-from tltui.questions.check.limits import MEASURES, BadLimit, Gates, Limit, Outcome, gates, needing_a_profile, parse_limits
+from tltui.questions.check.limits import (
+    MEASURES,
+    BadLimit,
+    Gates,
+    Limit,
+    Outcome,
+    gates,
+    needing_a_profile,
+    parse_limits,
+    unknown_limit,
+)
 from tltui.sources.discover import discover
 from tltui.text.document import Document, Options
 from tltui.text.safe_files import quoted
@@ -158,7 +168,7 @@ def marker_limits(arguments: Iterable[object], keywords: Mapping[str, object]) -
     parts = [str(argument) for argument in arguments]
     for name, number in keywords.items():
         if name not in MEASURES and name not in ALIASES:
-            raise BadLimit(f"unknown limit: {name!r}. Limits: {', '.join((*MEASURES, *ALIASES))}")
+            raise unknown_limit(name, (*MEASURES, *ALIASES))
         parts += [f"{measure}={number}" for measure in ALIASES.get(name, (name,))]
     return limits_from(",".join(parts) or NONE)
 

@@ -124,7 +124,7 @@ def test_the_dashes_of_the_command_are_its_own(tmp_path: Path) -> None:
     (["--"], "missing COMMAND"),
     ([], "missing COMMAND"),
     (["--fail-on", "nonsense", "--", "true"], "unknown limit: 'nonsense'"),
-    (["--fail-on", "break=+1", "--", "true"], "break=+1: a number after + needs --baseline"),
+    (["--fail-on", "break=+1", "--", "true"], "a number after + needs --baseline: 'break=+1'"),
     (["--baseline", ".", "--", "true"], "--baseline needs limits"),
     (["--fail-on", "error", "--baseline", "nowhere", "--", "true"], "nowhere: No such file or directory"),
     (["--no-such", "--", "true"], "--no-such"),
@@ -249,12 +249,13 @@ def test_a_job_that_leaves_a_process_behind_is_not_waited_for(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(("steps", "why"), [
-    ("x", "use FIRST:LAST, for example --record-steps 5:10"), ("10:5", "the last step precedes the first"),
-    ("0:0", "steps count from 1"),
+    ("x", ["invalid steps: 'x'", "use FIRST:LAST, for example --record-steps 5:10"]),
+    ("10:5", ["the last step precedes the first: '10:5'", "use --record-steps 5:10"]),
+    ("0:0", ["steps count from 1: '0:0'", "use --record-steps 1:1"]),
 ])  # fmt: skip
-def test_steps_to_record_that_are_none(steps: str, why: str, tmp_path: Path) -> None:
+def test_steps_to_record_that_are_none(steps: str, why: list[str], tmp_path: Path) -> None:
     done = tltui(tmp_path, "--record-steps", steps, "--", *job("breaks"))
-    assert (done.returncode, said(done)) == (2, [f"tltui: invalid --record-steps {steps}: {why}"])
+    assert (done.returncode, said(done)) == (2, [f"tltui: {why[0]}", f"  {why[1]}"])
     assert list(tmp_path.iterdir()) == [], "nothing is made for it"
 
 

@@ -393,7 +393,7 @@ def test_extract_overwrites_only_with_force(tmp_path: Path, tltui: Command) -> N
     target = out / "norank" / "0_0" / "a_b.txt"
     target.write_text("mine")
     tltui("extract", path, "-o", str(out), "0/0:a_b", code=2)
-    assert tltui.err == f"tltui: {target}: exists; --force replaces it\n"
+    assert tltui.err == f"tltui: {target}: exists\n  --force replaces it\n"
     assert target.read_text() == "mine"
     tltui("extract", path, "-o", str(out), "0/0:a_b", "--force")
     assert target.read_text() == "a_b"
@@ -402,7 +402,7 @@ def test_extract_overwrites_only_with_force(tmp_path: Path, tltui: Command) -> N
     tltui("extract", path, "-o", str(out), "0/0:a_b", "--force")
     assert stat.S_ISREG(os.stat(target).st_mode), "a pipe is replaced, not written into"
     tltui("extract", path, "-o", path, code=2)
-    assert tltui.err == f"tltui: {path}: is not a directory\n"
+    assert tltui.err == f"tltui: {path}: is not a directory\n  give a new directory, or one that exists\n"
 
 
 @pytest.mark.parametrize("command", ["extract {log} -o {out}", "timing {log} --perfetto {out}/a", "bundle {log} -o {out}/a"])
@@ -441,7 +441,7 @@ def test_a_full_disk_leaves_no_part_of_a_file(command: str, tmp_path: Path) -> N
         (["extract", TRAIN], ["missing -o DIR"]),
         (["/nowhere/trace"], ["/nowhere/trace: No such file or directory"]),
         (["--demo", "summary"], ["a command comes first: 'summary'\n  tltui summary PATH"]),
-        ([TRAIN, "problems"], ["a command comes first: 'problems'\n  tltui problems PATH"]),
+        ([TRAIN, "problems"], [f"a command comes first: 'problems'\n  tltui problems {TRAIN}"]),
         (["sumary", TRAIN, "-o", "x.md"], ["unknown command (and no such file): 'sumary'\n  did you mean tltui summary?"]),
         (["reprot", TRAIN], ["did you mean tltui repro or tltui report?"]),
     ],

@@ -330,7 +330,7 @@ def test_latest_of_texts_goes_by_messages(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("later", "said"), [
-    (10, "/arr/job_2 is open: it started last, "), (0, "/arr/job_2 is open: it started "),
+    (10, "/arr/job_2: it started last, "), (0, "/arr/job_2: it started "),
 ])  # fmt: skip
 def test_latest_takes_one_job_of_an_array_and_names_the_others(later: int, said: str, tmp_path: Path) -> None:
     for number, begin in ((1, 0), (2, later)):
@@ -339,7 +339,7 @@ def test_latest_takes_one_job_of_an_array_and_names_the_others(later: int, said:
     found = discover([str(tmp_path)], latest=True)
     assert names(found, tmp_path) == ["arr/job_2/rank_0.log", "arr/job_2/rank_1.log"]
     [note] = found.notes
-    assert said in note and f"{tmp_path}/arr/job_1" in note and note.endswith(", which is not open")
+    assert said in note and f"{tmp_path}/arr/job_1" in note and note.startswith("--latest opened only ")
     assert ("at the same time" in note) == (later == 0)
 
 

@@ -166,7 +166,7 @@ def test_bad_patterns_and_nothing_found() -> None:
         grep_document(run, Query("a("), Options())
     with pytest.raises(BadPattern, match="empty pattern"):
         grep_document(run, Query(""), Options())
-    assert list(build(run, "@grep", Options()).text()) == ["empty pattern: give at least one character"]
+    assert list(build(run, "@grep", Options()).text()) == ["empty pattern: ''; give at least one character"]
     document = grep_document(run, Query("zzz nothing"), Options())
     while not document.advance():
         pass

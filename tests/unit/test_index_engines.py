@@ -198,7 +198,7 @@ def test_nothing_to_index(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--engine", "dusk://a:1"], "unknown engine 'dusk://a:1'. Engines: process, serial, dask://HOST:PORT, mpi"),
+        (["--engine", "dusk://a:1"], "unknown engine: 'dusk://a:1'\n  engines: process, serial, dask://HOST:PORT, mpi"),
         (["--node-local"], "--node-local needs --engine mpi and %h in FILE"),
         (["--node-local", "--engine", "mpi"], "--node-local needs --engine mpi and %h in FILE"),
         (["--workers", "0"], "invalid number of workers: '0'\n  use a number from 1 to 4096"),

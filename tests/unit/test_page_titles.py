@@ -16,6 +16,8 @@ from tltui.text import tokens
 from tltui.text.document import Options
 
 NAMES = [question.name for question in QUESTIONS]
+BEGINS_WITH_COUNTS = {"recompiles", "ranks", "matrix", "where"}
+"""Pages whose first line is a finding instead of the name."""
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -26,7 +28,7 @@ def test_title_and_heading_are_the_command(name: str) -> None:
     assert document.title == name
     first = document.line(0)
     heading = [first.text for span in first.spans if span.style == tokens.TITLE]
-    assert [text.lower().replace(" ", "") for text in heading] in ([], [name])
+    assert [text.lower().replace(" ", "") for text in heading] == ([] if name in BEGINS_WITH_COUNTS else [name])
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -35,7 +37,7 @@ def test_the_key_has_the_name_of_the_page(name: str) -> None:
     assert command.title == f"page: {name}" and command.hint in ("", name)
 
 
-@pytest.mark.parametrize("name", ["summary", "problems", "recompiles", "timing", "ranks", "absent"])
+@pytest.mark.parametrize("name", NAMES)
 def test_json_has_the_name_of_the_page(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main([name, "--demo", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["view"] == name

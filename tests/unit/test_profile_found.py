@@ -122,7 +122,8 @@ def test_what_is_named_and_is_none_ends_with_2(job: Path, text: bytes | None, wh
         path.write_bytes(text)
     done = tltui("ls", job, "--profile", path)
     assert done.returncode == 2 and why in done.stderr and b"named.json" in done.stderr and done.stdout == b""
-    assert done.stderr.count(b"\n") == 1
+    assert done.stderr.endswith(b"\n  tltui run --record-steps 5:10 -- python train.py records one\n")
+    assert done.stderr.count(b"\n") == 2
 
 
 def test_a_hostile_name_reaches_no_terminal(job: Path) -> None:

@@ -420,7 +420,7 @@ def test_the_command(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes])
     assert b"read it before you run it" in capsysbinary.readouterr().out
     assert_harmless(target.read_text())
     assert main(["repro", log, "1/0", "-o", str(target)]) == 2
-    assert b"--force writes it there" in capsysbinary.readouterr().err
+    assert b"--force replaces it" in capsysbinary.readouterr().err
     assert main(["repro", log, "1/0", "-o", str(target), "--force", "--from", "aot_inference_graph"]) == 0
     assert "# Graph:   1/0:aot_inference_graph: " in target.read_text()
     capsysbinary.readouterr()

@@ -85,7 +85,8 @@ def test_a_named_directory_that_is_not_empty_is_refused(here: Path) -> None:
 
 
 def test_a_named_directory_and_one_that_was_set(here: Path) -> None:
-    with pytest.raises(Refused, match=r"TORCH_TRACE is set and sends the trace to .*/a. Remove -o b or unset TORCH_TRACE"):
+    why = r"TORCH_TRACE sends the trace to another directory: '.*/a'; leave out -o b, or unset TORCH_TRACE"
+    with pytest.raises(Refused, match=why):
         prepared({"TORCH_TRACE": "a"}, directory="b")
     assert prepared({"TORCH_TRACE": "a"}, directory="./a").directory == str(here / "a")
 
@@ -95,7 +96,7 @@ def test_where_no_directory_can_be_made(monkeypatch: pytest.MonkeyPatch) -> None
         raise PermissionError(13, "Permission denied", path)
 
     monkeypatch.setattr(os, "mkdir", refuse)
-    with pytest.raises(Refused, match=r"cannot create .*: Permission denied. Choose another with -o DIR"):
+    with pytest.raises(Refused, match=r"cannot create .*: Permission denied; choose another with -o DIR"):
         prepared()
 
 

@@ -91,7 +91,7 @@ def test_wrong_variables_are_told_and_cost_nothing_else() -> None:
     assert {line.split(": ")[1] for line in done.stderr.splitlines()} == set(wrong)
     assert tltui("config", "thene", code=2).stderr.endswith("did you mean theme?\n")
     assert "TLTUI_THEM: unknown variable; did you mean TLTUI_THEME?" in tltui("config", TLTUI_THEM="dark").stdout
-    assert "--theme must be one of" in tltui("config", "--theme", "pink", code=2).stderr
+    assert "invalid value of --theme: 'pink'\n  use one of auto, dark" in tltui("config", "--theme", "pink", code=2).stderr
 
 
 def test_ascii_holds_for_what_is_printed(tmp_path: Path) -> None:

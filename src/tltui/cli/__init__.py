@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from tltui.cli.exits import Ended, Failure, code_of, handled_signals, kill_children, print_error, reraised_signals
 from tltui.cli.registry import COMMANDS, command, parser_of
+from tltui.text.bad_input import BadInput
 
 if TYPE_CHECKING:
     from tltui.model.ref import BadAddress
@@ -52,10 +53,11 @@ def _run_guarded(arguments: list[str]) -> int:
     except SystemExit:  # argparse, after `--help` and what is no command
         _flush_output()
         raise
+    except BadInput as bad:
+        print_error(f"tltui: {Failure(bad.problem, bad.advice)}")
     except OSError as error:
         _flush_output()
-        more = "; --force replaces it" if isinstance(error, FileExistsError) and error.strerror == "exists" else ""
-        print_error(f"tltui: {_os_error_message(error)}{more}")
+        print_error(f"tltui: {Failure(_os_error_message(error), _os_error_advice(error))}")
     except Exception as error:
         from tltui.crash import CODE, last_words
 
@@ -80,6 +82,8 @@ def _run(arguments: list[str]) -> int:
     if not name and (options.version or options.verbose):
         from tltui.cli import ui
 
+        if options.paths:
+            raise Failure(f"--version takes no PATH: '{options.paths[0]}'", "tltui --version")
         sys.stdout.buffer.writelines(ui.version_lines(options))
         return 0
     if not name:
@@ -119,7 +123,9 @@ def _without_help_command(arguments: list[str]) -> list[str]:
     if words and words[0] not in COMMANDS:
         _check_command_name(words)
         raise Failure(f"unknown command: '{words[0]}'", "tltui help lists the commands")
-    return [*words[:1], "--help"]
+    if len(words) > 1:
+        raise Failure(f"unexpected argument: '{words[1]}'", "usage: tltui help [COMMAND]")
+    return [*words, "--help"]
 
 
 def _check_command_name(arguments: list[str]) -> None:
@@ -162,3 +168,20 @@ def _os_error_message(error: OSError) -> str:
     from tltui.inputs.index.indexed_log import Elsewhere
 
     return str(error) if isinstance(error, Elsewhere) else f"{error.filename or 'input or output'}: {error.strerror or error}"
+
+
+def _os_error_advice(error: OSError) -> str:
+    """Return what to type instead, '' if it depends on more than the file."""
+    from tltui.text.safe_files import quoted
+
+    path = os.fsdecode(error.filename or "")
+    if isinstance(error, FileExistsError):
+        return "--force replaces it" if error.strerror == "exists" else "--force writes it there"
+    if isinstance(error, FileNotFoundError):
+        directory = path if error.strerror == "no such directory" else os.path.dirname(path)
+        return f"mkdir -p {quoted(directory)}" if directory and not os.path.lexists(directory) else ""
+    if isinstance(error, NotADirectoryError):
+        return "give a new directory, or one that exists"
+    if isinstance(error, IsADirectoryError):
+        return "give the name of a file"
+    return f"ls -ld {quoted(path)} shows its owner and permissions" if isinstance(error, PermissionError) and path else ""

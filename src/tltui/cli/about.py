@@ -95,7 +95,7 @@ examples:
   tltui guide hangs -o hangs.md
 """),
     "glossary": Command(glossary, (
-        argument("wanted", nargs="*", default=[], metavar="WORD", help="a word, or several as one (default: all)"), *MANUAL,
+        argument("wanted", nargs="*", default=[], metavar="WORD", help="a word or a phrase (default: all)"), *MANUAL,
     ), """\
 examples:
   tltui glossary guard

@@ -112,7 +112,9 @@ def report(overrides: Mapping[str, object], environment: Mapping[str, str]) -> C
         try:
             checked(OF_FILE[name], value)
         except ValueError as bad:
-            raise Failure(f"{OF_FILE[name].option} {bad}") from None
+            choices = OF_FILE[name].choices
+            advice = f"use one of {', '.join(choices)}" if choices else str(bad)
+            raise Failure(f"invalid value of {OF_FILE[name].option}: '{value}'", advice) from None
     path = config_path()
     config = read_config(BY_ID, path)
     rows = tuple(_row(setting, config, overrides, environment) for setting in SETTINGS)

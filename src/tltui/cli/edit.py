@@ -25,7 +25,7 @@ def write_edits(options: argparse.Namespace) -> Iterator[bytes]:
         raise Failure("--edit reads a trace" + (f", no such file: '{missing}'" if missing is not None else ""),
                       "tltui run -- COMMAND records one; then: tltui try --edit DIR")  # fmt: skip
     if options.cwd and not os.path.isdir(options.cwd):
-        raise Failure(f"--cwd: no such directory: '{options.cwd}'")
+        raise Failure(f"--cwd: no such directory: '{options.cwd}'", "give the directory of the sources in the trace")
     run = open_run(discover_logs(options.words, False))
     frames, others = proposed_edits(run)
     diff = diff_of(frames, options.cwd or ".")

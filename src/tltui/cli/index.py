@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from tltui.cli.exits import Failure, print_error, printable
 from tltui.cli.loading import ProgressLine, discover_logs, no_path
-from tltui.cli.options import REDACT, add_force, add_paths, no_text
+from tltui.cli.options import REDACT, add_force, add_paths, no_text, path_words
 from tltui.cli.parser import Command, argument
 from tltui.cli.printing import message
 
@@ -50,21 +50,17 @@ examples:
 def run(options: argparse.Namespace) -> Iterator[bytes]:
     """Write the index; yield a summary."""
     from tltui.work.engines.executors import MPI, check_engine, opened_engine
-    from tltui.work.engines.gather import NoEngineError
 
     if not options.paths:
         no_path(options.command, options.hint)
     host = os.environ.get(HOST) or socket.gethostname()
-    target = _target(options.output, host)
-    if options.node_local and (options.engine != MPI or target == _target(options.output, f"{host}-other")):
+    target = _target(options, host)
+    if options.node_local and (options.engine != MPI or target == _target(options, f"{host}-other")):
         raise Failure("--node-local needs --engine mpi and %h in FILE", "without MPI run tltui index on each node")
-    try:
-        check_engine(options.engine)
-        with opened_engine(options.engine, options.workers, host if options.node_local else "") as opened:
-            if opened is not None:  # else this process has done its part of what another one writes
-                yield from _Indexing(options, target, host, opened).write()
-    except NoEngineError as error:
-        raise Failure(str(error)) from None
+    check_engine(options.engine)
+    with opened_engine(options.engine, options.workers, host if options.node_local else "") as opened:
+        if opened is not None:  # else this process has done its part of what another one writes
+            yield from _Indexing(options, target, host, opened).write()
 
 
 def _count(text: str) -> int:
@@ -74,12 +70,13 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _target(output: str | None, host: str) -> Path:
+def _target(options: argparse.Namespace, host: str) -> Path:
     """Return the path of the file to write."""
     from tltui.text.safe_files import quoted, safe_name
 
+    output = options.output
     if not output:
-        raise Failure("missing -o FILE.tlx", "for example: tltui index PATH -o run.tlx")
+        raise Failure("missing -o FILE.tlx", f"for example: tltui index {path_words(options)} -o run.tlx")
 
     def meant(match: re.Match[str]) -> str:
         if match[1] not in ("h", "%"):
@@ -92,7 +89,7 @@ def _target(output: str | None, host: str) -> Path:
     if not target.parent.is_dir():
         raise Failure(f"{target.parent}: No such file or directory", f"mkdir -p {quoted(str(target.parent))}")
     if not os.access(target.parent, os.W_OK | os.X_OK):
-        raise Failure(f"{target.parent}: Permission denied")
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(target.parent))
     return target
 
 

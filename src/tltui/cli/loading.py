@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from tltui.model.run import Run
     from tltui.questions.check.limits import Limit
-    from tltui.sources.discover import Found
+    from tltui.sources.discover import Found, NothingFound
     from tltui.sources.discovery_results import FoundProfile
 
 
@@ -44,6 +44,8 @@ or, on a machine without tltui, with
     tltui summary /tmp/tracedir  print the summary
     tltui --demo                 open the built-in demo trace
 """
+RECORD = "tltui run -- python train.py records a trace"
+RECORD_PROFILE = "tltui run --record-steps 5:10 -- python train.py records one"
 LIKE = "0/1, 3:0/1_1, none, 0/1:inductor_output_code, 2/0:aot_joint_graph#2"
 
 
@@ -71,6 +73,8 @@ def split_arguments(
     `another`: a trace is given elsewhere. `waits`: missing paths are allowed. Otherwise missing paths raise `Failure`, and
     addresses in a command without them always do.
     """
+    if "" in words:
+        raise Failure("empty PATH: ''", "give a file or a directory")
     refs_in_order = tuple(text for text in words if refs and is_address(text))
     texts = [text for text in words if not (refs and is_address(text))]
     if texts.count(STANDARD_INPUT) > 1:
@@ -79,12 +83,10 @@ def split_arguments(
     if line:
         texts.remove(line)
     absent = os.strerror(errno.ENOENT) if waits else ""
-    lacking = {text: why for text in texts if ((why := _missing_reason(text)) and (why != absent or is_address(text))) or not text}
+    lacking = {text: why for text in texts if ((why := _missing_reason(text)) and (why != absent or is_address(text)))}
     for text, why in lacking.items():
         if refs and text.endswith(":") and is_address(text[:-1]):
             raise Failure(f"missing artifact name after the colon: '{text}'", f"use {text}inductor_output_code, or {text[:-1]}")
-        if not text:
-            raise Failure("empty PATH: ''")
         if not refs and is_address(text):
             raise Failure(f"this command takes no address: '{text}'", f"write a file of that name as ./{text}")
         raise Failure(f"{text}: {why}", _advice(text, refs, another or len(lacking) < len(texts)))
@@ -121,13 +123,23 @@ def _missing_reason(path: str) -> str:
 
 def _advice(text: str, refs: bool, has_path: bool) -> str:
     """Return other possible meanings of an argument that is not a path."""
-    if not refs or not has_path or text.startswith(("/", ".", "~")):
-        return ""
-    return f"not an address either; examples: {LIKE}"
+    if refs and has_path and not text.startswith(("/", ".", "~")):
+        return f"not an address either; examples: {LIKE}"
+    from difflib import get_close_matches
+
+    from tltui.text.safe_files import quoted
+
+    directory, name = os.path.split(os.path.expanduser(text))
+    try:
+        near = get_close_matches(name, os.listdir(directory or "."), 1)
+    except OSError:
+        near = []
+    return f"did you mean {quoted(os.path.join(os.path.dirname(text), near[0]))}?" if near else EXISTING
 
 
 GLANCE = 0.06
 """Seconds that the UI waits for the discovery of logs, which suffices for small directories."""
+EXISTING = "give a file or a directory that exists, or --demo"
 DEMO = Path(__file__).parent.parent / "demo"
 
 
@@ -150,7 +162,7 @@ def resolve_arguments(options: argparse.Namespace) -> None:
 
 def _check_standard_input() -> None:
     if sys.stdin is None:
-        raise Failure("standard input is closed: '-'")
+        raise Failure("standard input is closed: '-'", "pipe a log into it: torchrun … 2>&1 | tltui -")
     if sys.stdin.isatty():
         raise Failure("standard input is the terminal: '-'", "pipe a log into it: torchrun … 2>&1 | tltui -")
 
@@ -180,9 +192,18 @@ def discover_logs(
             return without_logs(paths, nothing)
         if printed and STANDARD_INPUT in paths and not discovery.has_ended():
             return Found(tuple(paths), (), (), discovery=discovery)
-        raise Failure(str(nothing)) from None
+        raise _without_log(nothing) from None
     # the demo may have been installed a minute ago
     return replace(discovered, is_over=True) if list(paths) == [str(DEMO)] else discovered
+
+
+def _without_log(error: NothingFound) -> Failure:
+    """Return the error that no input can be opened, with the reasons or with advice."""
+    problem, _, reasons = str(error).partition("\n  ")
+    if not reasons:
+        is_absent = problem.endswith(os.strerror(errno.ENOENT))
+        reasons = "give a file or a directory that exists" if is_absent else RECORD
+    return Failure(problem, reasons)
 
 
 def _requested_profiles(paths: Sequence[str]) -> tuple[FoundProfile, ...]:
@@ -194,7 +215,7 @@ def _requested_profiles(paths: Sequence[str]) -> tuple[FoundProfile, ...]:
     try:
         return profiles_at(paths)
     except NoProfileThere as none:
-        raise Failure(f"--profile {none}") from None
+        raise Failure(f"--profile {none}", RECORD_PROFILE) from None
 
 
 def search(paths: Sequence[str], latest: bool, profiles: Sequence[str] = ()) -> Found:
@@ -220,7 +241,7 @@ def search(paths: Sequence[str], latest: bool, profiles: Sequence[str] = ()) -> 
         except NothingFound as nothing:
             if nothing.is_empty:
                 return Found(tuple(paths), (), (), discovery=looking.discovery)
-            raise Failure(str(nothing)) from None
+            raise _without_log(nothing) from None
     looking.hold()
     return Found(tuple(paths), (), (), discovery=looking.discovery, search=looking)
 
@@ -255,19 +276,16 @@ def read_profiles(run: Run) -> None:
     run.profiles.read()
     for file in run.profiles.files:
         if file.fault and file.export.is_named:
-            raise Failure(f"--profile {file.export.name}: {file.fault}")
+            raise Failure(f"--profile {file.export.name}: {file.fault}", RECORD_PROFILE)
         if file.fault:
             print(printable(f"tltui: {file.export.name}: {file.fault}"), file=sys.stderr)
 
 
-def limits_of(texts: Sequence[str], has_baseline: bool, prefix: str = "") -> tuple[Limit, ...]:
-    """Parse the limits of `--fail-on`. `prefix`: the beginning of an error."""
-    from tltui.questions.check.limits import BadLimit, parse_limits
+def limits_of(texts: Sequence[str], has_baseline: bool) -> tuple[Limit, ...]:
+    """Parse the limits of `--fail-on`. Raises `BadLimit`."""
+    from tltui.questions.check.limits import parse_limits
 
-    try:
-        return parse_limits(",".join(texts), has_baseline)
-    except BadLimit as bad:
-        raise Failure(f"{prefix}{bad}") from None
+    return parse_limits(",".join(texts), has_baseline)
 
 
 def one_ref(options: argparse.Namespace) -> str:

@@ -107,6 +107,8 @@ class Parser(argparse.ArgumentParser):
             near = get_close_matches(rejected["value"][1:-1], choices, 1)
             more = f"did you mean {near[0]}?" if near else f"use one of {', '.join(choices)}" if choices else self._help()
             return Failure(f"invalid value of {name}: {rejected['value']}", more)
+        if error.message.startswith("ignored explicit argument"):
+            return Failure(f"{name} takes no value: {error.message.rpartition(' ')[2]}", f"use {name}")
         if error.message.startswith("expected"):
             return Failure(f"missing value of {name}", self._help())
         return Failure(f"{name}: {error.message}" if name else error.message, self._help())

@@ -39,6 +39,10 @@ def resolve_output(options: argparse.Namespace) -> None:
     has_json, has_markdown = getattr(options, "json", False), getattr(options, "markdown", False)
     if has_json and has_markdown:
         raise Failure("--json and --markdown cannot be combined", "leave one of them out")
+    for flag, is_set in (("json", has_json), ("markdown", has_markdown)):
+        for other in ("perfetto", "raw") if flag == "json" else ("perfetto", "raw", "check"):
+            if is_set and getattr(options, other, None):
+                raise Failure(f"--{other} and --{flag} cannot be combined", "leave one of them out")
     path = getattr(options, "to", None)
     if path in (None, "-"):
         options.to = None
@@ -61,8 +65,12 @@ def _style_of_file(options: argparse.Namespace, path: str) -> str:
     style = SUFFIXES.get(suffix, "")
     output_format = getattr(options, "format", None)
     if output_format not in (None, "text", "json"):
+        if style == "html" or (style == "json" and output_format not in ("sarif", "rdjson")):
+            wanted = {"junit": ".xml", "markdown": ".md"}.get(output_format, ".txt")
+            problem = f"--format {output_format} conflicts with the suffix of the file: '{path}'"
+            raise Failure(problem, f"use a name that ends in {wanted}")
         return BYTES
-    if options.command in RAW and options.raw and not (options.json and style == "json"):
+    if options.command in RAW and options.raw:
         if style in ("markdown", "html"):
             raise Failure(f"--raw conflicts with the suffix of the file: '{path}'", "change one of them")
         return BYTES

@@ -59,7 +59,7 @@ def source(options: argparse.Namespace) -> Iterator[bytes]:
     from tltui.questions.build import build
 
     if not options.place:
-        raise Failure("missing FILE:LINE", "for example: tltui source PATH train.py:42")
+        raise Failure("missing FILE:LINE", f"for example: tltui source {path_words(options)} train.py:42")
     loaded = load(options)
     part = part_of(options)
     ref = replace(place_of(part), artifact=options.place, view="source")
@@ -86,17 +86,13 @@ def log(options: argparse.Namespace) -> Iterator[bytes]:
 
 def grep(options: argparse.Namespace) -> Iterator[bytes]:
     """Yield the hits."""
-    from tltui.questions.records.grep_page import BadPattern, Query, grep_document
+    from tltui.questions.records.grep_page import Query, grep_document
 
     if options.pattern is None:
-        raise Failure("missing PATTERN", "for example: tltui grep addmm PATH")
+        raise Failure("missing PATTERN", f"for example: tltui grep addmm {path_words(options)}")
     loaded = load(options)
     query = Query(options.pattern, options.artifact, options.status or "", options.rank, options.frame, max(options.context, 0))
-    try:
-        document = grep_document(loaded, query, layout(options))
-    except BadPattern as bad:
-        raise Failure(str(bad)) from None
-    yield from _looked_up(loaded, document, options, lambda result: result.hits)
+    yield from _looked_up(loaded, grep_document(loaded, query, layout(options)), options, lambda result: result.hits)
 
 
 def _looked_up(
@@ -118,7 +114,7 @@ def diff(options: argparse.Namespace) -> Iterator[bytes]:
     other = load_other(other_paths, options.latest) if other_paths else first
     if options.baseline:
         first, other = other, first
-    if options.raw and not options.json:  # as stored, for `patch` and `git apply`
+    if options.raw:  # as stored, for `patch` and `git apply`
         yield from (line + b"\n" for line in patch_of(first, sides[0], other, sides[1]))
         return
     document = compare_nodes(first, sides[0], other, sides[1], layout(options))
@@ -161,7 +157,7 @@ def extract_payloads(options: argparse.Namespace) -> Iterator[bytes]:
     for ref in options.refs:
         loaded.resolve(ref)
     if options.output is None:
-        raise Failure("missing -o DIR", "for example: tltui extract PATH -o out")
+        raise Failure("missing -o DIR", f"for example: tltui extract {path_words(options)} -o out")
     for path, size in extract(loaded, options.refs, options.output, options.force, missing):
         yield message(f"{path}  {size:,} bytes")
     if missing:

@@ -49,6 +49,7 @@ examples:
   tltui run --view -- python train.py
   tltui run --record-steps 5:10 -- python train.py
   tltui run --fail-on error,break,recompiles=2 -- python -m pytest tests
+  tltui run --keep-baseline train -- python train.py
 """
 SHARE, LEAST, WIDEST = 0.36, 36, 64
 """Width of the tree on a wide screen (styles.tcss): its part, the fewest and the most cells, unless the user moved its border."""
@@ -63,10 +64,12 @@ KILLED = ": by the kernel if memory ran out (see dmesg), or by a scheduler at it
 def run(options: argparse.Namespace) -> Iterator[bytes]:
     """Run the job. Prints nothing on stdout; stores the exit code."""
     from tltui.running.job import NotStarted, output_file, run_child, startable
-    from tltui.running.job_trace import Refused, TraceOptions, files_in, parse_steps, prepare, program_of
+    from tltui.running.job_trace import TraceOptions, files_in, parse_steps, prepare, program_of
 
     if not options.words:
         raise Failure("missing COMMAND", "for example: tltui run -- python train.py")
+    if options.keep_baseline is not None and not options.keep_baseline.strip():
+        raise Failure("empty name: --keep-baseline", "for example: tltui run --keep-baseline train -- python train.py")
     limits, words = _limits(options), program_of(options.words)
     try:
         steps = parse_steps(options.record_steps) if options.record_steps is not None else None
@@ -81,8 +84,6 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
             _write_job(prepared, words)
         output, began = None if options.view else output_file(), time.time()
         ending = _view(words, prepared, options) if options.view else run_child(words, prepared.environment)
-    except Refused as refused:
-        raise Failure(str(refused)) from None
     except NotStarted as fault:
         print_error(f"tltui: {fault}")
         options.exit_code = fault.code
@@ -300,6 +301,25 @@ def _print_outcome(job: _Job, traces: _Traces) -> None:
     _print_recorded(job, traces.run)
     if traces.gates is not None:
         _print_checked(traces.run, traces.gates, job.options)
+    if job.options.keep_baseline is not None:
+        _keep_baseline(job, traces)
+
+
+def _keep_baseline(job: _Job, traces: _Traces) -> None:
+    """Keep the counts of a passing run as a baseline, or print why not; the exit code stays."""
+    from tltui.config import baselines_path
+    from tltui.running.baselines import BaselineError, keep
+
+    name = job.options.keep_baseline
+    if job.ending.status or traces.code or traces.run is None or not traces.run.tally.compiles:
+        print_error(f"tltui: not kept as baseline {name!r}: only a run with compiles that passes is kept")
+        return
+    try:
+        path, runs = keep(traces.run, name, job.words, baselines_path(), time.time())
+    except BaselineError as error:
+        print_error(f"tltui: {error}")
+        return
+    print_error(f"tltui: kept as baseline {name!r}, run {runs} of its branch: {path}")
 
 
 def _print_recorded(job: _Job, run: Run | None) -> None:
@@ -367,6 +387,8 @@ COMMANDS = {
         fail_on("exit code 1 if the run exceeds these limits, as of tltui check"),
         argument("--check", dest="fail_on", metavar="LIMITS", action=RenamedOption, new="--fail-on"),
         baseline("compare with this trace: a limit without a number allows as many as OLD has"),
+        argument("--keep-baseline", metavar="NAME",
+                 help="if the run passes, keep its counts for tltui check --baseline auto (20 runs per name and branch)"),
         argument("--view", action="store_true",
                  help="open the terminal UI at once: the output of the job is a page, saved in DIR/output.txt, and the job "
                       "may continue after you quit"),

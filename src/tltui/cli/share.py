@@ -42,13 +42,7 @@ def bundle(options: argparse.Namespace) -> Iterator[bytes]:
     else:
         yield from as_text(bundle_document(result, layout(options)), options)
     if not options.preview:
-        try:
-            written = writer.write(options.output, options.force)
-        except FileExistsError as error:
-            raise Failure(f"{error.filename}: {error.strerror}; --force writes it there") from None
-        except FileNotFoundError as error:
-            raise Failure(f"{error.filename}: {error.strerror}") from None
-        for path, size in written:
+        for path, size in writer.write(options.output, options.force):
             print_error(f"wrote {path}  {size:,} bytes")
 
 
@@ -82,12 +76,12 @@ def report(options: argparse.Namespace) -> Iterator[bytes]:
     from tltui.text.safe_files import replacing
 
     if options.output is None:
-        raise Failure("missing -o FILE.html", "for example: tltui report PATH -o report.html")
+        raise Failure("missing -o FILE.html", f"for example: tltui report {path_words(options)} -o report.html")
     target = Path(options.output).expanduser()
     if target.suffix.lower() not in (".html", ".htm"):
         raise Failure(f"a report is an HTML file, not '{options.output}'", f"use -o {quoted(str(target.with_suffix('.html')))}")
     if os.path.lexists(target) and not options.force:
-        raise Failure(f"{options.output}: exists; --force replaces it")
+        raise Failure(f"{options.output}: exists", "--force replaces it")
     source_run, path = load(options), " ".join(options.paths)
     try:
         with ExitStack() as stack:
@@ -97,11 +91,7 @@ def report(options: argparse.Namespace) -> Iterator[bytes]:
             file = stack.enter_context(replacing(target, force=options.force, private=True))
             counts = book.write(file)
     except TooSmall as small:
-        raise Failure(f"--max-size: {small}") from None
-    except OSError as error:
-        if error.filename == str(target):
-            raise Failure(f"{options.output}: {error.strerror}") from None
-        raise
+        raise Failure(f"--max-size: {small.problem}", small.advice) from None
     summary = f"{plural(counts.pages, 'page')}, {counts.compiles:,} of {plural(counts.of_compiles, 'compile')}"
     artifacts = f"{counts.artifacts:,} of {plural(counts.of_artifacts, 'artifact')}"
     cut = f", {plural(counts.cut, 'section')} cut" if counts.cut else ""
@@ -128,14 +118,14 @@ def repro(options: argparse.Namespace) -> Iterator[bytes]:
     ref = one_ref(options)
     if not ref:
         if options.output:
-            raise Failure("missing REF", "for example 0/1; tltui repro PATH without -o lists all compiles")
+            raise Failure("missing REF", f"for example 0/1; tltui repro {path_words(options)} lists all compiles")
         yield from _listed(loaded, _limit(options), path_words(options))
         return
     reproduction = _repro(loaded, ref, options)
     if not options.output:
         raise Failure("missing -o FILE", "-o repro.py writes the script, -o - prints it")
     if not reproduction.script:
-        raise Failure(reproduction.refused)
+        raise Failure(reproduction.refused.rstrip("."), f"tltui repro {path_words(options)} lists all compiles")
     if options.output == "-":
         yield reproduction.script.encode("ascii")
         return
@@ -159,7 +149,7 @@ def _repro(run: Run, ref: str, options: argparse.Namespace) -> Repro:
             raise Failure(f"--from needs the address of a compile, not of a graph: '{ref}'", f"use {node.owner.ref}")
         return repro_of(node.owner, artifact=node, max_bytes=limit)
     if not isinstance(node, Compile):
-        raise Failure(f"not a compile: '{ref}'", "tltui repro PATH without REF lists all compiles")
+        raise Failure(f"not a compile: '{ref}'", f"tltui repro {path_words(options)} lists all compiles")
     return repro_of(node, source, max_bytes=limit)
 
 
@@ -187,13 +177,8 @@ def _listed(run: Run, limit: int, path: str) -> Iterator[bytes]:
 def _write(target: Path, script: str, force: bool) -> None:
     from tltui.text.safe_files import replacing
 
-    try:
-        with replacing(target, force=force) as file:
-            file.write(script.encode("ascii"))
-    except FileExistsError as error:
-        raise Failure(f"{error.filename}: {error.strerror}; --force writes it there") from None
-    except OSError as error:
-        raise Failure(f"{error.filename or target}: {error.strerror}") from None
+    with replacing(target, force=force) as file:
+        file.write(script.encode("ascii"))
 
 
 COMMANDS = {

@@ -59,7 +59,7 @@ def try_job(options: argparse.Namespace) -> Iterator[bytes]:
         yield from write_edits(options)
         return
     from tltui.running.job import NotStarted, startable
-    from tltui.running.job_trace import Refused, program_of, recording_obstacle
+    from tltui.running.job_trace import program_of, recording_obstacle
     from tltui.running.trial import Surroundings
 
     words, cwd = _command(options)
@@ -72,8 +72,6 @@ def try_job(options: argparse.Namespace) -> Iterator[bytes]:
         print_error("tltui: this runs your job several times: it may write checkpoints, logs and uploads again")
         print_error(f"tltui: the runs go to {directory}")
         yield from _Trials(shared, options, recording_obstacle(words)).report()
-    except Refused as refused:
-        raise Failure(str(refused)) from None
     except NotStarted as fault:
         print_error(f"tltui: {fault}")
         options.exit_code = fault.code
@@ -85,7 +83,7 @@ def _command(options: argparse.Namespace) -> tuple[Sequence[str], str]:
         raise Failure("missing COMMAND", "for example: tltui try -- python train.py")
     cwd = os.path.abspath(options.cwd) if options.cwd else ""
     if cwd and not os.path.isdir(cwd):
-        raise Failure(f"--cwd: no such directory: '{options.cwd}'")
+        raise Failure(f"--cwd: no such directory: '{options.cwd}'", f"mkdir -p {quoted(options.cwd)}, or give another")
     is_confirmed = options.yes or options.words[1:] == ["--yes"]  # all words after the first one count as the command's
     if not os.path.isdir(options.words[0]) or (len(options.words) > 1 and not is_confirmed):
         return options.words, cwd
@@ -120,7 +118,7 @@ def _ask() -> None:
 def _variable(text: str) -> tuple[str, str]:
     name, separator, value = text.partition("=")
     if not name or not separator:
-        raise Failure(f"--env: not NAME=VALUE: '{text}'")
+        raise Failure(f"--env: not NAME=VALUE: '{text}'", f"use --env {quoted(text.strip('=') or 'NAME')}=VALUE")
     return name, value
 
 

@@ -125,9 +125,12 @@ def ui_parser() -> Parser:
 
 def check_paths(paths: Sequence[str]) -> None:
     """Raise `Failure` for a path that is no file, or a command that is not the first word."""
+    from tltui.text.safe_files import quoted
+
     for word in paths:
         if word in COMMANDS and not os.path.lexists(word):
-            raise Failure(f"a command comes first: '{word}'", f"tltui {word} PATH")
+            others = " ".join(quoted(other) for other in paths if other != word)
+            raise Failure(f"a command comes first: '{word}'", f"tltui {word} {others or 'PATH'}")
 
 
 def open_ui(options: argparse.Namespace) -> int:
@@ -136,7 +139,7 @@ def open_ui(options: argparse.Namespace) -> int:
     from tltui.config import THEMES
 
     if options.theme is not None and options.theme not in THEMES:
-        raise Failure(f"unknown theme: '{options.theme}'", f"use one of {', '.join(THEMES)}")
+        raise Failure(f"invalid value of --theme: '{options.theme}'", f"use one of {', '.join(THEMES)}")
     if not options.paths:
         no_path()
     if STANDARD_INPUT in options.paths:

@@ -19,6 +19,7 @@ from tltui.model.status import TABLE, colour, glyph
 from tltui.questions.build import build
 from tltui.questions.records.index_page import pages
 from tltui.text import tokens
+from tltui.text.bad_input import BadInput
 from tltui.text.document import Document, Options
 from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
@@ -139,7 +140,7 @@ SHORTEST = 30
 """Minimum number of lines of a truncated section."""
 
 
-class TooSmall(ValueError):
+class TooSmall(BadInput):
     """The requested size is too small for a report."""
 
 
@@ -164,7 +165,7 @@ class Book:
 
     def __init__(self, run: Run, limit: int, path: str, options: Options) -> None:
         if limit < LEAST:
-            raise TooSmall(f"invalid report size {size_of(limit)}: the minimum is {size_of(LEAST)}")
+            raise TooSmall(f"the report is too small: {size_of(limit)}", f"the minimum is {LEAST // 1000 + 1}k")
         self._run, self._limit, self._path = run, limit, path
         self._options = replace(options, goes_on=run.goes_on, newest=run.restarted)
         self._ids = Ids()

@@ -21,6 +21,7 @@ from dataclasses import replace
 from itertools import chain, islice, pairwise
 from typing import NamedTuple
 
+from tltui.text.bad_input import BadInput
 from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 
@@ -81,14 +82,8 @@ def _dash(number: int | None) -> str:
     return "-" if number is None else str(number)
 
 
-class BadAddress(ValueError):
-    """An invalid, unknown or ambiguous address, with the candidates."""
-
-    def __init__(self, problem: str, advice: str = "") -> None:
-        super().__init__(f"{problem}; {advice}" if advice else problem)
-        self.problem = problem
-        self.advice = advice
-        """Near addresses, or the candidates; '' for none."""
+class BadAddress(BadInput):
+    """An invalid, unknown or ambiguous address. The advice lists near addresses, or the candidates."""
 
 
 class AmbiguousAddress(BadAddress):

@@ -14,6 +14,7 @@ from dataclasses import replace
 from tltui.sources.discover import Found, NothingFound, discover
 from tltui.sources.file_writers import PROC, pids
 from tltui.sources.local_processes import LogProcess, command_of, processes_of
+from tltui.text.bad_input import BadInput
 from tltui.text.frozen import frozen
 from tltui.trace.files import Identity, identity_of
 
@@ -44,8 +45,11 @@ LOGS_FILE = "torch_logs.txt"
 """File of TORCH_LOGS text in the trace directory: all ranks append to it, and each line names its rank."""
 
 
-class Refused(Exception):
-    """The job is not started; the text names the remedy."""
+ANOTHER = "give a new or empty directory"
+
+
+class Refused(BadInput):
+    """The job is not started."""
 
 
 @frozen
@@ -104,7 +108,8 @@ def _trace_directory(options: TraceOptions, environment: dict[str, str], started
         return directory, is_new, f"the trace goes to {directory}"
     directory = os.path.abspath(environment[by])
     if options.directory and os.path.realpath(options.directory) != os.path.realpath(directory):
-        raise Refused(f"{by} is set and sends the trace to {directory}. Remove -o {options.directory} or unset {by}")
+        advice = f"leave out -o {options.directory}, or unset {by}"
+        raise Refused(f"{by} sends the trace to another directory: '{directory}'", advice)
     return directory, False, f"{by} is set: the trace goes to {directory}"
 
 
@@ -117,14 +122,14 @@ def named_directory(name: str) -> tuple[str, bool]:
     except FileExistsError:
         pass
     except OSError as error:
-        raise Refused(f"-o {name}: {error.strerror}") from None
+        raise Refused(f"-o {name}: {error.strerror}", ANOTHER) from None
     try:
         entries = os.listdir(directory)
     except OSError as error:
-        raise Refused(f"-o {name}: {error.strerror}") from None
+        raise Refused(f"-o {name}: {error.strerror}", ANOTHER) from None
     if entries:
         holds = f"{len(entries)} file{'s' * (len(entries) != 1)}"
-        raise Refused(f"-o {name}: the directory is not empty ({holds}). Give a new or empty directory")
+        raise Refused(f"-o {name}: the directory is not empty ({holds})", ANOTHER)
     return directory, True
 
 
@@ -140,7 +145,7 @@ def new_directory(started: time.struct_time, prefix: str = "tltui") -> str:
             number += 1
             directory = f"{name}-{number}"
         except OSError as error:
-            raise Refused(f"cannot create {directory}: {error.strerror}. Choose another with -o DIR") from None
+            raise Refused(f"cannot create {directory}: {error.strerror}", "choose another with -o DIR") from None
 
 
 def _switched_on(environment: dict[str, str], name: str, option: str) -> list[str]:
@@ -336,12 +341,12 @@ def parse_steps(text: str) -> Steps:
     """Parse `5:10`. Raises `Refused`."""
     match = _STEPS.fullmatch(text)
     if match is None:
-        raise Refused(f"invalid --record-steps {text}: use FIRST:LAST, for example --record-steps 5:10")
+        raise Refused(f"invalid steps: '{text}'", "use FIRST:LAST, for example --record-steps 5:10")
     steps = Steps(int(match[1]), int(match[2]))
     if steps.first < 1:
-        raise Refused(f"invalid --record-steps {text}: steps count from 1")
+        raise Refused(f"steps count from 1: '{text}'", f"use --record-steps 1:{max(steps.last, 1)}")
     if steps.last < steps.first:
-        raise Refused(f"invalid --record-steps {text}: the last step precedes the first")
+        raise Refused(f"the last step precedes the first: '{text}'", f"use --record-steps {steps.last}:{steps.first}")
     return steps
 
 

@@ -117,7 +117,7 @@ def _one_job(run: list[FoundLog]) -> tuple[list[FoundLog], list[str]]:
     listed = _listed(common, same or repeated)
     how = f"started {when}, at the same time as {listed}" if same else f"started last, {when}, during the run of {listed}"
     chosen = [log for name in order if name not in repeated for log in jobs[name]]
-    return chosen, [f"--latest: {place} is open: it {how}, which {'is' if len(repeated) == 1 else 'are'} not open"]
+    return chosen, [f"--latest opened only {place}: it {how}"]
 
 
 def _listed(common: str, names: Sequence[str]) -> str:

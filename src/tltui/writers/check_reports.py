@@ -279,6 +279,50 @@ def summary(result: Gates, title: str, warnings: tuple[str, ...]) -> str:
     return "\n".join(lines) + "\n"
 
 
+COMMENT_LINES = 60
+_EACH = 5
+"""Reasons of a limit in a comment."""
+
+
+def comment(result: Gates, title: str, warnings: tuple[str, ...], baseline: str) -> list[str]:
+    """Return a comment for a pull request in markdown, at most `COMMENT_LINES` lines: exceeded limits, the new reasons first.
+
+    `baseline`: origin of the kept baseline, '' for none.
+    """
+    exceeded = [outcome for outcome in result.limits if outcome.exceeded]
+    head = f"### torch.compile: {_verdict(result, len(exceeded))}"
+    lines = [head, "", f"{fmt.plural(result.compiles, 'compile')} of {_code(sanitize(title))}"]
+    lines += ["", f"Compared with {_code(sanitize(baseline))}"] if baseline else []
+    for warning in warnings[:3]:
+        lines += ["", f"⚠ {_code(sanitize(warning))}"]
+    if exceeded:
+        lines += ["", "| limit | value | allowed |", "| --- | ---: | --- |"]
+        lines += [f"| `{outcome.name}` | {measured(outcome)} | {at_most(outcome)} |" for outcome in exceeded]
+    for outcome in exceeded:
+        section = ["", f"**{outcome.title}**", ""]
+        section += [f"- {_code(line)}" for line in map(_with_place, outcome.reasons[:_EACH])]
+        if len(outcome.reasons) > _EACH:
+            section.append(f"- … {len(outcome.reasons) - _EACH} more: `tltui {outcome.page.removeprefix('@')} PATH`")
+        if len(lines) + len(section) > COMMENT_LINES - 2:
+            lines += ["", f"More limits are exceeded: {', '.join(f'`{one.name}`' for one in exceeded[exceeded.index(outcome):])}"]
+            break
+        lines += section
+    return lines
+
+
+def _with_place(reason: Reason) -> str:
+    """Return a reason in a line, with its file and line where the text lacks them."""
+    text = _line(reason)
+    place = f"{reason.file}:{reason.line}" if reason.file and reason.line else ""
+    return sanitize(" ".join(text.split()) if not place or place in text else f"{' '.join(text.split())} ({place})")
+
+
+def _verdict(result: Gates, over: int) -> str:
+    if over:
+        return f"{over} of {fmt.plural(len(result.limits), 'limit')} exceeded"
+    return "passed" if result.passed else f"not checked: {_unknown(result)}"
+
+
 def _longest(text: str) -> int:
     """Return the length of the longest run of backticks."""
     return max(map(len, re.findall("`+", text)), default=0)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Iterator, Sequence
+from difflib import get_close_matches
+from typing import NamedTuple, Protocol
 
-from tltui.model.artifacts import artifact_name
+from tltui.model.artifacts import OUTPUT_CODE, artifact_name
 from tltui.model.input_coverage import HOW, TEXT, compiling, title_of
 from tltui.model.kind import Kind as Row
 from tltui.model.kinds import kind_of
 from tltui.model.nodes import Compile
+from tltui.model.record_reader import records_of
 from tltui.model.ref import NO_ID, Ref, with_noun
 from tltui.model.run import Run
 from tltui.model.status import Status
@@ -21,6 +23,7 @@ from tltui.questions.overview.graphs_made import ranks_without_graph
 from tltui.questions.overview.run_summary import Code
 from tltui.questions.problems.compile_problems import headline_of
 from tltui.questions.problems.problem_list import Problems, problems
+from tltui.questions.provenance.provenance import provenance_of
 from tltui.questions.ranks.differences import Side, differences_of
 from tltui.questions.ranks.matching import WORDS
 from tltui.questions.recompiles.recompile_reasons import parse_reason
@@ -29,6 +32,7 @@ from tltui.questions.runtime.profile_results import CompileTime, Refused, Runtim
 from tltui.questions.runtime.profile_sums import runtimes_of
 from tltui.questions.stacks.tracebacks import display_code, display_name
 from tltui.questions.timing.timing_events import record_page
+from tltui.text.bad_input import BadInput
 from tltui.text.formatting import micros
 from tltui.text.frozen import frozen
 from tltui.text.torch_names import is_framework
@@ -66,6 +70,31 @@ class Facts:
         if self._problems is None:
             self._problems = problems(self.everything)
         return self._problems
+
+    def value_of(self, name: str) -> float:
+        """Return the value of a measure."""
+        return float(MEASURES[name].value(self))
+
+    def keys_of(self, name: str) -> Callable[[str], bool]:
+        """Return whether the occurrences of a measure include one with a key."""
+        return {occurrence.key for occurrence in MEASURES[name].reasons(self)}.__contains__
+
+    def most_of(self, name: str) -> float:
+        """Return the maximum that a later run may have of a measure by default: the value."""
+        return self.value_of(name)
+
+
+class Baseline(Protocol):
+    """Values to compare with: of another run (`Facts`), or kept ones (`running/baselines.py`)."""
+
+    def value_of(self, name: str) -> float:
+        """Return the value of a measure."""
+
+    def keys_of(self, name: str) -> Callable[[str], bool]:
+        """Return whether the occurrences of a measure include one with a key."""
+
+    def most_of(self, name: str) -> float:
+        """Return the maximum that a later run may have of a measure by default."""
 
 
 @frozen
@@ -488,6 +517,21 @@ def _no_compile_id(facts: Facts) -> list[Occurrence]:
     ]
 
 
+def _kernel_counts(facts: Facts) -> list[tuple[Compile, int]]:
+    """Return the compiles with generated code, with its calls of kernels."""
+    coded = (c for c in facts.compiles if next(records_of(c, (OUTPUT_CODE,)), None) is not None)
+    return [(c, sum(len(unit.kernels) for unit in provenance_of(c).units)) for c in coded]
+
+
+def _kernels(facts: Facts) -> list[Occurrence]:
+    """Return each compile with its calls: the key has their number, so that a compile with other kernels is new."""
+    results = []
+    for compile_, count in _kernel_counts(facts):
+        text = f"{'1 kernel call' if count == 1 else f'{count} kernel calls'}: {_function_name(compile_)}"
+        results.append(Occurrence(str(compile_.ref), text, f"{compile_.frame.code[0]}\0{count}", *_at(compile_)))
+    return results
+
+
 MEASURES: dict[str, Measure] = {
     "error": Measure(
         "compiles that failed", lambda f: _traced_errors(f) + len(_printed(f)), _errors, "problems"),
@@ -507,6 +551,8 @@ MEASURES: dict[str, Measure] = {
         "cache misses", lambda f: len(_cache_misses(f)), _cache_misses, "caches"),
     "compile_time": Measure(
         "compile time of the slowest rank", _slowest_rank, _costs, "timing", seconds=True),
+    "kernels": Measure(
+        "kernel calls in the generated code", lambda f: sum(count for _, count in _kernel_counts(f)), _kernels, "provenance"),
     "no_graph": Measure(
         "ranks without a graph for a backend", lambda f: len(ranks_without_graph(f.run)), _without_graph, "summary"),
     "empty": Measure(
@@ -527,8 +573,8 @@ MEASURES: dict[str, Measure] = {
 """All limits, in the order in which help lists them."""
 
 
-class BadLimit(ValueError):
-    """Unknown limit or invalid number. Its text lists the limits."""
+class BadLimit(BadInput):
+    """Unknown limit or invalid number."""
 
 
 @frozen
@@ -610,17 +656,24 @@ def parse_limits(text: str, baseline: bool = False) -> tuple[Limit, ...]:
         name, given, number = part.partition("=")
         name = name.strip().replace("-", "_")
         if name not in MEASURES:
-            raise BadLimit(f"unknown limit: {name!r}. Limits: {', '.join(MEASURES)}")
+            raise unknown_limit(name, MEASURES)
         limit = _limit(name, number.strip()) if given else Limit(name)
         measure = MEASURES[name]
         if not baseline and limit.at_most is None and (given or measure.seconds or measure.share):
-            number = "a percentage" if measure.share else "a number of seconds"
-            needs = f"{part}: a number after + needs --baseline" if given else f"{name} needs {number}, or --baseline"
-            raise BadLimit(needs)
+            number, example = ("a percentage", "5%") if measure.share else ("a number of seconds", "60")
+            if given:
+                raise BadLimit(f"a number after + needs --baseline: {part!r}", "add --baseline OLD, or leave out the +")
+            raise BadLimit(f"{name} needs {number}, or --baseline", f"for example {name}={example}")
         limits[name] = limit
     if not limits:
-        raise BadLimit(f"no limit given. Limits: {', '.join(MEASURES)}")
+        raise BadLimit("no limit given", f"limits: {', '.join(MEASURES)}")
     return tuple(limits.values())
+
+
+def unknown_limit(name: str, names: Collection[str]) -> BadLimit:
+    """Return the error for an unknown limit, with the nearest name and all of them."""
+    near = get_close_matches(name, names, 1)
+    return BadLimit(f"unknown limit: {name!r}", f"{f'did you mean {near[0]}? ' if near else ''}limits: {', '.join(names)}")
 
 
 def _limit(name: str, number: str) -> Limit:
@@ -631,15 +684,15 @@ def _limit(name: str, number: str) -> Limit:
         value = math.nan
     if MEASURES[name].share:
         if not math.isfinite(value) or not 0 <= value <= 100 or not percent:
-            why = f"{name}={number}: not a percentage from 0% to 100%"
-            raise BadLimit(f"{why}. Write {name}=5%, or with --baseline {name}=+2% for two points more")
+            advice = f"use {name}=5%, or with --baseline {name}=+2% for two points more"
+            raise BadLimit(f"not a percentage from 0% to 100%: '{name}={number}'", advice)
     elif not math.isfinite(value) or value < 0 or (percent and not more):
         fault = "a percentage needs + and --baseline" if percent and math.isfinite(value) else "not a number"
-        raise BadLimit(f"{name}={number}: {fault}. Write {name}=2, or with --baseline {name}=+2 or {name}=+10%")
+        raise BadLimit(f"{fault}: '{name}={number}'", f"use {name}=2, or with --baseline {name}=+2 or {name}=+10%")
     return Limit(name, more=value, percent=percent) if more else Limit(name, value)
 
 
-NEED_A_TRACE = ("eager", "recompile_limit", "cache_miss", "compile_time", "no_graph", "empty", "unfinished")
+NEED_A_TRACE = ("eager", "recompile_limit", "cache_miss", "compile_time", "kernels", "no_graph", "empty", "unfinished")
 """Limits that other inputs than a trace do not measure, with these exceptions: torch prints hits of the recompile limit by default,
 and such a hit is a function in eager mode."""
 
@@ -674,10 +727,10 @@ def why_a_trace(run: Run, names: Sequence[str]) -> str:
     return f"{', '.join(names)}: {verb} a trace. {title_of(run.processes())} does not record it. {HOW}"
 
 
-def gates(run: Run, limits: Sequence[Limit], baseline: Run | None = None) -> Gates:
+def gates(run: Run, limits: Sequence[Limit], baseline: Run | Baseline | None = None) -> Gates:
     """Measure the limited quantities, and compare them with the limits."""
     facts = Facts(run)
-    before = None if baseline is None else Facts(baseline)
+    before = Facts(baseline) if isinstance(baseline, Run) else baseline
     outcomes = tuple(_measured(limit, facts, before) for limit in limits)
     passed = not any(outcome.exceeded or outcome.unknown for outcome in outcomes)
     return Gates(passed, len(facts.compiles), outcomes)
@@ -693,12 +746,14 @@ def _why_unknown(limit: Limit, facts: Facts) -> str:
     return f"{unlogged.words} does not log hits of the recompile limit; torch 2.5 and later do" if unlogged is not None else ""
 
 
-def _measured(limit: Limit, facts: Facts, before: Facts | None) -> Outcome:
+def _measured(limit: Limit, facts: Facts, before: Baseline | None) -> Outcome:
     measure = MEASURES[limit.name]
-    value = float(measure.value(facts))
-    had = None if before is None else float(measure.value(before))
+    value = facts.value_of(limit.name)
+    had = None if before is None else before.value_of(limit.name)
     at_most = limit.at_most
-    if at_most is None:
+    if at_most is None and before is not None and not limit.more:
+        at_most = before.most_of(limit.name)
+    elif at_most is None:
         relative = limit.percent and not measure.share
         at_most = (had or 0.0) + (limit.more / 100 * (had or 0.0) if relative else limit.more)
     exceeded = value > at_most + 1e-9
@@ -706,9 +761,9 @@ def _measured(limit: Limit, facts: Facts, before: Facts | None) -> Outcome:
     reasons: tuple[Reason, ...] = ()
     if exceeded:
         compared = before is not None and not measure.seconds
-        baseline_keys = {occurrence.key for occurrence in measure.reasons(before)} if before is not None and compared else set()
+        has_key = before.keys_of(limit.name) if before is not None and compared else None
         listed = [
-            Reason(item.ref, item.text, compared and item.key not in baseline_keys, item.file, item.line)
+            Reason(item.ref, item.text, has_key is not None and not has_key(item.key), item.file, item.line)
             for item in measure.reasons(facts)
         ]
         reasons = tuple(sorted(listed, key=lambda reason: not reason.is_new)[:REASONS])

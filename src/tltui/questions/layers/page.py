@@ -366,13 +366,16 @@ def _address(scope: Scope) -> str:
     return scope.page("layers") + (f"#{scope.n}" if scope.n is not None else "")
 
 
+ADVICE = "the page layers of a compile lists its layers"
+
+
 def _wanted(layers: Layers, name: str, number: int | None) -> str | None:
     """Return the requested layer, by name or number; None for all."""
     names = layer_names(layers)
     if name:
         if not chosen(names, name):
             alike = sanitize(", ".join(near(names, name)))
-            raise BadAddress(f"unknown layer of [{layers.ref}]: {sanitize(name)!r}", f"similar: {alike}" if alike else "")
+            raise BadAddress(f"unknown layer of [{layers.ref}]: {sanitize(name)!r}", f"similar: {alike}" if alike else ADVICE)
         return name
     if number is None:
         return None
@@ -392,7 +395,7 @@ def _only(scope: Scope, name: str) -> Generator[None, None, Compile]:
     if len(compiles) != 1:
         several = ", ".join(f"[{compile_.ref}]" for compile_ in compiles[:NAMED]) + (" …" if len(compiles) > NAMED else "")
         if not compiles:
-            raise BadAddress(f"unknown layer: {sanitize(name)!r}")
+            raise BadAddress(f"unknown layer: {sanitize(name)!r}", ADVICE)
         raise BadAddress(f"several compiles have layer {sanitize(name)!r}", f"name one: {several}")
     return compiles[0]
 

@@ -60,7 +60,7 @@ def add_counts(page: Page, tally: Tally) -> None:
     overlapping: list[Piece] = []
     if tally.recompiles:
         mark = ASCII_RECOMPILE if page.ascii else RECOMPILE_GLYPH
-        refused = f", {fmt.count(tally.refused)} refused at the limit" if tally.refused else ""
+        refused = f", {fmt.count(tally.refused)} refused at the recompile limit" if tally.refused else ""
         overlapping.append((f"{mark} {fmt.plural(tally.recompiles, 'recompile')}{refused}", tokens.RECOMPILE))
     if tally.breaks:
         overlapping.append(breaks_counted(tally))

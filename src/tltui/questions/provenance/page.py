@@ -177,7 +177,8 @@ def _select(provenance: Provenance, unit: str, kernel: str) -> Provenance:
     if not kernel_provenance.units:
         keys = dict.fromkeys(selected.key for known_unit in provenance.units for selected in known_unit.kernels)
         near = get_close_matches(kernel, keys, n=3, cutoff=0.3)
-        raise BadAddress(f"unknown kernel of {provenance.ref}: {kernel!r}", f"similar: {', '.join(near)} …" if near else "")
+        advice = f"similar: {', '.join(near)} …" if near else "the page without a kernel lists all kernels"
+        raise BadAddress(f"unknown kernel of {provenance.ref}: {kernel!r}", advice)
     return kernel_provenance
 
 

@@ -297,7 +297,7 @@ class Grid:
                 if lines and lines % HEAD_EVERY == 0:
                     self._names()
                 if lines == SHOWN:
-                    self._page.say("More compiles differ: all of them with --json.", "  ", tokens.DIM)
+                    self._page.say("More compiles differ; --json lists all of them.", "  ", tokens.DIM)
                     return
                 self._line(number)
                 lines += 1

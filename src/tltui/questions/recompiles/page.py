@@ -150,7 +150,7 @@ class _View:
             page.say(page.so_far("The log has no guards, so these causes are those that torch named first."), "", tokens.DIM)
         if len(frames) > 1:
             first = "most expensive frames" if seconds else "frames with the most recompiles"
-            page.say(f"{'The frames at the limit, then the' if hit else 'The'} {first} come first.", "", tokens.DIM)
+            page.say(f"{'The frames at the recompile limit, then the' if hit else 'The'} {first} come first.", "", tokens.DIM)
 
     def _frame(
         self, page: Page, group: Group, by_code: dict[tuple[object, ...], Group]

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from tltui.text.bad_input import BadInput
 from tltui.text.frozen import frozen
 from tltui.text.search.child_process import BLOCK, Child, heeds_case, is_by_line, is_simple
 from tltui.text.search.matcher import first_in, in_bytes
@@ -134,14 +135,14 @@ class Finder:
     """Whether case matters; if not, needles and pattern are for the text in small letters."""
 
 
-class BadPattern(ValueError):
-    """The error that a pattern is empty, or no regular expression; the message gives the reason."""
+class BadPattern(BadInput):
+    """The error that a pattern is empty, or no regular expression."""
 
 
 def finder(pattern: str) -> Finder:
     """Prepare a search. Raises `BadPattern`."""
     if not pattern:
-        raise BadPattern("empty pattern: give at least one character")
+        raise BadPattern("empty pattern: ''", "give at least one character")
     cased = heeds_case(pattern)
     if not _SPECIAL.search(pattern):
         text = pattern if cased else pattern.lower()
@@ -154,7 +155,8 @@ def finder(pattern: str) -> Finder:
         # stored lines of a payload begin with a tab that is not part of them
         expression = re.compile(b"^\t?" + data[1:] if data.startswith(b"^") else data, re.MULTILINE)
     except re.error as error:
-        raise BadPattern(f"invalid regular expression: {pattern!r} ({error})") from None
+        advice = f"{error}; a backslash makes a character literal: '{re.escape(pattern)}'"
+        raise BadPattern(f"invalid regular expression: {pattern!r}", advice) from None
     held = needles(pattern) if pattern.isascii() else None
     return Finder(tuple(text.encode() for text in held or ()), expression, not is_by_line(pattern), cased)
 

@@ -51,7 +51,7 @@ def dask_engine(address: str) -> Iterator[Engine]:
     try:
         from distributed import Client
     except ImportError:
-        raise NoEngineError(f"{SCHEME} needs dask.distributed. To install it: pip install distributed") from None
+        raise NoEngineError(f"{SCHEME} needs dask.distributed", "to install it: pip install distributed") from None
     # what becomes of workers is told by us, in our words
     for name in ("distributed", "distributed.client"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
@@ -87,7 +87,7 @@ def _count_threads(client: Client) -> int:
     for worker, worker_version in sorted(versions.items()):
         if worker_version != __version__:
             has = f"has tltui {worker_version}" if worker_version else "has no tltui"
-            raise NoEngineError(f"the dask worker {worker} {has}, but this is {__version__}. Install the same version everywhere")
+            raise NoEngineError(f"the dask worker {worker} {has}, but this is {__version__}", "install the same version everywhere")
     return sum(client.nthreads().values()) or 1
 
 
@@ -337,7 +337,7 @@ def mpi_engine(host: str = "") -> Iterator[Engine | None]:
         from mpi4py import MPI
         from mpi4py.futures import MPICommExecutor
     except ImportError:
-        raise NoEngineError("--engine mpi needs mpi4py. To install it: pip install mpi4py") from None
+        raise NoEngineError("--engine mpi needs mpi4py", "to install it: pip install mpi4py") from None
     except RuntimeError as error:  # mpi4py is there, and no MPI
         raise NoEngineError(f"--engine mpi: {' '.join(str(error).split())}") from None
     world = MPI.COMM_WORLD
@@ -389,7 +389,7 @@ def check_engine(name: str) -> None:
         return
     host, colon, port = name.removeprefix(SCHEME).rpartition(":")
     if not (name.startswith(SCHEME) and host and colon and port.isdecimal() and port.isascii() and 0 < int(port) < 1 << 16):
-        raise NoEngineError(f"unknown engine '{name}'. Engines: {PROCESS}, {SERIAL}, {SCHEME}HOST:PORT, {MPI}")
+        raise NoEngineError(f"unknown engine: '{name}'", f"engines: {PROCESS}, {SERIAL}, {SCHEME}HOST:PORT, {MPI}")
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, Generic, TypeVar
 
 from tltui import __version__
+from tltui.text.bad_input import BadInput
 from tltui.text.frozen import frozen
 
 IN_MEMORY = 64 << 20
@@ -106,7 +107,7 @@ class Engine:
     """Parts that are given to the workers at once: what they work at, and a little more."""
 
 
-class NoEngineError(Exception):
+class NoEngineError(BadInput):
     """The error that an engine is unavailable; the message gives the reason."""
 
 

@@ -3,6 +3,7 @@
 The truth is what Inductor's scheduler knew in the process that compiled, one JSON object a line (written by
 `traces/scripts/truth_recorder.py`): of each kernel call its nodes, all nodes that had a part in it (`allowed`) and the stacks of
 their lines, outermost frame first. Of a stack the innermost own frame is meant, else the innermost of a library, else of torch.
+Of each node it has the stack and, in newer files, the module. A layer is right if it is a module of the nodes or around one.
 
     python tests/kit/provenance_truth.py [LOG TRUTH]     # a table; without arguments of the traces in tests/traces/provenance
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import json
 import lzma
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -22,6 +24,8 @@ import real
 
 from tltui.export import to_json
 from tltui.model.run import Run
+from tltui.questions.layers.layer_costs import is_below
+from tltui.questions.layers.layer_kernels import layers_of
 from tltui.questions.provenance.provenance import provenance_json, provenance_of
 from tltui.questions.provenance.records import WRITTEN
 
@@ -65,22 +69,27 @@ class UnitMeasures:
     trace: str
     unit: str
     calls: tuple[int, int, int]
-    """Calls of kernels: found of those that there are, and how many there are not."""
+    """Calls of kernels: found of those that there are, and how many with nodes there are not."""
     kernel_node: Measure
     kernel_line: Measure
     node_kernel: Measure
     derived: Measure
     """Kernel → node, of those kernels alone whose nodes torch did not write."""
+    node_line: Measure
+    line_kernel: Measure
+    """As the lines tell it, without those of torch."""
+    layer: Measure
+    """Kernel → layer; the recall is of the innermost layers alone."""
 
     def __str__(self) -> str:
         matched, total, more = self.calls
         calls = f"{matched}/{total}" + (f" +{more}" if more else "")
-        row = (self.kernel_node, self.kernel_line, self.node_kernel, self.derived)
-        return f"{self.trace:25}{self.unit:12}{calls:10}" + "".join(f"{matched!s:15}" for matched in row)
+        row = (self.kernel_node, self.kernel_line, self.node_kernel, self.derived, self.node_line, self.line_kernel, self.layer)
+        return f"{self.trace:25}{self.unit:12}{calls:10}" + "".join(f"{matched!s:13}" for matched in row)
 
 
 HEAD = f"{'trace':25}{'unit':12}{'calls':10}" + "".join(
-    f"{word:15}" for word in ("kernel→node", "kernel→line", "node→kernel", "derived")
+    f"{word:13}" for word in ("kernel→node", "kernel→line", "node→kernel", "derived", "node→line", "line→kernel", "kernel→layer")
 )
 
 
@@ -103,27 +112,32 @@ def cases() -> list[str]:
 
 def measured(name: str) -> list[UnitMeasures]:
     """Every unit of a case."""
-    [log], [truth] = ((CASES / name).glob(wanted) for wanted in ("*.log", "truth.jsonl*"))
+    [log], [truth] = ((CASES / name).glob(wanted) for wanted in ("*.log*", "truth.jsonl*"))
     return list(measures(name, real.opened(log), truth))
 
 
 def measures(name: str, run: Run, truth: Path) -> Iterator[UnitMeasures]:
     """Every unit of a run that the truth knows."""
     units: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    nodes: dict[tuple[str, str], dict[str, Row]] = defaultdict(dict)
     with lzma.open(truth, "rt") if truth.suffix == ".xz" else truth.open() as file:
         lines = file.read().splitlines()
     for line in lines:
         row = json.loads(line)
         if row["kind"] == "kernel":
             units[row["compile"], row["unit"]].append(row)
+        else:
+            nodes[row["compile"], row["unit"]][row["node"]] = row
     answers: dict[str, Row] = {}
     for compile_ in run.compiles():
         answer = json.loads(to_json(provenance_json(provenance_of(compile_))))
         answers[answer["ref"]] = {unit["unit"]: unit for unit in answer["units"]}
+        for unit_layers in layers_of(compile_).units:
+            answers[answer["ref"]][unit_layers.unit]["layers"] = unit_layers.of_kernel
     for (ref, unit), rows in units.items():
         _as_in_the_code(rows)
         title = name if len({ref for ref, _ in units}) == 1 else f"{name} {ref}"
-        yield _measured(title, unit, rows, answers.get(ref, {}).get(unit))
+        yield _measured(title, unit, rows, nodes[ref, unit], answers.get(ref, {}).get(unit))
 
 
 def _as_in_the_code(rows: list[Row]) -> None:
@@ -138,14 +152,15 @@ def _as_in_the_code(rows: list[Row]) -> None:
         counts[row["kernel"]] += 1
 
 
-def _measured(name: str, unit: str, rows: list[Row], answer: Row | None) -> UnitMeasures:
+def _measured(name: str, unit: str, rows: list[Row], of_nodes: dict[str, Row], answer: Row | None) -> UnitMeasures:
     kernels = _numbered(answer["kernels"] if answer else [])
-    nodes, allowed, lines, derived = set[tuple[object, str]](), set[tuple[object, str]](), set[tuple[object, str]](), set[object]()
+    nodes, allowed, lines, near, derived = set[tuple[object, str]](), set(), set(), set(), set[object]()
     for row in rows:
         key = row["kernel"], row["nth"]
         nodes |= {(key, node) for node in row["nodes"]}
         allowed |= {(key, node) for node in row["allowed"]}
         lines |= {(key, line_of(stack)) for stack in row["stacks"] if stack}
+        near |= {(key, line_of(stack)) for name in row["allowed"] if (stack := of_nodes.get(name, {}).get("stack"))}
         if kernels.get(key, {}).get("nodes_from") not in WRITTEN:
             derived.add(key)
     calls = {(row["kernel"], row["nth"]) for row in rows}
@@ -153,10 +168,56 @@ def _measured(name: str, unit: str, rows: list[Row], answer: Row | None) -> Unit
     said_lines = {(key, line) for key, kernel in kernels.items() for line in kernel["user_lines"]}
     back = _node_kernels(answer, kernels) if answer else set()
     return UnitMeasures(
-        name, unit, (len(calls & set(kernels)), len(calls), len(set(kernels) - calls)),
-        measure(claimed, nodes, allowed), measure(said_lines, lines, set()), measure(back, nodes, allowed),
+        name, unit, (len(calls & set(kernels)), len(calls), sum(bool(kernels[key]["post_nodes"]) for key in set(kernels) - calls)),
+        measure(claimed, nodes, allowed), measure(said_lines, lines, near), measure(back, nodes, allowed),
         measure(*({(key, node) for key, node in pairs if key in derived} for pairs in (claimed, nodes, allowed))),
+        _node_lines(of_nodes, answer), _line_kernels(kernels, lines, near, answer), _layers(rows, of_nodes, kernels, answer),
     )  # fmt: skip
+
+
+def _node_lines(of_nodes: dict[str, Row], answer: Row | None) -> Measure:
+    """Node → the lines of its best owner; a line around that one is not wrong. A name of several graphs is left out."""
+    said: dict[str, set[str]] = defaultdict(set)
+    defined: dict[str, set[int]] = defaultdict(set)
+    for born in answer["lines"] if answer else ():
+        for node in born["post_nodes"]:
+            defined[_name(node["name"])].add(node["line"])
+            if born["file"]:
+                said[_name(node["name"])].add(f"{born['file']}:{born['line']}")
+    of_nodes = {name: row for name, row in of_nodes.items() if len(defined[name]) == 1}
+    true = {(name, line_of(row["stack"])) for name, row in of_nodes.items() if row["stack"]}
+    claimed = set()
+    for name, lines in said.items():
+        best = min(map(owner_rank, lines))
+        claimed |= {(name, line) for line in lines if owner_rank(line) == best and of_nodes.get(name, {}).get("stack")}
+    return measure(claimed, true, {(name, line) for name, row in of_nodes.items() for line in row["stack"]})
+
+
+def _line_kernels(kernels: dict[tuple[str, int], Row], lines: Pairs, near: Pairs, answer: Row | None) -> Measure:
+    by_key = {kernel["key"]: key for key, kernel in kernels.items()}
+    places = [(f"{born['file']}:{born['line']}", born["kernels"]) for born in (answer["lines"] if answer else ()) if born["file"]]
+    claimed = {(by_key[kernel], line) for line, of_line in places for kernel in of_line if kernel in by_key}
+    said, true = ({(key, line) for key, line in pairs if owner_rank(line) < 2} for pairs in (claimed, lines))
+    return measure(said, true, near)
+
+
+def _layers(rows: list[Row], of_nodes: dict[str, Row], kernels: dict[tuple[str, int], Row], answer: Row | None) -> Measure:
+    said = answer.get("layers", {}) if answer else {}
+    claimed, right, true = set[tuple[object, str]](), set[tuple[object, str]](), set[tuple[object, str]]()
+    for row in rows:
+        key = row["kernel"], row["nth"]
+        modules = {_module(module) for name in row["nodes"] if (module := of_nodes.get(name, {}).get("module"))}
+        if not modules:  # of sums of gradients torch knows none
+            continue
+        told = {(key, layer) for layer in said.get(kernels.get(key, {}).get("key"), ())}
+        claimed |= told
+        true |= {(key, module) for module in modules}
+        right |= {(key, layer) for key, layer in told if any(is_below(module, layer) for module in modules)}
+    return measure(claimed, true, right)
+
+
+def _module(text: str) -> str:
+    return re.sub(r"^[LG]\['(\w+)'\]", r"\1", text).removeprefix("self").strip(".")
 
 
 def _name(node: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from screen import screen_lines
 from textual.app import App, ComposeResult
 
-from tltui.widgets.bars import StatusBar
+from tltui.widgets.bars import Hint, StatusBar
 
 
 class Alone(App[None]):
@@ -14,7 +14,7 @@ class Alone(App[None]):
     CSS = "StatusBar { height: 1; } Remark { width: 1fr; height: 1; } Position { height: 1; }"
 
     def compose(self) -> ComposeResult:
-        yield StatusBar([("q", "quit")])
+        yield StatusBar([Hint("q", "quit", "app.leave")])
 
 
 async def test_a_remark_that_loses_its_room_goes_on_where_the_place_was() -> None:

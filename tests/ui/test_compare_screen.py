@@ -144,10 +144,14 @@ async def test_what_is_not_of_one_kind_is_marked_anew() -> None:
             await driver.shown(ref)
             await driver.press("d")
             assert driver.message.startswith(said)
+            marked = "" if not ref else f"◆ {ref} (d: compare)"
+            assert driver.run_bar.strip().startswith(marked) and ("◆" in driver.run_bar) is bool(ref)
         driver.browser.go("0/0")
         await driver.shown("0/0")
+        assert "◆ 0/1" in screen_lines(driver.app)[0], "also after other keys"
         await driver.press("d")
         await driver.shown("@diff::0/1%200/0")
+        assert "◆" not in screen_lines(driver.app)[0]
 
 
 async def test_a_large_one_is_shown_as_stored_first(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -263,3 +263,53 @@ async def test_the_wheel_moves_in_a_list_that_is_asked_from() -> None:
         await turn(driver, events.MouseScrollUp, x + 5, y + 2)
         await driver.until(lambda: choices.place == 0)
         assert driver.prompt.is_open
+
+
+async def click_hint(driver: Driver, words: str) -> None:
+    """Click a command in the line below."""
+    await driver.until(lambda: words in screen_lines(driver.app)[-1])
+    lines = screen_lines(driver.app)
+    await driver.pilot.click(offset=(lines[-1].index(words) + 1, len(lines) - 1))
+
+
+async def test_a_click_on_the_footer_runs_the_command_and_the_right_button_goes_back() -> None:
+    async with opened(BREAKS) as driver:
+        view, tree = driver.browser.document_view, driver.browser.tree_view
+        tree.focus()
+        await driver.pilot.pause()
+        await click_hint(driver, "b next break")
+        await driver.until(lambda: driver.at != "")
+        await driver.press("2")
+        await driver.shown("@problems")
+        await driver.press("3")
+        await driver.shown("@recompiles")
+        view.focus()
+        await driver.press("k")  # the remark is read
+        await click_hint(driver, "backspace back")
+        await driver.shown("@problems")
+        await click_hint(driver, "? help")
+        await driver.shown("@help")
+        await driver.pilot.click(view, offset=(12, 4), button=3)
+        await driver.shown("@problems")
+        await driver.press("dollar_sign")
+        assert "No command on $" in driver.message
+        await driver.pilot.click(offset=(2, len(screen_lines(driver.app)) - 1))
+        await driver.pilot.pause()
+        assert driver.browser.shown_ref == "@problems", "a remark is no command"
+
+
+async def test_the_right_button_goes_back_in_the_modes_too() -> None:
+    async with opened(GRAPHS) as driver:
+        driver.browser.go("0/0")
+        await driver.shown("0/0")
+        await driver.press("p")
+        await driver.until(lambda: isinstance(driver.app.screen, ProvenanceScreen))
+        screen = driver.app.screen
+        assert isinstance(screen, ProvenanceScreen)
+        await driver.until(lambda: bool(screen.shown_panes))
+        await driver.press("question_mark")
+        await driver.until(lambda: screen.is_helping)
+        await driver.pilot.click(offset=(20, 6), button=3)
+        await driver.until(lambda: not screen.is_helping)
+        await driver.pilot.click(offset=(20, 6), button=3)
+        await driver.until(lambda: not isinstance(driver.app.screen, ProvenanceScreen))

@@ -9,9 +9,19 @@ import pytest
 from real import fresh
 from viewed import text
 
+from tltui.cli import main
 from tltui.documents.scope import scope_of
 from tltui.model.ref import Ref
-from tltui.questions.cudagraphs.cudagraph_report import RECORDED, RECORDED_AGAIN, SIZES, SKIPPED, parse_message, report_of
+from tltui.questions.cudagraphs.cudagraph_report import (
+    RECORDED,
+    RECORDED_AGAIN,
+    SIZES,
+    SKIPPED,
+    compared_with,
+    parse_message,
+    report_of,
+    sentence_of,
+)
 from tltui.questions.problems.problem_list import problems
 from tltui.questions.question import question_of
 from tltui.text.document import Options
@@ -40,7 +50,7 @@ OBSERVED = (
     ("skipping cudagraphs due to ['non-cuda device in graph', 'mutated inputs']", SKIPPED,
      "['non-cuda device in graph', 'mutated inputs']", None),
     ("disabling cudagraphs for backward due to override_cudagraphs annotation", SKIPPED,
-     "backward: override_cudagraphs annotation", None),
+     "override_cudagraphs annotation", None),
     (OBSERVED, SIZES, "", None),
     ("recording cudagraph tree for graph without symints", RECORDED, "", None),
     ("[0/0] Recording cudagraph tree for symint key (3, 4)", RECORDED, "", None),
@@ -62,6 +72,12 @@ def _text(*messages: tuple[str, str, str]) -> str:
         prefix = f"W1124 10:00:0{n}.000000 411 torch/_inductor/cudagraph_utils.py:390] {ids}[__{logger}]"
         lines += [f"{prefix} {line}" for line in message.rstrip("\n").split("\n")]
     return "\n".join([*lines, "epoch 2 loss 0.4"]) + "\n"
+
+
+def test_the_backward_is_named() -> None:
+    parsed = parse_message("disabling cudagraphs for backward due to override_cudagraphs annotation")
+    assert parsed is not None and parsed.is_backward
+    assert sentence_of(parsed) == "backward: override_cudagraphs annotation"
 
 
 def test_text_and_trace_give_the_same_answer(tmp_path: Path) -> None:
@@ -87,7 +103,7 @@ def test_recordings_belong_to_the_compile_in_the_message(tmp_path: Path) -> None
     ))  # fmt: skip
     report = report_of(list(fresh(tmp_path / "err.txt").compiles()))
     assert [(use.ref, use.use, use.recordings, use.size_count) for use in report.compiles] == [
-        ("2/0", "recorded again", 2, 2), ("3/0", "used", 1, None), ("4/0", "used in part", None, 51),
+        ("2/0", "recorded_again", 2, 2), ("3/0", "used", 1, None), ("4/0", "used_in_part", None, 51),
     ]  # fmt: skip
     assert set(report.compiles[0].sizes) == {"(3,)", "(4,)"}
 
@@ -109,6 +125,27 @@ def test_the_page(tmp_path: Path) -> None:
         assert "Compiles: 1 skipped." in shown and "user/model.py:5" in shown
         assert "51 distinct sizes" in " ".join(shown.split())
         assert all(len(line) <= width for line in shown.splitlines())
+
+
+def test_two_runs_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """[0/0] has a new reason, [1/0] lost its CUDA graph, [2/0] is only in the baseline."""
+    recorded = "[1/0] Recording cudagraph tree for graph without symints"
+    old = _text(("0/0", "cudagraphs", MUTATED), ("1/0", "cudagraphs", recorded), ("2/0", "cudagraphs", CPU))
+    (tmp_path / "old.txt").write_text(old)
+    (tmp_path / "new.txt").write_text(_text(("0/0", "cudagraphs", CPU), ("1/0", "cudagraphs", CPU)))
+    reports = [report_of(list(fresh(tmp_path / f"{name}.txt").compiles())) for name in ("new", "old")]
+    differences = compared_with(*reports).differences or ()
+    assert [(one.ref, one.old_use, one.new_use, one.reasons) for one in differences] == [
+        ("0/0", "skipped", "skipped", ("cpu device (arg1_1)",)),
+        ("1/0", "used", "skipped", ("cpu device (arg1_1)",)),
+        ("", "skipped", "", ()),
+    ]  # fmt: skip
+    assert compared_with(reports[1], reports[1]).differences == ()
+    assert main(["cudagraphs", str(tmp_path / "new.txt"), "--baseline", str(tmp_path / "old.txt")]) == 0
+    printed = capsys.readouterr().out
+    assert "Differences from the baseline" in printed and "New in 1/0: cpu device (arg1_1)" in printed
+    assert main(["cudagraphs", str(tmp_path / "old.txt"), "--baseline", str(tmp_path / "old.txt")]) == 0
+    assert "same use and reasons" in capsys.readouterr().out
 
 
 def test_nothing_recorded(tmp_path: Path) -> None:

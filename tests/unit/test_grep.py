@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from functools import partial
+from itertools import count, takewhile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from made_logs import Log
@@ -90,10 +93,71 @@ def test_the_page_groups_and_ends_with_a_count(tmp_path: object) -> None:
     while not document.advance():
         pass
     text = list(document.text())
-    assert any(line.startswith("0/0:dynamo_output_graph") and "f  " in line and "breaks.py:2" in line for line in text)
+    assert any(re.match(r"\d+  0/0:dynamo_output_graph .*f  .*breaks\.py:2", line) for line in text)
     assert re.fullmatch(r"\d+ lines in \d+ places", text[-1])
     targets = {link.target for n in range(len(document)) for link in document.line(n).links}
     assert any(target.startswith("0/0:dynamo_output_graph@L") for target in targets)
+
+
+def page(run: Run, pattern: str, options: Options) -> list[str]:
+    document = grep_document(run, Query(pattern), options)
+    while not document.advance():
+        pass
+    return list(document.text())
+
+
+def test_groups_have_the_order_of_the_tree_and_code_precedes_metrics() -> None:
+    heads = [re.match(r"(\d+)  (\d+):(\d+)/(\d+):([a-z_]+)", line) for line in page(demo(), "cpp_fused", Options())]
+    groups = [(int(head[2]), int(head[3]), int(head[4]), head[5]) for head in heads if head]
+    places = [group[:3] for group in groups]
+    assert places == sorted(places) and {0, 1} == {place[0] for place in places} and len(set(places)) > 5
+    for place in set(places):
+        names = [group[3] for group in groups if group[:3] == place]
+        assert names[0] == "inductor_output_code" and "metrics" not in " ".join(names[:-2]) and "metrics" in names[-1]
+    text = page(demo(), "cpp_fused", Options())
+    for at, head in enumerate(heads):
+        if head:
+            group = list(takewhile(str.strip, text[at + 1 :]))
+            assert len(group) == int(head[1]), "the number of the head is that of its rows"
+
+
+@pytest.mark.parametrize("width", [40, 56, 90])
+@pytest.mark.parametrize("pattern", ["cpp_fused", "clamp", "forward"])
+def test_on_the_screen_each_row_shows_its_hit(pattern: str, width: int) -> None:
+    run = demo()
+    rows = [
+        line
+        for line in page(run, pattern, Options(width=width, key_of=lambda _: "x"))
+        if line.startswith("  ") or "envelope" in line
+    ]
+    assert len(rows) > 2 and all(pattern in row.lower() and len(row) <= width for row in rows)
+    assert any(row[10] == "…" for row in rows) and any(row[-1] == "…" for row in rows)
+    printed = page(run, pattern, Options(width=width))
+    assert any(len(row) > width for row in printed), "what a command prints has no edge"
+
+
+def test_a_hit_wider_than_the_room_is_cut_at_its_end(tmp_path: Path) -> None:
+    run = Log(tmp_path / "x.log").artifact("a", "before " + "größe" * 40 + " after").open()
+    [row] = [line for line in page(run, "(größe)+", Options(width=40, key_of=lambda _: "x")) if line.startswith("   ")]
+    assert len(row) == 40 and "größegröße" in row and row.endswith("…")
+
+
+def test_a_stopped_search_shows_its_hits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import tltui.questions.records.grep_page as grep
+
+    log = Log(tmp_path / "x.log")
+    for number in range(400):
+        log.artifact(f"a{number}", "needle\n" * 20)
+    run = log.open()
+    monkeypatch.setattr(grep, "PIECE", 256)
+    monkeypatch.setattr("tltui.text.composite_documents.SLICE", 1.5)  # one step each time, as the clock below goes
+    monkeypatch.setattr("tltui.text.composite_documents.time", SimpleNamespace(monotonic=partial(next, count())))
+    document = grep_document(run, Query("needle"), Options())
+    for _ in range(20):
+        assert not document.advance()
+    assert not any("needle" in line for line in document.text())
+    document.stop()  # type: ignore[attr-defined]
+    assert any("needle" in line for line in document.text()) and "Stopped" in list(document.text())[-1]
 
 
 def test_bad_patterns_and_nothing_found() -> None:

@@ -113,7 +113,7 @@ def test_every_command_takes_it(job: Path) -> None:
 
 
 @pytest.mark.parametrize("text, why", [
-    (b"{}", b"not a torch.profiler export: JSON"), (b"[1]", b"JSON without traceEvents"), (b"\x7fELF", b"not a JSON object"),
+    (b"{}", b"not a torch.profiler export: JSON"), (b"[1]", b"a JSON list"), (b"\x7fELF", b"not a JSON object"),
     (b"", b"not a JSON object"), (None, b"No such file"), (b"\x1f\x8b\x08\x00broken", b"not a JSON object"),
 ])  # fmt: skip
 def test_what_is_named_and_is_none_ends_with_2(job: Path, text: bytes | None, why: bytes) -> None:

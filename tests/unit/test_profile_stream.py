@@ -172,8 +172,10 @@ def test_the_real_ones_are_as_json_has_them(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text, why", [
-    ("", "not a JSON object"), ("x", "not a JSON object"), ("[]", "JSON without"), ('{"a": 1}', "JSON without"),
-    ('{"traceEvents": []}', "JSON without"), ('{"schemaVersion": 1}', "JSON without"), ("\x00\x01", "not a JSON object"),
+    ("", "not a JSON object"), ("x", "not a JSON object"), ("[]", "a JSON list"), ('{"a": 1}', "JSON without traceEvents$"),
+    ('{"traceEvents": []}', "no schemaVersion"), ('{"schemaVersion": 1}', "JSON without traceEvents$"),
+    ('{"traceEvents": [{"ph": "X", "cat": "dynamo_timed", "name": "cpu_op"}]}', "without any category of torch"),
+    ('{"metadata": "' + "x" * 70_000 + '"}', r"JSON without traceEvents in its first \d+ KiB"), ("\x00\x01", "not a JSON object"),
 ])  # fmt: skip
 def test_another_file_is_refused_with_the_reason(tmp_path: Path, text: str, why: str) -> None:
     with pytest.raises(NoProfile, match=why):
@@ -196,6 +198,21 @@ def test_keys_may_stand_behind_the_events(tmp_path: Path) -> None:
     events = [event() for _ in range(2000)]
     found = read(tmp_path, json.dumps({"traceEvents": events, **HEAD, "distributedInfo": {"rank": 3, "backend": "gloo"}}))
     assert len(found) == 2000 and found.rank == 3 and found.base_ns == HEAD["baseTimeNanoseconds"]
+
+
+@pytest.mark.parametrize("name", ["p.json", "p.json.gz"])
+@pytest.mark.parametrize("before", [26_000, 200_000, 1_500_000])
+def test_a_block_of_any_tool_may_stand_before_the_events(tmp_path: Path, name: str, before: int) -> None:
+    """Public profiles of H100 and MI300: a list of packages first, torch's own keys behind all events."""
+    block = {"num_errors": 0, "pip_packages": ["name==1.2.3"] * (before // 15), "traceEvents": "no list"}
+    whole = {"metadata": block, "traceEvents": [event() for _ in range(2000)], **HEAD}
+    found = read(tmp_path, json.dumps(whole, indent=2), name)
+    assert len(found) == 2000 and found.base_ns == HEAD["baseTimeNanoseconds"] and found.faults == []
+
+
+def test_a_profile_that_a_tool_cut_is_one_by_its_categories(tmp_path: Path) -> None:
+    found = read(tmp_path, json.dumps({"distributedInfo": {"rank": 1}, "traceEvents": [event(), event()]}))
+    assert len(found) == 2 and found.rank == 1
 
 
 def test_what_is_hard_to_cut_is_not_slow(tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pages import page
+from viewed import text
 
 from tltui.model.follow import open_run
 from tltui.model.run import Run
@@ -133,6 +135,12 @@ def test_kernels_belong_to_the_operator_that_launched_them(run: Run, device: Dev
     assert [kernel.key for kernel in graph.kernels] == [own.kernel.key for own in device.graph.calls]
     assert graph.device_us == sum(us for *_, us, where in wanted if where == "cuda")
     assert found.unmatched == {} and {one.op for one in found.eager} == {"aten::add"}
+    assert found.device is not None
+    assert (found.device.name, found.device.devices, found.device.replays) == ("NVIDIA H100", 1, 0)
+    assert found.device.compiled_us == graph.device_us and found.device.eager_us == CALLS * 777
+    assert [(op.name, op.calls, op.us) for op in found.device.ops] == [("aten::add", CALLS, CALLS * 777.0)]
+    assert found.device.busy_us == found.device.total_us == found.device.compiled_us + found.device.eager_us
+    assert [(stream.device, stream.stream) for stream in found.device.streams] == [("0", "7")]
 
 
 def test_launches_without_an_operator_are_kernels_by_the_name_on_the_device(run: Run, device: Device, tmp_path: Path) -> None:
@@ -171,6 +179,8 @@ def test_replayed_graphs_are_told_by_name(run: Run, device: Device, tmp_path: Pa
     assert told(graph.kernels) == [(name, -1, CALLS, 9.0, "cuda") for name in [*names, "ampere_sgemm"]]
     assert all(kernel.key for kernel in graph.kernels if kernel.name in names)
     assert any("replayed" in doubt for doubt in found.doubts)
+    assert found.device is not None and found.device.replays == CALLS
+    assert found.device.replayed_us == found.device.compiled_us == graph.device_us
     assert graph.kernels_us == 0 and graph.device_us == CALLS * 3.0 * (len(names) + 1)
 
 
@@ -185,6 +195,46 @@ def test_a_device_that_says_no_launch_is_joined_by_name(run: Run, device: Device
     assert [own[:4] for own in told(graph.kernels)] == [(name, -1, CALLS, 12.0)]
     assert found.unmatched == {"events on a device whose launch was not recorded": CALLS}
     assert graph.device_us == 12.0
+    assert found.device is not None and (found.device.compiled_us, found.device.unknown_us) == (12.0, 12.0)
+
+
+def test_the_device_comes_first(run: Run, device: Device, tmp_path: Path) -> None:
+    """A host that waits, and a device that works: what the host did not do is no finding."""
+    name = next(own.name for own in device.graph.calls if own.name.startswith("triton"))
+    for _ in range(CALLS):
+        device.call(lambda: device.launched(name, name, 990_000), 100_000)
+        device.now += 800_000
+        device.add("cudaMemcpyAsync", device.now, 3_000, "cuda_runtime", correlation=device.number + 5_000)
+        device.kernel("Memcpy DtoH (Device -> Pageable)", 5_000, "gpu_memcpy", correlation=device.number + 5_000)
+    device.on_device = device.now
+    found = device.read(tmp_path, run)
+    assert found.device is not None and (found.device.bare_us, found.device.copies_us) == (CALLS * 5.0, CALLS * 5.0)
+    lines = [line for line in text(page(run, "@runtime:0:", 120)).splitlines() if line]
+    headings = [line for line in lines if line.startswith(("The device", "Where the time goes"))]
+    assert headings[0].startswith("The device: busy ") and headings[1].startswith("Where the time goes on the host")
+    told = " ".join(" ".join(lines).split())
+    assert "of the time the host ran" not in told and "no torch code ran" not in told
+    assert "990 µs per call on the device · the host spends" in told
+    assert "Memcpy DtoH" in told and "launched outside of operators and graphs" in told
+
+
+def test_tuning_while_torch_compiles_is_no_run(run: Run, device: Device, tmp_path: Path) -> None:
+    """Benchmarks of a first call: neither the time of the graph nor a replay."""
+    name = next(own.name for own in device.graph.calls if own.name.startswith("triton"))
+
+    def inside() -> None:
+        device.op("CachingAutotuner.benchmark_all_configs (dynamo_timed)", 400_000)
+        device.add("cuLaunchKernel", device.now + 1_000, 4_000, "cuda_driver", correlation=77)
+        device.kernel(name, 300_000, correlation=77)
+        device.now += 410_000
+        device.launched(name, name, 2_000)
+
+    device.call(inside)
+    (found,) = device.read(tmp_path, run).compiles
+    (graph,) = found.graphs
+    assert graph.time.us == 500.0 and graph.device_us == 2.0, "900 µs, of which 400 µs compiled"
+    (joined,) = runtimes_of(run)
+    assert isinstance(joined, Runtime) and joined.device is not None and joined.device.compiling_us == 300.0
 
 
 def test_a_device_of_another_run_is_refused(run: Run, device: Device, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from statistics import median
 
 import pytest
 import real
@@ -11,9 +12,14 @@ from test_view_runtime import profiled
 from tltui.documents.page import Page
 from tltui.model.run import Run
 from tltui.questions.runtime.costs import Costs, self_us
+from tltui.questions.runtime.device_sections import add_device
+from tltui.questions.runtime.graph_sections import Figures
 from tltui.questions.runtime.page import add_rank_kernels, add_ranks, add_share, add_window, sentence
 from tltui.questions.runtime.profile_results import (
+    Collective,
     CompileTime,
+    DeviceOp,
+    DeviceTime,
     EagerTime,
     Fallback,
     GraphTime,
@@ -22,9 +28,11 @@ from tltui.questions.runtime.profile_results import (
     Share,
     Spread,
     Step,
+    StreamTime,
     rank_kernels,
 )
 from tltui.questions.runtime.profile_sums import runtimes_of
+from tltui.questions.runtime.rank_waits import waits_of
 from tltui.questions.runtime.runtime_report import Fact, Finding, findings_of
 from tltui.text.document import Options
 
@@ -90,10 +98,9 @@ def test_the_dearest_comes_first() -> None:
 
 def test_idle_and_never_called() -> None:
     assert said(window(idle=38_000)) == ["38% of the time no torch code ran: untraced Python, data loading, waiting"]
-    waits = window((compiled("0/0", 900, graphs=(graph(800, 700, device=600),)),), idle=38_000)
-    assert said(waits) == [
-        "38% of the time the host ran no torch code: waiting for the device, untraced Python, data loading"
-    ]
+    waits = replace(window(idle=38_000), device=device(busy=40_000))
+    assert said(waits) == ["60% of the time the device ran nothing: 6.00 ms per step"], "the host's idle time is not its own"
+    assert said(replace(window(idle=93_000), device=device(busy=97_000))) == []
     never = replace(window(), never_called=("0/0",))
     assert said(never) == ["[0/0] was compiled in 2 min 19 s and never called while the profiler ran"]
 
@@ -157,11 +164,107 @@ def test_a_kernel_with_its_line() -> None:
     assert said_of_it.endswith(", from a/m.py:26 and 1 more line")
 
 
-@pytest.mark.parametrize("width", [60, 100])
-def test_device_times_are_told_apart(width: int) -> None:
+def device(busy: float, eager: float = 0.0, us: float = 100_000.0) -> DeviceTime:
+    ops = (DeviceOp("aten::mm", 40, eager),) if eager else ()
+    streams = (StreamTime("0", "7", 50, busy),)
+    kernels = (DeviceOp("triton_poi_fused_add_0", 10, busy - eager),)
+    return DeviceTime("NVIDIA H100", 1, us, busy, 0.0, busy - eager, eager, 0.0, 0.0, 0.0, 0.0, 0.0, 0, streams, ops, kernels)
+
+
+def test_eager_operators_by_the_time_of_the_device() -> None:
+    found = replace(window(), device=device(80_000, 30_000), eager=(EagerTime(None, "aten::sin", 40, 90_000.0),))
+    assert said(found) == [
+        "38% of the device's work is of operators outside of compiled code: 3.00 ms per step, most in aten::mm"
+    ]
+
+
+def test_launches_are_no_cost_where_the_device_is_busy() -> None:
+    bound = window((compiled("0/0", 50_000, graphs=(graph(40_000, 30_000, device=8_000),)),))
+    assert Fact.LAUNCHES in facts(replace(bound, device=device(60_000)))
+    assert Fact.LAUNCHES not in facts(replace(bound, device=device(97_000)))
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
+def test_the_side_of_the_device(width: int) -> None:
     page = Page("", "", Options(width=width))
-    add_share(page, window((compiled("0/0", 50_000, graphs=(graph(40_000, 30_000, device=8_000),)),)))
-    assert "on the device they take 800 µs per step" in " ".join(" ".join(page.document().text()).split())
+    found = replace(window(), device=device(80_000, 30_000))
+    assert found.device is not None
+    add_device(page, Figures(run(), found, "time"), found.device)
+    lines = list(page.document().text())
+    assert max(map(len, lines)) <= width
+    told = " ".join(" ".join(lines).split())
+    heading = "The device: busy 80% of the time, 8.00 ms per step" if width >= 62 else "The device: busy 80%"
+    assert heading in lines and "NVIDIA H100." in told
+    rows = {line.split()[0]: line.split() for line in lines if line.strip()}
+    assert rows["compiled"][1:4] == ["5.00", "ms", "50%"] and rows["eager"][1:4] == ["3.00", "ms", "30%"]
+    assert rows["idle"][1:4] == ["2.00", "ms", "20%"] and "direct" not in rows
+
+
+def uneven(times: tuple[float, ...]) -> KernelTime:
+    return replace(kernel(1.0), time=Spread(len(times), sum(times), median(times), min(times), max(times)))
+
+
+def test_an_outlier_is_named_as_one() -> None:
+    """One of four calls was preempted: its kernel is not what the time goes to."""
+    single = uneven((62.0, 60.0, 64.0, 28_000.0))
+    own = GraphTime("forward", "f1", spread(4, 30_000), (single,), 28_186, 1_814, 0.0, 0.0, 3.0)
+    found = window((compiled("0/0", 30_000, graphs=(own,)),), steps=4)
+    assert said(found) == [
+        "one of 4 calls of extern_kernels.mm:1 in the forward graph of [0/0] took 28.0 ms, the median is 63.0 µs, from u/model.py:7"
+    ]
+    even = replace(own, kernels=(uneven((7_000.0, 7_010.0, 7_020.0, 7_030.0)),))
+    assert facts(window((compiled("0/0", 30_000, graphs=(even,)),), steps=4)) == [Fact.KERNEL]
+
+
+def test_all_calls_of_a_name_are_no_single_kernel() -> None:
+    """Their times differ because they compute different things."""
+    together = replace(uneven((60.0, 60.0, 64.0, 28_000.0)), nth=-1, key="", name="Cijk_" + "A" * 400, lines=())
+    own = GraphTime("forward", "f1", spread(4, 30_000), (together,), 28_184, 1_816, 0.0, 0.0, 3.0)
+    (found,) = said(window((compiled("0/0", 30_000, graphs=(own,)),), steps=4))
+    assert found.startswith("4 calls of one name take 28% of the time: Cijk_AAA") and len(found) < 160
+
+
+def test_launches_by_the_median_of_calls() -> None:
+    """Of 10 calls one was preempted between kernels: the graph is not launch-bound for that."""
+    one = replace(graph(60_000, 15_000), time=Spread(10, 60_000, 1_700.0, 1_700.0, 44_700.0), wrapper_median_us=200.0)
+    assert Fact.LAUNCHES not in facts(window((compiled("0/0", 60_000, graphs=(one,)),)))
+    assert Fact.LAUNCHES in facts(window((compiled("0/0", 60_000, graphs=(replace(one, wrapper_median_us=1_500.0),)),)))
+
+
+def joins(lengths: dict[int, tuple[float, ...]], name: str = "gloo:all_reduce", late: float = 0.0) -> list[Runtime]:
+    """Ranks whose n-th collectives end together; `late`: µs by which the clock of rank 1 is ahead."""
+    found = []
+    for rank, times in lengths.items():
+        items = tuple(
+            Collective(name, 1e15 + 20_000 * (n + 1) - us - late * (rank == 1), us) for n, us in enumerate(times)
+        )
+        found.append(replace(window(steps=0), rank=rank, collectives=items))
+    return found
+
+
+def test_the_rank_that_was_waited_for() -> None:
+    short, long = (100.0, 200.0, 9_000.0, 100.0), (9_000.0, 8_000.0, 9_100.0, 9_000.0)
+    found = waits_of(joins({0: long, 1: short}))
+    assert found is not None and (found.rank, found.last, found.calls, found.is_in_order) == (1, 3, 4, True)
+    assert (found.own_us, found.others_us) == (400.0, 26_000.0)
+    page = Page("", "", Options(width=200))
+    add_ranks(page, joins({0: long, 1: short}))
+    told = "the others waited for rank 1: 3 of 4 collectives are shortest on it (400 µs in them, 26.0 ms on rank 0)"
+    assert told in page.document().text()
+    apart = waits_of(joins({0: long, 1: short}, late=30_000))
+    assert apart is not None and not apart.is_in_order, "clocks of two nodes: hedged"
+
+
+@pytest.mark.parametrize("ranks", [
+    joins({0: (9_000.0, 9_000.0, 9_000.0, 100.0), 1: (100.0, 100.0, 9_000.0, 9_000.0)}),  # each in turn
+    joins({0: (9_000.0,) * 4, 1: (100.0,) * 3}),  # one is missing: which is unknown
+    joins({0: (9_000.0,) * 4, 1: (100.0,) * 4}, "gloo:broadcast"),  # waits for its root only
+    joins({0: (90.0,) * 4, 1: (10.0,) * 4}),  # nothing of the time
+    joins({0: (9_000.0,) * 2, 1: (100.0,) * 2}),  # too few
+    joins({0: (9_000.0,) * 4}),
+])  # fmt: skip
+def test_none_was_waited_for_where_that_is_not_evident(ranks: list[Runtime]) -> None:
+    assert waits_of(ranks) is None
 
 
 def test_doubts_stand_below_the_window() -> None:

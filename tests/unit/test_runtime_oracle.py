@@ -100,6 +100,19 @@ def compiles(span: Span) -> bool:
     return "compile_id=" in span.name or "dynamo_timed" in span.name or span.name in names
 
 
+def compiled(span: Span) -> int:
+    """How long it compiled, which is no run time."""
+    return sum(inner.length if compiles(inner) else compiled(inner) for inner in span.inside)
+
+
+def lasting(span: Span) -> int:
+    return span.length - compiled(span)
+
+
+def is_collective(span: Span) -> bool:
+    return re.match(r"(gloo|nccl):|c10d::|_c10d_functional::", span.name) is not None
+
+
 def is_op(span: Span) -> bool:
     return re.match(r"(?!autograd::|torch::)\w+::", span.name) is not None
 
@@ -152,8 +165,8 @@ def figures(path: Path, whole: Path | None = None) -> Figures:
             own = id_of(span)
             nested = [s for s in span.all()[1:] if s.name.startswith((REGION, LOOKUP)) and s.around(REGION, LOOKUP) is span]
             found.regions[own] += 1
-            found.region_ns[own] += span.length
-            found.self_ns[own] += span.length - sum(s.length for s in nested)
+            found.region_ns[own] += lasting(span)
+            found.self_ns[own] += lasting(span) - sum(s.length for s in nested) + sum(compiled(s) for s in nested)
         elif span.name == LOOKUP and span.above is not None:
             beside = span.above.inside[span.above.inside.index(span) + 1 :]
             if span in roots_last:
@@ -172,12 +185,14 @@ def figures(path: Path, whole: Path | None = None) -> Figures:
                 found.unknown += 1
                 continue
             key = ref, is_backward, span.name.split()[3]
-            found.calls[key].append(span.length)
+            found.calls[key].append(lasting(span))
             count: Counter[str] = Counter()
             for kernel in span.inside:
                 name = re.sub(r"^graph_\d+_", "", kernel.name)
                 found.kernels[key].setdefault((name, count[name]), []).append(kernel.length)
                 count[name] += 1
+        elif is_collective(span) and span.around(REGION) is None:
+            continue
         elif is_op(span) and not any(is_op(s) or compiles(s) or s.name.startswith((CALL, LOOKUP)) for s in lineage(span)):
             found.eager[id_of(span.around(REGION)), span.name] += 1
             found.eager_ns[id_of(span.around(REGION)), span.name] += span.length
@@ -293,7 +308,8 @@ def test_the_parts_of_the_window_are_the_whole(name: str) -> None:
     for runtime in runtimes_of(opened(name)):
         assert isinstance(runtime, Runtime)
         share = runtime.share
-        parts = share.kernels_us, share.wrapper_us, share.guards_us, share.overhead_us, share.eager_us, share.idle_us
+        parts = (share.kernels_us, share.wrapper_us, share.guards_us, share.overhead_us, share.eager_us, share.collectives_us,
+                 share.idle_us)  # fmt: skip
         assert all(part >= 0 for part in parts)
         assert sum(parts) == pytest.approx(share.total_us, rel=1e-9)
         if name != "threads":  # on one thread each part is what its spans add up to

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from ranked import ranked
 from real import DEMO, trace
 
+from tltui.documents.axis import axis
 from tltui.documents.page import Page
 from tltui.model.follow import open_run
 from tltui.model.run import Run
+from tltui.questions.overview import run_timeline
 from tltui.questions.overview.run_timeline import BREAK, EAGER, ERROR, FULL, RECOMPILE, _Coverage, timeline
-from tltui.questions.overview.timeline_sections import _axis, add_timeline
+from tltui.questions.overview.timeline_sections import add_timeline
+from tltui.questions.question import result_of
 from tltui.questions.ranks.differences import differences_and_pace
+from tltui.questions.timing.event_sums import add_phases
+from tltui.questions.timing.phase_spans import phase_spans, phases_over_time
+from tltui.questions.timing.timing_report import timing_steps
 from tltui.sources.discover import discover
 from tltui.text.document import Options
 
@@ -61,6 +68,49 @@ def test_a_fallback_to_eager_has_a_mark_of_its_own() -> None:
     assert demo is not None and EAGER in demo.rows[0].marks
 
 
+@pytest.mark.parametrize("name", ["torch-2.13/recompiles", "torch-2.13/breaks", "torch-2.13/ddp", "torch-2.13/train"])
+def test_phases_are_those_of_the_page_timing(name: str) -> None:
+    run = trace(name)
+    expected = result_of(timing_steps("", list(run.compiles())))
+    times = [phase_spans(compile_) for compile_ in run.compiles() if compile_.is_compile]
+    sums = {phase.name: phase.self_s for phase in add_phases(time.phases for time in times)}
+    assert sums == pytest.approx({phase.name: phase.self_s for phase in expected.phases if phase.name in sums}, abs=1e-3)
+    for time in times:
+        assert all(span.start_us < span.end_us for span in time.spans)
+        assert all(first.end_us <= second.start_us for first, second in pairwise(time.spans)), "at each moment one phase"
+
+
+def test_the_most_specific_phase_counts() -> None:
+    events = [("dynamo", 0.0, 10.0), ("inductor", 2.0, 9.0), ("kernels", 3.0, 5.0), ("kernels", 4.0, 6.0)]
+    assert list(map(tuple, phases_over_time(events))) == [
+        ("dynamo", 0.0, 2.0), ("inductor", 2.0, 3.0), ("kernels", 3.0, 4.0), ("kernels", 4.0, 5.0), ("kernels", 5.0, 6.0),
+        ("inductor", 6.0, 9.0), ("dynamo", 9.0, 10.0),
+    ]  # fmt: skip
+
+
+def test_cells_have_the_phase_of_most_of_their_time() -> None:
+    run = open_run(discover([str(DEMO)]))
+    result = timeline(run.processes(), 60, {})
+    assert result is not None and result.compiles == result.compiles_with_phases
+    slow = result.rows[1].phases
+    assert slow[0] == "dynamo" and slow.count("kernels") > 40 and len(slow) == 60
+    text = lines(run, 76, ascii_=True)
+    row = next(line for line in text if line.startswith("  rank 1"))[20:]
+    assert row.startswith("di") and row.count("k") > 40
+    legend = " ".join(line.strip() for line in text if " %" not in line)
+    assert "kernels 27.7 s 82%" in legend and "inductor 4.42 s 13%" in legend
+    wide = lines(run, 136)
+    assert any(line.startswith("  kernels       27.7 s   82%  █") for line in wide)
+
+
+def test_of_a_long_run_phases_are_those_of_the_longest_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_timeline, "READ", 300)
+    run = open_run(discover([str(DEMO)]))
+    result = timeline(run.processes(), 60, {})
+    assert result is not None and 0 < result.compiles_with_phases < result.compiles == 25
+    assert f"  phases of {result.compiles_with_phases} of 25 compiles: → timing" in lines(run)
+
+
 def test_ranks_with_the_same_compiles_share_a_row_and_slow_ones_have_their_own(tmp_path: Path) -> None:
     plants = ("--plant", "slow_phase:ranks=5-6,compile=1,seconds=20")
     ranked(tmp_path, "--ranks", 8, "--compiles", 3, "--detail", "tiny", *plants)
@@ -94,7 +144,7 @@ def test_nothing_is_drawn_of_one_compile() -> None:
      (101, ["0 s", "30 s", "1 min", "1 min 41 s"]), (9000, ["0 s", "30 min", "1 h", "1.5 h", "2 h", "2 h 30 min"])],
 )  # fmt: skip
 def test_the_axis_has_round_numbers(seconds: float, labels: list[str]) -> None:
-    line = _axis(seconds, 60)
+    line = axis(seconds, 60)
     assert len(line) == 60
     place = 0
     for label in labels:

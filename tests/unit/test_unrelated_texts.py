@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from cluster_texts import EACH, KINDS, cluster_texts
 from real import fresh
 
 from tltui.cli import main
+from tltui.questions.autotune.autotune_report import printed_tables
 from tltui.questions.job_failures.job_failures import output_warnings, run_failures
 from tltui.questions.job_failures.output_sections import has_torch
+from tltui.questions.vllm.startup import has_startup
 from tltui.sources.discover import NothingFound, discover
 
 TEXTS = {
@@ -155,3 +158,22 @@ def test_a_directory_of_other_texts_gives_their_number(tmp_path: Path, capsys: p
     assert main(["ls", str(tmp_path)]) == 2
     error = capsys.readouterr().err
     assert "job output without a torch record" in error and "other files without a log" in error
+
+
+def test_there_are_many_generated_texts() -> None:
+    assert len(KINDS) * EACH >= 200
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_generated_text_is_taken_for_torchs(kind: str, tmp_path: Path) -> None:
+    for number, content in enumerate(cluster_texts(kind)):
+        path = tmp_path / str(number) / "job.log"
+        path.parent.mkdir()
+        path.write_text(content)
+        with pytest.raises(NothingFound):
+            discover([str(path.parent)])
+        run = fresh(path)
+        assert not has_torch(run) and not run.tally.compiles and output_warnings(run) == ()
+        assert not any(printed_tables(run)) and not has_startup(run)
+        assert not any(failure.is_compile for failure in run_failures(run))
+        assert bool(run_failures(run)) == (kind == "python_error")

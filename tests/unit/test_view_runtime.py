@@ -18,13 +18,14 @@ from viewed import lead_somewhere, text
 from tltui.cli import main
 from tltui.model.ref import split_line
 from tltui.model.run import Run
-from tltui.questions.runtime.costs import Costs, costs_of
+from tltui.questions.runtime.costs import Costs, costs_of, self_us
 from tltui.questions.runtime.profile_results import Runtime, line_times, rank_kernels
 from tltui.questions.runtime.profile_sums import runtimes_of
 from tltui.text.formatting import cells, micros
 
 PROFILED = real.TRACES / "profiler"
-NAMES = ("mlp", "broken", "cache_hit", "recompiles", "threads", "ranks", "scheduled", "llama", "plain", "autograd")
+NAMES = ("mlp", "broken", "cache_hit", "recompiles", "threads", "ranks", "scheduled", "llama", "plain", "autograd", "waits",
+         "compiles_inside")  # fmt: skip
 
 
 @cache
@@ -121,7 +122,8 @@ def test_mlp_page() -> None:
     said = text(page(profiled("mlp"), "@runtime", 80))
     lines = said.splitlines()
     assert lines[0] == "Runtime"
-    assert lines[1].startswith("one kernel takes 9% of the time: extern_kernels.mm:5 in the backward graph of")
+    assert lines[1].startswith("one of 4 calls of extern_kernels.mm:5 in the backward graph of [0/0] took 6.56")
+    assert "the median is 458 µs, from models/mlp.py:26" in " ".join(lines[1:4]).replace("  ", "").replace("\n", " ")
     assert "4 steps of 21.3 ms" in said and "no steps" not in said
     assert "Where a step goes: 21.4 ms" in said
     assert "guards 143 µs per call (torch estimated 5.81 ms)" in said
@@ -156,7 +158,8 @@ def test_shares_are_the_whole(name: str) -> None:
     for found in runtimes_of(profiled(name)):
         assert isinstance(found, Runtime)
         share = found.share
-        parts = (share.kernels_us, share.wrapper_us, share.guards_us, share.overhead_us, share.eager_us, share.idle_us)
+        parts = (share.kernels_us, share.wrapper_us, share.guards_us, share.overhead_us, share.eager_us, share.collectives_us,
+                 share.idle_us)  # fmt: skip
         assert sum(parts) == pytest.approx(share.total_us, rel=0.01)
         assert min(parts) >= 0
 
@@ -191,6 +194,59 @@ def test_another_backend_is_no_graph_break() -> None:
     said = " ".join(text(page(profiled("other_backend"), "@runtime", 120)).split())
     assert "no Inductor graph ran for it: its backend runs operators one by one, like eager and aot_eager" in said
     assert "why these are not in its graph" not in said
+
+
+def covered(spans: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    found: list[tuple[float, float]] = []
+    for begin, end in sorted(spans):
+        if found and begin <= found[-1][1]:
+            found[-1] = found[-1][0], max(found[-1][1], end)
+        else:
+            found.append((begin, end))
+    return found
+
+
+def in_collectives(path: Path) -> float:
+    """µs in which a collective is open on any thread, and no thread is in an event of torch besides."""
+    whole = [event for event in json.loads(path.read_text())["traceEvents"] if event["ph"] == "X"]
+    events = [event for event in whole if event["cat"] in ("cpu_op", "user_annotation")]
+    opened = [e for e in events if e["name"].startswith(("gloo:", "c10d::"))]
+    engine = "autograd::engine::evaluate_function: CompiledFunction"
+    starts = ("aten::", "TorchDynamo", "Torch-Compiled", "CompiledFunction", engine)
+    busy = [e for e in events if e["name"].startswith(starts)]
+    spans = [covered([(e["ts"], e["ts"] + e["dur"]) for e in own]) for own in (opened, busy)]
+    both = sum(max(min(b, d) - max(a, c), 0.0) for a, b in spans[0] for c, d in spans[1])
+    return sum(b - a for a, b in spans[0]) - both
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_collectives_are_named(rank: int) -> None:
+    """Rank 1 sleeps 20 ms in each step: rank 0 is in its collectives meanwhile, and not in other Python."""
+    (found,) = [one for one in runtimes_of(profiled("waits")) if isinstance(one, Runtime) and one.rank == rank]
+    wanted = in_collectives(PROFILED / "waits" / f"profile_rank{rank}.json")
+    assert found.share.collectives_us == pytest.approx(wanted, rel=0.01)
+    said = " ".join(text(page(profiled("waits"), f"@runtime:{rank}:", 120)).split())
+    assert ("of the time in collectives while no thread computes" in said) and "most in gloo:all_reduce (4 calls)" in said
+    if rank == 0:
+        assert found.share.collectives_us > 0.8 * found.share.total_us and "no torch code ran" not in said
+    assert not any(item.op.startswith("c10d::") for item in found.eager)
+
+
+def test_the_rank_that_sleeps_was_waited_for() -> None:
+    said = " ".join(text(page(profiled("waits"), "@runtime", 120)).split())
+    assert "the others waited for rank 1: 4 of 4 collectives are shortest on it" in said
+    assert "waited for" not in text(page(profiled("ranks"), "@runtime", 120))
+
+
+def test_compiling_in_a_region_is_not_its_run_time() -> None:
+    """`inner` is compiled, for seconds, while `[0/0]` runs."""
+    (found,) = [one for one in runtimes_of(profiled("compiles_inside")) if isinstance(one, Runtime)]
+    events = json.loads((PROFILED / "compiles_inside" / "profile.json").read_text())["traceEvents"]
+    around = max(event["dur"] for event in events if event.get("name") == "Torch-Compiled Region: 0/0")
+    own = next(compile_ for compile_ in found.compiles if compile_.ref == "0/0")
+    assert around > 5e6 and own.regions.calls == 4
+    assert own.regions.us < 20_000 and own.region_self_us < own.regions.us
+    assert sum(self_us(compile_) for compile_ in found.compiles) < 0.01 * found.share.total_us
 
 
 def test_several_ranks() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -173,14 +174,14 @@ def runtime(options: argparse.Namespace) -> Iterator[bytes]:
     yield from _print_page(model, view_document(model, BY_NAME["runtime"], part_of(options), layout(options)), options)
 
 
-def autotune(options: argparse.Namespace) -> Iterator[bytes]:
-    """Yield the page, or its result, with `--baseline` compared with another run."""
+def compared(options: argparse.Namespace) -> Iterator[bytes]:
+    """Yield the page, or its result, with `--baseline` compared with another run: its `document` takes that."""
     if not options.baseline:
         yield from view(options)
         return
     from tltui.documents.scope import scope_of
-    from tltui.questions.autotune.page import document
 
+    document = import_module(BY_NAME[options.command].module).document
     run, other = load(options), load_other(options.baseline, options.latest)
     yield from _print_page(run, document(run, scope_of(run, part_of(options)), layout(options), other), options)
 
@@ -292,6 +293,7 @@ EXAMPLES = {
     "cudagraphs": """\
   tltui cudagraphs /tmp/tracedir                      compiles without CUDA graphs, the reasons and lines
   tltui cudagraphs job.err                            from the warnings that torch prints by default
+  tltui cudagraphs new --baseline old                 compiles that lost or gained CUDA graphs, with the new reasons
 """,
     "exports": """\
   tltui exports /tmp/tracedir                         export runs: guessed values and errors
@@ -319,7 +321,8 @@ def _command(name: str) -> Command:
 
 OWN: dict[str, tuple[Callable[[argparse.Namespace], Iterator[bytes]], tuple[Argument, ...]]] = {
     "caches": (caches, (baseline("an earlier cache directory of vLLM: name the factors by which its hash differs"),)),
-    "autotune": (autotune, (baseline("compare winners and cost with this run"),)),
+    "autotune": (compared, (baseline("compare winners and cost with this run"),)),
+    "cudagraphs": (compared, (baseline("list the compiles with another use of CUDA graphs than in this run"),)),
     "guards": (guards, ()),
     "problems": (problems, (
         argument("--format", choices=DIAGNOSTICS, help="print for code review (sarif, rdjson, github) or vim (quickfix)"),

@@ -307,25 +307,37 @@ class Profile:
         return self.names[self.name[event]]
 
 
-OTHER_JSON = "not a torch.profiler export: JSON without traceEvents, schemaVersion or deviceProperties"
 NO_JSON = "not a torch.profiler export: not a JSON object"
+_LIST = "not a torch.profiler export: a JSON list"
+_NO_EVENTS = "not a torch.profiler export: JSON without traceEvents"
+_NOT_TORCH = "not a torch.profiler export: traceEvents without any category of torch, and no schemaVersion or deviceProperties"
 _OWN = re.compile(rb'"(?:schemaVersion|deviceProperties|baseTimeNanoseconds)"\s*:')
 _EVENTS = re.compile(rb'"traceEvents"\s*:')
+_CATEGORY = re.compile(rb'"cat"\s*:\s*"(?:cpu_op|user_annotation|python_function|cuda_runtime|cuda_driver)"')
+"""Categories that only torch's profiler writes. Files that a tool cut often lack all of torch's own keys."""
 _OBJECT = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*(?:"|\}|$)')
 
 
 def is_profile(head: bytes, tail: bytes = b"") -> bool:
     """Whether a file that begins (and ends) like this is a profile. The keys may be in either end: nobody promised an order."""
-    return _OBJECT.match(head) is not None and _EVENTS.search(head) is not None and any(map(_OWN.search, (head, tail)))
+    if _OBJECT.match(head) is None or (events := _EVENTS.search(head)) is None:
+        return False
+    return any(map(_OWN.search, (head, tail))) or _CATEGORY.search(head, events.end()) is not None
 
 
 def why_not(head: bytes, tail: bytes = b"") -> str:
     """Why a file is no profile; '' where it is one."""
     if is_profile(head, tail):
         return ""
-    return OTHER_JSON if _OBJECT.match(head) or head.lstrip()[:1] == b"[" else NO_JSON
+    if _OBJECT.match(head) is None:
+        return _LIST if head.lstrip()[:1] == b"[" else NO_JSON
+    if _EVENTS.search(head):
+        return _NOT_TORCH
+    return _NO_EVENTS + (f" in its first {len(head) >> 10:,} KiB" if len(head) >= ENDS else "")
 
 
+_BEFORE_EVENTS = re.compile(rb'^(?:\xef\xbb\xbf)?\s*\{\s*"(?:metadata|schemaVersion|deviceProperties)"|"baseTimeNanoseconds"\s*:')
+"""In an end of a file whose events may begin late."""
 LARGEST_NS = 1 << 62
 """Times beyond it are none."""
 LONGEST_NAME = 2000
@@ -335,6 +347,8 @@ MOST_THREADS = 60_000
 MANY = "(one of too many names)"
 ENDS = 1 << 16
 """Bytes of each end of a file that are looked at to recognise it."""
+LONG_HEAD = 4 << 20
+"""Bytes that are looked at where something stands before the events: what a tool added (`metadata`), device properties."""
 COUNTED = frozenset(("python_function", "ac2g", "cpu_instant_event", "overhead", "Trace", "gpu_user_annotation"))
 """Of which nothing is needed one by one: what Python called, arrows to devices (the numbers of launches say the same), …"""
 KEPT_EXTRA = ("Sequence number", "debug_handle")
@@ -369,6 +383,9 @@ def reason_against(path: str) -> str:
         if isinstance(stream, Plain):
             file.seek(max(os.fstat(file.fileno()).st_size - ENDS, 0))
             tail = file.read(ENDS)
+            file.seek(len(head))
+        if len(head) == ENDS and _EVENTS.search(head) is None and any(map(_BEFORE_EVENTS.search, (head, tail))):
+            head += read_exactly(stream, LONG_HEAD - ENDS)
         stream.close()
     return why_not(head, tail)
 

@@ -271,7 +271,8 @@ def _units(artifacts: list[Artifact]) -> list[Unit]:
     for artifact in artifacts:
         if artifact.unit is not None:
             members.setdefault(artifact.unit, []).append(artifact)
-    directions = {number: _direction(records) for number, records in members.items()}
+    trained = sum(artifact.name == "aot_backward_graph" for artifact in artifacts) == 1
+    directions = {number: _direction(records, trained) for number, records in members.items()}
     plain = {
         number: _piece_name(members[number][0])
         or " ".join(part for part in (members[number][-1].subgraph, directions[number] or "graph") if part)
@@ -288,11 +289,20 @@ def _units(artifacts: list[Artifact]) -> list[Unit]:
     return units
 
 
-def _direction(artifacts: list[Artifact]) -> str:
+def _direction(artifacts: list[Artifact], trained: bool) -> str:
+    """Return the direction of a unit by its code, else by its AOT graph: code of C++ has no `AOT ID`.
+
+    `trained`: the compile has one backward graph. Older torch writes `aot_forward_graph` of an inference too, and of several
+    runs of AOTAutograd it is not certain to which a graph belongs.
+    """
     for artifact in artifacts:
         if artifact.name == OUTPUT_CODE and (direction := _aot_id(artifact)[1]):
             return direction
-    return "inference" if any(artifact.name == "aot_inference_graph" for artifact in artifacts) else ""
+    names = {artifact.name for artifact in artifacts}
+    if "aot_inference_graph" in names:
+        return "inference"
+    lowered = trained and OUTPUT_CODE in names
+    return next((word for word in ("forward", "backward") if lowered and f"aot_{word}_graph" in names), "")
 
 
 def _piece_name(artifact: Artifact) -> str:

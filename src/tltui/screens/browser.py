@@ -564,7 +564,7 @@ class Browser(BrowserCommands):
             self._version = next((v for process in run.processes() if (v := torch_version(process))), "")
         key = self.key_of("app.follow")
         left, right = header(run, self._version, self.following.live(), self.size.width, self.ascii_only, key)
-        self.query_one(RunBar).set(left, right)
+        self.query_one(RunBar).set([*self.comparing.sign, *left], right)
 
     def _moved(self, moved: DocumentView.Moved) -> None:
         parts: list[Piece] = []

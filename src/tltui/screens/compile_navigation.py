@@ -13,6 +13,8 @@ from tltui.model.nodes import Compile
 from tltui.model.ref import BadAddress, parse_ref
 from tltui.model.run import has_break, has_error, next_artifact, next_compile, next_in_frame, on_next_rank
 from tltui.screens.main_screen import MainScreen
+from tltui.text import tokens
+from tltui.text.document import Piece
 from tltui.work.scheduler import Steps
 
 if TYPE_CHECKING:
@@ -198,15 +200,31 @@ class CompareCommands:
         if not ref or parse_ref(ref).view:
             bench.show_message("cannot compare this page. Select an artifact, compile, frame or rank in the tree")
         elif self._compared is None or self._compared == ref:
-            self._compared = ref
+            self._mark_for_comparing(ref)
             again, before = bench.key_of("app.compare"), bench.key_of("app.compare_previous")
             bench.show_message(f"marked {ref}. Press {again} on another one to compare ({before}: with the previous compile)")
         elif not are_alike(bench.trace, self._compared, ref):
-            before, self._compared = self._compared, ref
+            before = self._compared
+            self._mark_for_comparing(ref)
             bench.show_message(f"marked {ref} instead of {before}: different kinds cannot be compared")
         else:
-            left, self._compared = self._compared, None
+            left = self._compared
+            self._mark_for_comparing(None)
             self.open(diff_ref(left, ref))
+
+    def _mark_for_comparing(self, ref: str | None) -> None:
+        """Remember the first of two addresses, and show it in the line above."""
+        self._compared = ref
+        self._bench.say_run()
+
+    @property
+    def sign(self) -> list[Piece]:
+        """What the line above says of an address that is marked for comparing."""
+        if self._compared is None:
+            return []
+        key = self._bench.key_of("app.compare")
+        mark = "*" if self._bench.ascii_only else "◆"
+        return [(f" {mark} {self._compared}{f' ({key}: compare)' if key else ''} ", tokens.WARN)]
 
     def with_previous(self) -> None:
         """Compare with the previous compile of the frame, by artifact if one is shown.

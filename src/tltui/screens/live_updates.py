@@ -394,6 +394,7 @@ class LiveUpdates:
             return True
         steps, end = self._run.join(), time.monotonic() + SLICE
         try:
+            next(steps)  # ends here if nothing has changed, however busy the machine is: else each join would lead to the next
             while time.monotonic() < end:
                 next(steps)
         except StopIteration as done:

@@ -102,6 +102,8 @@ def help_document(ascii_only: bool, config: Config, width: int = 80) -> TextDocu
     for gesture, does in (
         ("click", "moves the cursor; follows a link; focuses another pane"),
         ("on ▸ ▾" if not ascii_only else "on > v", "opens or closes, like a second click on a row of the tree"),
+        ("right click", "goes back; with help or a list open it closes that"),
+        ("on the footer", "a click on a command runs it"),
         ("drag", "selects lines; on the divider it resizes the panes"),
         ("wheel", "scrolls the pane under the pointer (with shift: sideways); the focus stays"),
         ("hover", "in provenance mode: highlights the mapped lines without scrolling"),

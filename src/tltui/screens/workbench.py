@@ -30,7 +30,7 @@ from tltui.text.composite_documents import DocumentPart, GrowingDocument
 from tltui.text.document import Document
 from tltui.text.frozen import frozen
 from tltui.text.safe_files import replacing
-from tltui.widgets.bars import StatusBar
+from tltui.widgets.bars import Hint, Remark, StatusBar
 from tltui.widgets.document_view import DocumentView
 from tltui.work.scheduler import Place, Scheduler, Steps, Task
 
@@ -126,6 +126,9 @@ class Output:
     lines: Sequence[int] | None = None
 
 
+RIGHT_BUTTON = 3
+
+
 class Workbench(Screen[T]):
     """A screen with documents."""
 
@@ -144,8 +147,20 @@ class Workbench(Screen[T]):
         self.prompt.leave()
 
     def on_mouse_down(self, event: MouseDown) -> None:
-        """Pass a mouse press to the prompt."""
+        """Pass a mouse press to the prompt; without one the right button goes back."""
+        if event.button == RIGHT_BUTTON and not self.prompt.is_open:
+            self.perform(BY_ID[self.back_command])
         self.prompt.pressed(event)
+
+    @on(Remark.Pressed)
+    def _hint_pressed(self, message: Remark.Pressed) -> None:
+        """Run a command of the footer as its key does."""
+        self.perform(BY_ID[message.command])
+
+    @property
+    def back_command(self) -> str:
+        """The command of the right mouse button."""
+        return "app.back"
 
     @property
     def is_whole(self) -> bool:
@@ -178,9 +193,9 @@ class Workbench(Screen[T]):
         """Show a message in the line below."""
         self.status.show_message(f" {text}", style)
 
-    def hints(self, names: Sequence[str]) -> list[tuple[str, str]]:
+    def hints(self, names: Sequence[str]) -> list[Hint]:
         """Return keys and words of the footer, without commands that have no key."""
-        return [(key, BY_ID[name].hint) for name in names if (key := self.key_of(name))]
+        return [Hint(key, BY_ID[name].hint, name) for name in names if (key := self.key_of(name))]
 
     def key_without_command(self, key: str) -> None:
         """Show that a key has no command here."""
@@ -460,9 +475,15 @@ class PanesScreen(Workbench[T]):
 
     def owner(self, command: Command) -> DOMNode:
         """Return the widget that has the method of a command."""
-        return self.focused_pane if command.where is Where.DOCUMENT else self
+        view = self.query_one("#help", DocumentView) if self.is_helping else self.focused_pane
+        return view if command.where is Where.DOCUMENT else self
 
     # help
+
+    @property
+    def back_command(self) -> str:
+        """The command that its footer begins with; with help open the one that closes help."""
+        return f"{self.WHERE.name.lower()}.help" if self.is_helping else self.FOOTER[0]
 
     @property
     def is_helping(self) -> bool:
@@ -481,7 +502,8 @@ class PanesScreen(Workbench[T]):
         width = max(self.size.width - view.gutter_width - 1, 40)
         view.show(help_document(self.ascii_only, self.config, width))
         self.add_class("-help")
-        self.status.show_hints([(self.key_of(f"{self.WHERE.name.lower()}.help"), "back"), *self.hints(FOOTER_HELP)])
+        closing = f"{self.WHERE.name.lower()}.help"
+        self.status.show_hints([Hint(self.key_of(closing), "back", closing), *self.hints(FOOTER_HELP)])
         view.focus()
 
     @on(DocumentView.Followed)

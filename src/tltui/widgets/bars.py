@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from rich.segment import Segment
 from rich.style import Style
@@ -105,16 +105,32 @@ class RunBar(Bar):
     LEFT_FIRST = True
 
 
+class Hint(NamedTuple):
+    """A command of the footer."""
+
+    key: str
+    word: str
+    command: str
+    """Its name: what a click does."""
+
+
 class Remark(Bar):
     """Hints, or the latest remark."""
 
-    def __init__(self, hints: Sequence[tuple[str, str]], neighbour: Widget | None = None, *, ascii_only: bool = False) -> None:
+    @dataclass
+    class Pressed(Message):
+        """A hint was clicked."""
+
+        command: str
+
+    def __init__(self, hints: Sequence[Hint], neighbour: Widget | None = None, *, ascii_only: bool = False) -> None:
         """Create the widget; `neighbour`: the one at its right, which a long remark extends into."""
         super().__init__(ascii_only=ascii_only)
         self._hints = hints
         self._neighbour = neighbour
         self._has_message = False
         self._weight = 0
+        self._in_sight: list[Hint] = []
 
     def show_message(self, text: str, style: str = "") -> None:
         """Show a remark until the next key. One that weighs less does not take the place of one that nobody can have read."""
@@ -124,7 +140,7 @@ class Remark(Bar):
         self._has_message, self._weight = True, weight
         self.set([(text, style)] if style else [text])
 
-    def show_hints(self, hints: Sequence[tuple[str, str]]) -> None:
+    def show_hints(self, hints: Sequence[Hint]) -> None:
         """Change the hints."""
         if hints != self._hints:
             self._hints = hints
@@ -163,17 +179,31 @@ class Remark(Bar):
             return self.full_line(self._neighbour.size.width).crop(0, self.size.width)
         if not self._has_message:
             room = self.size.width - 1 - sum(map(_hint_width, self._hints[-1:]))
-            hints: list[Piece] = []
-            for number, (key, word) in enumerate(self._hints):
-                room -= _hint_width((key, word)) if number < len(self._hints) - 1 else 0
+            self._in_sight = []
+            for number, hint in enumerate(self._hints):
+                room -= _hint_width(hint) if number < len(self._hints) - 1 else 0
                 if room >= 0 or number == len(self._hints) - 1:
-                    hints += [(f" {key}", "key"), f" {word} "]
+                    self._in_sight.append(hint)
+            hints = [piece for hint in self._in_sight for piece in ((f" {hint.key}", "key"), f" {hint.word} ")]
             self._left = hints
         return super().render_line(y)
 
 
-def _hint_width(hint: tuple[str, str]) -> int:
-    return cell_len(hint[0]) + cell_len(hint[1]) + 3
+    def on_click(self, event: events.Click) -> None:
+        """Run the command of the hint under the pointer."""
+        left = event.x
+        if self._has_message or event.button != 1:
+            return
+        for hint in self._in_sight:
+            if left < _hint_width(hint):
+                event.stop()
+                self.post_message(self.Pressed(hint.command))
+                return
+            left -= _hint_width(hint)
+
+
+def _hint_width(hint: Hint) -> int:
+    return cell_len(hint.key) + cell_len(hint.word) + 3
 
 
 class Position(Bar):
@@ -214,7 +244,7 @@ class StatusBar(Horizontal):
 
     def __init__(
         self,
-        hints: Sequence[tuple[str, str]],
+        hints: Sequence[Hint],
         *,
         ascii_only: bool = False,
         id: str | None = None,  # noqa: A002  (Textual's name for it)
@@ -243,7 +273,7 @@ class StatusBar(Horizontal):
             self.remark.quiet()
             self.position.refresh()
 
-    def show_hints(self, hints: Sequence[tuple[str, str]]) -> None:
+    def show_hints(self, hints: Sequence[Hint]) -> None:
         """Change the hints."""
         self.remark.show_hints(hints)
 

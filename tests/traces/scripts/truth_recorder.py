@@ -1,7 +1,7 @@
 """Writes down what Inductor itself knows of each kernel while it generates code, beside the trace of the same process.
 
 Import it before anything is compiled. `save(FILE)` at the end writes JSON lines: of each call of a kernel the nodes that Inductor
-counts to it and the stacks of the lines they come from, and of each node its stack. It asks the arguments of
+counts to it and the stacks of the lines they come from, and of each node its stack and its module. It asks the arguments of
 `torch._inductor.debug.set_kernel_post_grad_provenance_tracing`, which is called for every kernel also where nothing is recorded.
 """
 
@@ -25,7 +25,7 @@ LEFT_OUT = ("chromium_event", "describe_storage", "describe_tensor", "describe_s
 ARTIFACTS_LEFT_OUT = ("guards", "fx_graph_cache", "aotautograd_cache", "config", "fx_graph_runnable", "after_pre_grad_graph", "before_post_grad_graph",
                       "dynamo_side_effects")  # fmt: skip
 kernels: list[dict] = []
-nodes: dict[tuple, list[str]] = {}
+nodes: dict[tuple, dict] = {}
 
 
 def keep(record):
@@ -46,6 +46,14 @@ def frames(text):
 
 def stack_of(node):
     return frames(node.meta.get("stack_trace") or node.stack_trace or "")
+
+
+def module_of(node):
+    """The path of the innermost module: of a gradient that of the forward node. Equal constants are one node of many modules: of none."""
+    if not node.all_input_nodes:
+        return None
+    stack = node.meta.get("nn_module_stack") or node.meta.get("fwd_nn_module_stack")
+    return str(list(stack.values())[-1][0]) if stack else None
 
 
 def origins_of(schedule, is_extern):
@@ -72,7 +80,7 @@ def record(schedule, kernel_name, is_extern=False):
         "nth": nth, "nodes": sorted(exact), "allowed": sorted(every), "stacks": stacks,
     })  # fmt: skip
     for name, node in every.items():
-        nodes[(*where, name)] = stack_of(node)
+        nodes[(*where, name)] = {"stack": stack_of(node), "module": module_of(node)}
     return real(schedule, kernel_name, is_extern)
 
 
@@ -80,8 +88,14 @@ def save(path):
     with open(path, "w") as file:
         for row in kernels:
             file.write(json.dumps(row) + "\n")
-        for (compile_, unit, name), stack in nodes.items():
-            file.write(json.dumps({"kind": "node", "compile": compile_, "unit": unit, "node": name, "stack": stack}) + "\n")
+        for (compile_, unit, name), row in nodes.items():
+            file.write(json.dumps({"kind": "node", "compile": compile_, "unit": unit, "node": name, **row}) + "\n")
+
+
+def with_guards():
+    """Leave the guards in the trace: layers are told by them too."""
+    global LEFT_OUT
+    LEFT_OUT = tuple(key for key in LEFT_OUT if key != "dynamo_cpp_guards_str")
 
 
 logs.trace_log.addFilter(keep)

@@ -7,8 +7,9 @@ and later), and messages in TORCH_LOGS text or a job's output.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from tltui.model.node_answers import parsed, part
 from tltui.model.nodes import Compile
@@ -20,8 +21,8 @@ from tltui.text.frozen import frozen
 
 NAME = "cudagraphs"
 """The artifact of a message in text."""
-SKIPPED, SIZES, RECORDED, RECORDED_AGAIN = "skipped", "sizes", "recorded", "recorded again"
-USED, MIXED = "used", "used in part"
+SKIPPED, SIZES, RECORDED, RECORDED_AGAIN = "skipped", "sizes", "recorded", "recorded_again"
+USED, MIXED = "used", "used_in_part"
 _RECORD_EVENT = "CUDAGraphNode.record"
 _PREFIX = re.compile(r"^\[(?P<id>[^\]\s]{1,20})\] ")
 _SKIPPED = re.compile(r"(?is)^(?:skipping|disabling) cudagraphs? (?P<backward>for backward )?due to (?P<reason>.*)")
@@ -37,18 +38,20 @@ class CudagraphMessage:
     """One message about CUDA graphs."""
 
     kind: str
-    """`skipped`, `sizes` (many sizes were recorded), `recorded`, `recorded again`."""
+    """`skipped`, `sizes` (many sizes were recorded), `recorded`, `recorded_again`."""
     reason: str
     """Torch's reason without the stack; '' for none."""
+    is_backward: bool = False
+    """Whether torch names the backward."""
     instances: int | None = None
     """Number of places that torch counts; it shows one of them."""
     stack: tuple[StackFrame, ...] = ()
     """Your code, outermost first."""
-    sizes: int | None = None
+    size_count: int | None = None
     """The number of distinct input sizes that were recorded."""
     key: str = ""
     """The sizes that were recorded."""
-    id: str = ""
+    compile_id: str = ""
     """The compile id in the message."""
 
     @property
@@ -65,7 +68,7 @@ class CudagraphUse:
     function: str | None
     rank: int | None
     use: str
-    """`used`, `skipped`, `recorded again` (for other sizes or addresses), `used in part` (recorded, and skipped at least once)."""
+    """`used`, `skipped`, `recorded_again` (for other sizes or addresses), `used_in_part` (recorded, and skipped at least once)."""
     recordings: int | None
     """CUDA graphs that were recorded; None if the input does not show it."""
     sizes: tuple[str, ...]
@@ -83,9 +86,10 @@ class SkipReason:
 
     kind: str
     reason: str
+    is_backward: bool
     instances: int | None
     stack: tuple[StackFrame, ...]
-    sizes: int | None
+    size_count: int | None
     refs: tuple[str, ...]
     """The addresses of the compiles; of messages without a compile id that of their process."""
 
@@ -93,6 +97,24 @@ class SkipReason:
     def place(self) -> StackFrame | None:
         """The line of the program."""
         return nearest(self.stack)
+
+
+@frozen
+class CudagraphChange:
+    """A compile with another use of CUDA graphs than in the baseline."""
+
+    function: str | None
+    rank: int | None
+    number: int
+    """Its place among the compiles of that function and rank with a record, from 1."""
+    ref: str
+    """Its address in the run; '' if only the baseline has it."""
+    old_use: str
+    """`use` in the baseline; '' without a record."""
+    new_use: str
+    """`use` in the run; '' without a record."""
+    reasons: tuple[str, ...]
+    """Reasons of torch in the run that the baseline lacks."""
 
 
 @frozen
@@ -105,6 +127,8 @@ class CudagraphReport:
     """The most frequent first."""
     without_record: int
     """Compiles without any: not recorded, or not used."""
+    differences: tuple[CudagraphChange, ...] | None = None
+    """Compiles with another use than in the run of `--baseline`; None without one."""
 
 
 @parsed
@@ -122,14 +146,14 @@ def parse_message(text: str) -> CudagraphMessage | None:
     instances = _INSTANCES.search(head)
     count = int(instances[1]) if instances else None
     if match := _SIZES.search(body):
-        return CudagraphMessage(SIZES, "", None, (), int(match[1]), id=number)
+        return CudagraphMessage(SIZES, "", size_count=int(match[1]), compile_id=number)
     if match := _SKIPPED.match(head):
         reason = " ".join(match["reason"].split())
-        return CudagraphMessage(SKIPPED, f"backward: {reason}" if match["backward"] else reason, count, stack, id=number)
+        return CudagraphMessage(SKIPPED, reason, bool(match["backward"]), count, stack, compile_id=number)
     if match := _KEY.match(head):
-        return CudagraphMessage(RECORDED, "", key=match["key"] or "", id=number)
+        return CudagraphMessage(RECORDED, "", key=match["key"] or "", compile_id=number)
     if match := _AGAIN.match(head):
-        return CudagraphMessage(RECORDED_AGAIN, " ".join(match["reason"].split()), None, stack, id=number)
+        return CudagraphMessage(RECORDED_AGAIN, " ".join(match["reason"].split()), False, None, stack, compile_id=number)
     return None
 
 
@@ -153,22 +177,22 @@ def skip_messages(compile_: Compile) -> tuple[CudagraphMessage, ...]:
 def sentence_of(message: CudagraphMessage | SkipReason) -> str:
     """Return a message in one sentence."""
     if message.kind == SIZES:
-        return f"a CUDA graph was recorded for each of {message.sizes} distinct sizes"
-    return message.reason
+        return f"a CUDA graph was recorded for each of {message.size_count} distinct sizes"
+    return f"backward: {message.reason}" if message.is_backward else message.reason
 
 
 def reasons_of(compiles: Iterable[Compile]) -> tuple[SkipReason, ...]:
     """Group the reasons of compiles, the most frequent first."""
-    groups: dict[tuple[str, str, object], list[tuple[CudagraphMessage, Compile]]] = defaultdict(list)
+    groups: dict[tuple[str, str, bool, object], list[tuple[CudagraphMessage, Compile]]] = defaultdict(list)
     for compile_ in compiles:
         for message in skip_messages(compile_):
             place = message.place
-            key = (message.kind, message.reason, (place.file, place.line) if place else None)
+            key = (message.kind, message.reason, message.is_backward, (place.file, place.line) if place else None)
             groups[key].append((message, _owner(compile_, message)))
     reasons = [
         SkipReason(
-            members[0][0].kind, members[0][0].reason, members[0][0].instances, members[0][0].stack,
-            max((message.sizes or 0 for message, _ in members), default=0) or None,
+            members[0][0].kind, members[0][0].reason, members[0][0].is_backward, members[0][0].instances,
+            members[0][0].stack, max((message.size_count or 0 for message, _ in members), default=0) or None,
             tuple(dict.fromkeys(str(owner.ref) for _, owner in members)),
         )
         for members in groups.values()
@@ -189,12 +213,37 @@ def report_of(compiles: Sequence[Compile]) -> CudagraphReport:
     return CudagraphReport(tuple(uses), reasons_of(compiles), count - len(uses))
 
 
+def compared_with(report: CudagraphReport, old: CudagraphReport) -> CudagraphReport:
+    """Return a report with its differences from an older one: compiles are matched by rank, function and order."""
+    before, after = (_by_function(side.compiles) for side in (old, report))
+    differences = []
+    for key in dict.fromkeys((*after, *before)):
+        left, right = before.get(key), after.get(key)
+        old_reasons, new_reasons = ([sentence_of(message) for message in use.messages] if use else [] for use in (left, right))
+        reasons = tuple(dict.fromkeys(reason for reason in new_reasons if reason and reason not in old_reasons))
+        uses = (left.use if left else "", right.use if right else "")
+        if uses[0] != uses[1] or reasons:
+            function, rank, number = key
+            differences.append(CudagraphChange(function, rank, number, right.ref if right else "", *uses, reasons))
+    return replace(report, differences=tuple(differences))
+
+
+def _by_function(uses: Iterable[CudagraphUse]) -> dict[tuple[str | None, int | None, int], CudagraphUse]:
+    counts: Counter[tuple[str | None, int | None]] = Counter()
+    numbered = {}
+    for use in uses:
+        function = (use.function, use.rank)
+        counts[function] += 1
+        numbered[use.function, use.rank, counts[function]] = use
+    return numbered
+
+
 def _owner(compile_: Compile, message: CudagraphMessage) -> Compile:
     """Return the compile that a message names."""
-    if not message.id or compile_.is_compile:
+    if not message.compile_id or compile_.is_compile:
         return compile_
     try:
-        compile_id = parse_ref(message.id).id
+        compile_id = parse_ref(message.compile_id).id
     except BadAddress:
         return compile_
     return compile_.process.find(compile_id) or compile_ if compile_id is not None else compile_
@@ -209,7 +258,7 @@ def _use(compile_: Compile, messages: Sequence[CudagraphMessage]) -> CudagraphUs
     sizes = tuple(dict.fromkeys(message.key for message in printed if message.key))
     skipped = any(message.kind == SKIPPED for message in messages)
     is_recorded = bool(recordings or micros or printed or any(message.kind in (SIZES, RECORDED_AGAIN) for message in messages))
-    counts = [message.sizes for message in messages if message.sizes is not None]
+    counts = [message.size_count for message in messages if message.size_count is not None]
     again = len(sizes) > 1 or bool(counts) or any(message.kind == RECORDED_AGAIN for message in messages)
     use = MIXED if skipped and is_recorded else SKIPPED if skipped else RECORDED_AGAIN if again else USED
     number = recordings if recordings else len(printed) or None

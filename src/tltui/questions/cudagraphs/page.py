@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tltui.documents import format as fmt
@@ -17,9 +17,11 @@ from tltui.questions.cudagraphs.cudagraph_report import (
     SIZES,
     SKIPPED,
     USED,
+    CudagraphChange,
     CudagraphReport,
     CudagraphUse,
     SkipReason,
+    compared_with,
     report_of,
     sentence_of,
 )
@@ -35,7 +37,7 @@ REFS_SHOWN = 8
 
 USES: Table[CudagraphUse] = Table((
     Column("compile", lambda row: (f"[{row.ref}]", tokens.LINK, row.ref)),
-    Column("CUDA graph", lambda row: (row.use, _STYLES[row.use])),
+    Column("CUDA graph", lambda row: (_words(row.use), _STYLES[row.use])),
     Column("recorded", lambda row: fmt.count(row.recordings) if row.recordings is not None else "", right=True,
            when=lambda rows: any(row.recordings is not None for row in rows)),
     Column("sizes", lambda row: fmt.count(row.size_count) if row.size_count is not None else "", right=True,
@@ -46,10 +48,20 @@ USES: Table[CudagraphUse] = Table((
 ), noun="compiles", shown=40, folded=2000)  # fmt: skip
 
 
-def document(run: Run, scope: Scope, options: Options) -> Document:
-    """Return the page `cudagraphs` for the scope."""
+CHANGES: Table[CudagraphChange] = Table((
+    Column("compile", lambda row: (f"[{row.ref}]", tokens.LINK, row.ref) if row.ref else ("–", tokens.DIM)),
+    Column("baseline", lambda row: _words(row.old_use) or ("no record", tokens.DIM)),
+    Column("now", lambda row: (_words(row.new_use), _STYLES[row.new_use]) if row.new_use else ("no record", tokens.DIM)),
+    Column("function", lambda row: (sanitize(row.function or ""), tokens.NAME)),
+), noun="differences", shown=40, folded=2000)  # fmt: skip
+
+
+def document(run: Run, scope: Scope, options: Options, baseline: Run | None = None) -> Document:
+    """Return the page `cudagraphs` for the scope. `baseline`: a run to compare with."""
     page = Page(scope.page("cudagraphs"), f"cudagraphs{scope.title}", options)
     report = report_of(scope.compiles)
+    if baseline is not None:
+        report = compared_with(report, report_of(list(baseline.compiles())))
     page.add((f"CUDA graphs{scope.title}", tokens.TITLE))
     page.blank()
     page.say(_headline(report))
@@ -58,6 +70,8 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
             'Torch uses CUDA graphs with mode="reduce-overhead" or "max-autotune" on a GPU. By default it prints why '
             "it skipped them. Set TORCH_LOGS=cudagraphs to log each recording too.", "", tokens.DIM,
         )  # fmt: skip
+    if report.differences is not None:
+        _add_differences(page, report.differences)
     for reason in report.reasons:
         _add_reason(page, reason)
     if report.compiles:
@@ -70,11 +84,26 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
     return page.document(report)
 
 
+def _words(use: str) -> str:
+    return use.replace("_", " ")
+
+
+def _add_differences(page: Page, differences: Sequence[CudagraphChange]) -> None:
+    page.heading("Differences from the baseline")
+    if differences:
+        page.table(CHANGES, differences)
+    else:
+        page.say("The records of both runs have the same use and reasons for each compile.", "  ")
+    for change in differences:
+        for reason in change.reasons:
+            page.say(f"New in {change.ref}: {sanitize(fmt.one_line(reason))}", "  ", tokens.WARN, "    ")
+
+
 def _headline(report: CudagraphReport) -> str:
     if not report.compiles and not report.reasons:
         return "No records of CUDA graphs."
     counts = [(use, sum(row.use == use for row in report.compiles)) for use in _STYLES]
-    words = ", ".join(f"{fmt.count(count)} {use}" for use, count in counts if count)
+    words = ", ".join(f"{fmt.count(count)} {_words(use)}" for use, count in counts if count)
     unknown = f"{fmt.plural(report.without_record, 'compile')} without a record of CUDA graphs" if report.without_record else ""
     return f"Compiles: {'; '.join(filter(None, (words, unknown)))}." if words else f"{unknown or 'No compile'}."
 
@@ -122,9 +151,9 @@ class CudagraphRow:
     rank: int | None
     """The rank."""
     use: str
-    """`used`, `recorded again`, `skipped`, or `used in part`."""
-    reason: str
-    """Torch's reasons for skips; '' for none."""
+    """`used`, `recorded_again`, `skipped`, or `used_in_part`."""
+    reasons: tuple[str, ...]
+    """Torch's reasons for skips."""
     file: str | None
     """The file of the first reason's line."""
     line: int | None
@@ -139,9 +168,9 @@ def cudagraph_rows(report: CudagraphReport) -> Iterator[CudagraphRow]:
     """Yield one row per compile with a record about CUDA graphs."""
     for use in report.compiles:
         places = [place for message in use.messages if (place := message.place) is not None]
-        reason = "; ".join(dict.fromkeys(message.reason for message in use.messages if message.kind == SKIPPED))
+        reasons = tuple(dict.fromkeys(message.reason for message in use.messages if message.kind == SKIPPED))
         file, line = (places[0].file, places[0].line) if places else (None, None)
-        yield CudagraphRow(use.ref, use.function, use.rank, use.use, reason, file, line, use.recordings, use.size_count)
+        yield CudagraphRow(use.ref, use.function, use.rank, use.use, reasons, file, line, use.recordings, use.size_count)
 
 
 QUESTION = Question(

@@ -33,6 +33,8 @@ from tltui.questions.hang.where_sections import (
 from tltui.questions.job_failures.failure_sections import CAUSE_UNKNOWN, add_ends, add_overlaps, end_answer
 from tltui.questions.job_failures.job_failures import RunFailure, run_failures
 from tltui.questions.question import Question
+from tltui.questions.ranks.rank_chart import read_chart
+from tltui.questions.ranks.rank_chart_sections import add_chart
 from tltui.questions.ranks.stragglers_page import clock_sentence
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
@@ -338,6 +340,8 @@ def where_document(run: Run, scope: Scope, options: Options, here: Here | None, 
         add_not_read(page, not_read(run))
         page.more("this page shows only records written until now")
         _groups(page, places)
+        if not str(scope.ref):
+            add_chart(page, (yield from read_chart(run)))
         if recorded is not None:
             add_collectives(page, recorded, run.dumps.refused)
         add_remarks(page, places)

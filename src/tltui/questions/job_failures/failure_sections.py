@@ -10,11 +10,13 @@ from tltui.model.nodes import Compile, Frame
 from tltui.model.run import Run
 from tltui.model.status import Status
 from tltui.questions.hang.open_phases import BACKWARD_OF, CAPTURE, OUTSIDE, Inside
+from tltui.questions.job_failures.failure_advice import next_step
 from tltui.questions.job_failures.failure_order import ENDED, FOLLOWED
 from tltui.questions.job_failures.job_failures import (
     RunFailure,
     failures_outside_trace,
     independent_failures,
+    is_of_compiler,
     outputs_of,
     traceback_of,
     traced_processes,
@@ -207,6 +209,8 @@ def _add_failure(page: Page, run: Run, item: RunFailure) -> None:
     if item.meaning:
         page.say(capital(item.meaning) + ".", INDENT)
     _add_limit_in_checkpoint(page, run, item)
+    if is_cause and limit_in_checkpoint(run, item) is None and (step := next_step_of(run, item)):
+        page.say(step, INDENT)
     if is_outside(item):
         page.say("Its log has no open compile, so it failed outside of torch.compile.", INDENT)
     if item.host or item.time:
@@ -226,6 +230,12 @@ def _add_failure(page: Page, run: Run, item: RunFailure) -> None:
     if traceback is not None and traceback.parts:
         add_traceback(page, traceback.parts, " of the traceback", INDENT)
     page.close()
+
+
+def next_step_of(run: Run, item: RunFailure) -> str:
+    """Return what to do next about a failure; '' if there is no advice."""
+    traceback = traceback_of(run, item)
+    return next_step(item.sentence, item.is_compile or (traceback is not None and is_of_compiler(traceback)))
 
 
 def limit_in_checkpoint(run: Run, failure: RunFailure) -> Compile | None:

@@ -15,11 +15,13 @@ from tltui.text.torch_names import Owner, is_framework
 _TIME = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
 OUTER = (
     rf"(?:\[default\d+\]:|\[(?!rank\d+\]:)[^\]\n]{{1,60}}\](?:<\w+>)?:? ?|\d{{1,6}}: |{_TIME} (?:std(?:out|err) F )?"
-    r"|[\w.-]{1,80} +\| |\([^()\n]{1,80} pid=\d{1,10}(?:, ip=[\w.:]{2,45})?\) )*?"
+    r"|[\w.-]{1,80} +\| |\([^()\n]{1,80} pid=\d{1,10}(?:, ip=[\w.:]{2,45})?\) "
+    r"|(?:INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d \[[\w./]{1,80}:\d{1,6}\] ?)*?"
 )
 """What launchers print before each line: torchrun --tee `[default0]:`, srun -l `0: `, mpirun --tag-output `[1,0]<stderr>:`, kubectl
 logs --prefix `[pod/name/container] ` and --timestamps, container logs `… stderr F `,
-docker compose `name  | `, Ray `(name pid=1, ip=10.0.0.1) `. Only known where a known text follows."""
+docker compose `name  | `, Ray `(name pid=1, ip=10.0.0.1) `, vLLM `(EngineCore_DP0 pid=1) ERROR 08-12 10:00:00 [core.py:700] `.
+Only known where a known text follows."""
 RANK = r"(?:\[rank(?P<rank>\d+)\]: ?)?"
 """torch's own, before each line of a traceback while torch.distributed is initialised (`_distributed_excepthook`)."""
 _TIMES = re.compile(_TIME)
@@ -398,7 +400,8 @@ _SYNTAX = ("SyntaxError", "IndentationError", "TabError")
 _FATAL_FRAME = re.compile(r'^  File "(?P<file>[^"]+)", line (?P<line>\d{1,9}) in (?P<name>\S+)')
 _RULE = re.compile(r"^=+\s*$")
 _PARAGRAPH = re.compile(
-    r"^(?:from user code:|Set TORCHDYNAMO_VERBOSE=1|You can suppress this exception|Original traceback:|While executing)"
+    r"^(?:from user code:|User stack:|Set TORCHDYNAMO_VERBOSE=1|You can suppress this exception|Original traceback:"
+    r"|While executing)"
 )
 _LAST_PARAGRAPH = re.compile(r"^Set TORCHDYNAMO_VERBOSE=1")
 _SHORT = frozenset((
@@ -408,6 +411,9 @@ _SHORT = frozenset((
     "MissingOperatorWithDecomp", "MissingOperatorWithoutDecomp",
 ))  # fmt: skip
 """Exceptions of `torch/_dynamo/exc.py` and `torch/_inductor/exc.py` that no other library has by that name."""
+CONSTRAINT = "ConstraintViolationError"
+"""Torch adds the user's stack to its message since 2.8 (`torch/fx/experimental/symbolic_shapes.py`)."""
+USER_STACK = "User stack:"
 FATAL = "Fatal Python error"
 CHILD_FAILED = "ChildFailedError"
 INTERLOPERS = 20
@@ -611,11 +617,12 @@ class TracebackReader:
         if _CHAINED.match(text):
             block.state = "chained"
             return True
-        if is_opener:
+        is_constraint = block.type.endswith(CONSTRAINT)
+        if is_opener and not (is_constraint and USER_STACK in block.lines and text.startswith("  File ")):
             return False
         if block.prefix.rank is not None:
             return True
-        compile_ = is_compile_failure(block.type)
+        compile_ = is_compile_failure(block.type) or is_constraint
         if not text.strip():
             if block.state == "blank" and not compile_:
                 return False
@@ -713,7 +720,8 @@ def _fatal(block: _Block, rank: int | None) -> Traceback:
 def _traceback(block: _Block, rank: int | None, text: str) -> Traceback:
     parts = read_traceback(text)
     last = last_raised(parts)
-    frames = (user_stack(parts) if is_compile_failure(block.type) else ()) or (last.frames if last else ())
+    is_explained = is_compile_failure(block.type) or block.type.endswith(CONSTRAINT)
+    frames = (user_stack(parts) if is_explained else ()) or (last.frames if last else ())
     lead = next((frame for frame in reversed(frames) if frame.owner is Owner.USER), None)
     type_, message = block.type, last.message if last else ""
     if not type_ and last is not None:  # the name of a group comes after its bars

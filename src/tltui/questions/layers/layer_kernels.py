@@ -114,6 +114,8 @@ def forward_layers(
     held = _held(nodes, inputs | attributes)
     for n, (node, key) in enumerate(nodes):
         sources = [by_name[name] for name in before.get(node.name, ()) if name in by_name]
+        if any(program.steps[k].key != key for k in sources):
+            sources = []  # a node that was left out, or one of the same name in another graph
         steps = [program.steps[k].layer for k in sources]
         if sources and None not in steps:
             results[node.name] = program.module(common(layer or "" for layer in steps))
@@ -123,9 +125,12 @@ def forward_layers(
         read = _readers(program, (held[name] for name in node.args if name in held), key)
         if len(read) == 1:
             anchors.append((n, read[0]))
+        elif (layer := _same_layer(program, read)) is not None:
+            results[node.name] = layer
     if inference:  # Inductor moves nodes to where they are used: only what they read and who reads them tells
         _bounded(graph, nodes, program, anchors, results)
     _layers_between(nodes, program, [] if inference else anchors, results, False)
+    _leave_constants(graph, nodes, results)
     return results
 
 
@@ -148,12 +153,29 @@ def backward_layers(
         read = _readers(program, [*gradients.get(node.name, ()), *reads], key)
         if len(read) == 1:
             anchors.append((n, -read[0]))
+        elif (layer := _same_layer(program, read)) is not None:
+            results[node.name] = layer
     again = set(results)
     _layers_between(nodes, program, anchors, results, True)
+    _leave_constants(graph, nodes, results)
+    sums: set[str] = set()
     for node, _ in nodes:
-        if node.target in _SUMS and node.name not in again and len({lines_of.get(name) for name in node.args}) > 1:
+        if node.target not in _SUMS or node.name in again:
+            continue
+        layers = {results[name] for name in node.args if name in results}
+        if len({lines_of.get(name) for name in node.args}) > 1 or len(layers) > 1 or not sums.isdisjoint(node.args):
             results.pop(node.name, None)  # the gradients of two uses of a value are added: it is of neither
+            sums.add(node.name)
     return results
+
+
+def _leave_constants(graph: GraphText, nodes: Sequence[tuple[FxNode, Key]], layer_by_node: dict[str, str]) -> None:
+    """Leave a node without inputs in its layer only if all its readers are in it: equal constants of many layers are one node."""
+    for node, _ in nodes:
+        if node.name in layer_by_node and not node.args:
+            readers = {layer_by_node.get(user.name) for user in graph.graph.users(node)}
+            if readers != {layer_by_node[node.name]}:
+                del layer_by_node[node.name]
 
 
 def _nodes(graph: GraphText) -> list[tuple[FxNode, Key]]:
@@ -205,6 +227,12 @@ def _bounded(
 def _readers(program: Program, numbers: Iterable[int], key: Key) -> list[int]:
     """Return the steps at a source line that read one of these inputs."""
     return list(dict.fromkeys(n for k in numbers for n in program.readers.get(k, ()) if program.steps[n].key == key))
+
+
+def _same_layer(program: Program, steps: Sequence[int]) -> str | None:
+    """Return the layer of several steps: a module that a loop calls again and again."""
+    layers = {program.steps[n].layer for n in steps}
+    return layers.pop() if len(layers) == 1 else None
 
 
 def _layers_between(
@@ -420,7 +448,7 @@ def _before(texts: _Texts, parts: Parts, unit: UnitProvenance) -> dict[str, tupl
         return {}
     names: dict[int, list[str]] = {}
     for node in pre.nodes:
-        names.setdefault(node.line + 1, []).append(node.name)
+        names.setdefault(node.line + 1, []).append(pre.key(node))
     links = unit.maps.get("post_to_pre", {})
     return {
         node.name: tuple(name for line in links.get(node.line + 1, ()) for name in names.get(line, ()))

@@ -12,6 +12,7 @@ from tltui.questions.layers.layer_costs import is_below, merged, source_path
 from tltui.questions.provenance.graph_names import COMPUTED, GraphText
 from tltui.questions.stacks.tracebacks import is_end_of
 from tltui.text.frozen import frozen
+from tltui.text.graphs.fx_graph import FxNode
 from tltui.text.torch_names import Parameter, common
 
 _CALLED = re.compile(
@@ -129,6 +130,7 @@ def ancestors(path: str) -> Iterable[str]:
 
 Key = tuple[str, int]
 """File and line."""
+_CHECKPOINT = "tag_activation_checkpoint"
 
 
 _CALL = re.compile(r"^\s*(?:\w+ = |return )?\w+\.(\w+)\([\w., =]*\)\s*$")
@@ -189,14 +191,12 @@ def program_of(graph: GraphText, parameters: dict[str, Parameter], paths: dict[s
     program = Program()
     held = _inputs(program, graph, parameters, paths)
     program.modules |= set(frames.calls)
-    for node in graph.nodes:
-        if node.kind not in COMPUTED or node.graph != 0:
-            continue
+    for node, here in _in_order(graph, 0, held):
         origin = graph.origin(node)
         place = (origin.path, origin.place) if origin else ("", 0)
         at = At(place[0], origin.function if origin else "", place[1])
-        reads = tuple(dict.fromkeys(held[name] for name in node.args if name in held))
-        program.steps.append(Step(node.name, place, at, origin.code if origin else "", reads))
+        reads = tuple(dict.fromkeys(here[name] for name in node.args if name in here))
+        program.steps.append(Step(graph.key(node), place, at, origin.code if origin else "", reads))
     for n, step in enumerate(program.steps):
         if step.key[0]:
             program.by_key.setdefault(step.key, []).append(n)
@@ -209,6 +209,24 @@ def program_of(graph: GraphText, parameters: dict[str, Parameter], paths: dict[s
     _layers_between(program, frames)
     _leaves(program, frames)
     return program
+
+
+def _in_order(graph: GraphText, number: int, held: dict[str, int]) -> Iterator[tuple[FxNode, dict[str, int]]]:
+    """Yield the computing nodes as they run, with the parameters that names mean there: a checkpointed region is a graph inside."""
+    inside = {
+        inner.path.rpartition(".")[2]: n for n, inner in enumerate(graph.graph.graphs) if n != number and inner.parent == number
+    }  # fmt: skip
+    for node in graph.nodes:
+        if node.kind not in COMPUTED or node.graph != number:
+            continue
+        region = next((name for name in node.args if name in inside), "") if _CHECKPOINT in node.target else ""
+        if not region:
+            yield node, held
+            continue
+        names = [inner.name for inner in graph.nodes if inner.kind == "placeholder" and inner.graph == inside[region]]
+        given = [name for name in node.args if name != region]
+        pairs = zip(names, given, strict=True) if len(names) == len(given) else ((name, name) for name in names)
+        yield from _in_order(graph, inside[region], {name: held[outer] for name, outer in pairs if outer in held})
 
 
 def _in_list(path: str) -> bool:

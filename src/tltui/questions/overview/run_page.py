@@ -22,7 +22,7 @@ from tltui.questions.coverage.job_inputs import failed_files, holdings, is_plain
 from tltui.questions.hang.where import Where
 from tltui.questions.hang.where_sections import dumps_sentence, is_cause_unknown, open_at_end, open_now, place_at_end
 from tltui.questions.index import BY_NAME
-from tltui.questions.job_failures.failure_sections import CAUSE_UNKNOWN, add_ends, add_overlaps, launches_in
+from tltui.questions.job_failures.failure_sections import CAUSE_UNKNOWN, add_ends, add_overlaps, launches_in, next_step_of
 from tltui.questions.job_failures.job_failures import RunFailure, failures_outside_trace, independent_failures, output_warnings
 from tltui.questions.job_failures.output_sections import has_torch, size_of_output
 from tltui.questions.job_failures.warning_sections import add_warning_titles
@@ -46,6 +46,7 @@ from tltui.questions.ranks.stragglers_page import clock_sentence, worst
 from tltui.questions.runtime.cost_sections import costliest_finding
 from tltui.text import tokens
 from tltui.text.document import Options, Piece, TextDocument
+from tltui.text.sanitize import sanitize
 
 RANKS_NAMED = 12
 FILES_NAMED = 8
@@ -235,6 +236,8 @@ def _has_only_warnings(run: Run) -> bool:
 LONG_HINT = 0.4
 """Part of the width from which on a command has a line of its own."""
 STARTS = 4
+REASON_SHOWN = 100
+"""Characters of a reason in a suggestion."""
 
 
 class Hint(NamedTuple):
@@ -263,7 +266,7 @@ def _start(
 ) -> None:
     """Add one to four links to relevant facts, the most severe first."""
     is_named = any(culprit.ranks for culprit in culprits)
-    ended = _ended(culprits)
+    ended = _ended(run, culprits)
     failed = [hint for hint in _failed(summary) if hint.ref not in {item.ref for item in ended}]
     wrong = [*ended, *failed] if is_named else [*failed, *_stuck(run, summary, at_end), *ended]
     apart, late = _differing_ranks(run, summary), _straggler(run, pace)
@@ -271,7 +274,7 @@ def _start(
     wrong += _measured(run)
     wrong += _slowed(summary)
     recorded = [Hint("@where", text, "tltui where", WHERE)] if (text := dumps_sentence(run)) else []
-    wrong += _warned(run)
+    wrong += _warned(run) + _without_graphs(summary) + _printed(run, summary)
     hints = wrong + recorded + _most_expensive(summary, is_alone=not wrong)
     if not wrong:
         hints = hints or _first(run, summary)
@@ -329,8 +332,8 @@ def _hint_label(options: Options, hint: Hint) -> tuple[str, str]:
     return label, command if is_comparison and len(command) <= options.width // 2 else hint.shell
 
 
-def _ended(culprits: Sequence[RunFailure]) -> list[Hint]:
-    """Return a link to the compile of the first culprit, or to its error's page."""
+def _ended(run: Run, culprits: Sequence[RunFailure]) -> list[Hint]:
+    """Return a link to the compile of the first culprit, or to its error's page, with the next step."""
     if not culprits:
         return []
     first = culprits[0]
@@ -338,7 +341,8 @@ def _ended(culprits: Sequence[RunFailure]) -> list[Hint]:
         rank = first.ranks if first.rank is None else first.rank
         text = f"the compile that failed on rank {rank}" if first.open is None else f"the compile that rank {rank} was in"
         return [Hint(first.compile, text, "tltui where")]
-    return [Hint("@problems", "how the job ended: errors, tracebacks and exit codes", "tltui problems")]
+    text = next_step_of(run, first) or "how the job ended: errors, tracebacks and exit codes"
+    return [Hint("@problems", text, "tltui problems")]
 
 
 def _failed(summary: Summary) -> list[Hint]:
@@ -453,6 +457,31 @@ def _warned(run: Run) -> list[Hint]:
     """Return a link to the warnings in the output."""
     warnings = output_warnings(run)
     return [Hint("@problems", f"{warnings[0].title}: torch's warning in the output", "tltui problems")] if warnings else []
+
+
+def _without_graphs(summary: Summary) -> list[Hint]:
+    """Return a link to the most frequent reason for which CUDA graphs were skipped or recorded too often."""
+    if not summary.cudagraph_skips:
+        return []
+    reason = fmt.clip(sanitize(fmt.one_line(summary.cudagraph_skips[0].name)), REASON_SHOWN)
+    return [Hint("@cudagraphs", f"CUDA graphs are not used as intended: {reason}", "tltui cudagraphs")]
+
+
+def _printed(run: Run, summary: Summary) -> list[Hint]:
+    """Return links to the tables of autotuning and the start-ups of engines in an output without a compile."""
+    if summary.tally.compiles or not any(model.form == TEXT for model in run.models):
+        return []
+    from tltui.questions.autotune.autotune_report import report_of
+    from tltui.questions.autotune.page import headline
+    from tltui.questions.vllm.startup import has_startup, longest_step, startups_of
+
+    hints: list[Hint] = []
+    for startup in startups_of(run) if has_startup(run) else ():
+        if (step := longest_step(startup)) is not None and step.duration_s:
+            name = sanitize(f"{step.step} {step.subject}".strip())
+            hints.append(Hint("@vllm", f"the longest step of the start-up is {name}: {fmt.seconds(step.duration_s)}", "tltui vllm"))
+    report = report_of(run, [])
+    return [*hints, Hint("@autotune", headline(report), "tltui autotune")] if report.tunings else hints
 
 
 def _times(count: int) -> str:

@@ -5,12 +5,18 @@ from __future__ import annotations
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from tltui.model.nodes import Compile, Process
 from tltui.model.status import Status, compile_intervals
 from tltui.questions.ranks.pace import Offset
+from tltui.questions.timing.event_sums import add_phases
+from tltui.questions.timing.phase_spans import phase_spans
+from tltui.questions.timing.timing_events import Phase
 from tltui.text.frozen import frozen
 
+LEAST = 1e-9
+"""Part of a cell that is not empty."""
 FULL = 8
 """The level of a cell in which all ranks of a row compiled all of the time."""
 LONGEST = 366 * 86400.0
@@ -18,6 +24,8 @@ LONGEST = 366 * 86400.0
 ERROR, EAGER, BREAK, RECOMPILE = "error", "eager", "break", "recompile"
 MARKS = (ERROR, EAGER, BREAK, RECOMPILE)
 """Marks of a cell; the first one in this order is drawn."""
+READ = 12_000
+"""Records of compiles up to which phases are read from their timing events."""
 
 
 @frozen
@@ -33,6 +41,8 @@ class TimelineRow:
     """Cell → whether most of that time is recompiles."""
     marks: tuple[str, ...]
     """Cell → the worst of `MARKS` whose compile began in it; '' for none."""
+    phases: tuple[str, ...] = ()
+    """Cell → the phase of most of its compile time; '' where it is unknown. () without a phase in any cell."""
 
 
 @frozen
@@ -49,6 +59,10 @@ class Timeline:
     """The time of recompiles."""
     too_short: int
     """Compiles without a drawn cell."""
+    phases: tuple[Phase, ...] = ()
+    """Seconds by phase of the compiles whose events were read."""
+    compiles: int = 0
+    compiles_with_phases: int = 0
 
 
 Interval = tuple[float, float, Compile]
@@ -56,11 +70,12 @@ Interval = tuple[float, float, Compile]
 
 
 def timeline(
-    processes: Iterable[Process], width: int, offsets: Mapping[int, Offset], odd_ranks: Collection[int] = ()
+    processes: Iterable[Process], width: int, offsets: Mapping[int, Offset], odd_ranks: Collection[int] = (), detailed: int = 4
 ) -> Timeline | None:
     """Return the timeline in `width` cells; None for fewer than two compiles with times.
 
-    `offsets`: rank → the offset of a wrong clock. Ranks of `odd_ranks` share no row with the others.
+    `offsets`: rank → the offset of a wrong clock. Ranks of `odd_ranks` share no row with the others. In a long run phases
+    are those of one process for each of the first `detailed` rows.
     """
     groups: dict[Hashable, list[tuple[Process, list[Interval]]]] = defaultdict(list)
     first_s = recompile_s = 0.0
@@ -87,9 +102,44 @@ def timeline(
     start, end = min(begin for begin, _, _ in everything), max(end for _, end, _ in everything)
     if not 0 < end - start < LONGEST * 1e6:
         return None
-    pairs = [_row(members, start, (end - start) / width, width) for members in groups.values()]
-    rows = sorted((row for row, _ in pairs), key=lambda row: (-len(row.ranks), row.ref))
-    return Timeline(start, (end - start) / 1e6, tuple(rows), first_s, recompile_s, sum(count for _, count in pairs))
+    cell_us = (end - start) / width
+    ordered = sorted(groups.values(), key=lambda members: (-len(members), str(members[0][0].ref)))
+    pairs = [_row(members, start, cell_us, width) for members in ordered]
+    compiles = {id(compile_): compile_ for _, _, compile_ in everything}
+    if sum(len(compile_.records) for compile_ in compiles.values()) > READ:
+        firsts = (compile_ for members in ordered[:detailed] for _, _, compile_ in members[0][1])
+        compiles = _longest({id(compile_): compile_ for compile_ in firsts})
+    sums: list[tuple[Phase, ...]] = []
+    with_phases = 0
+    rows: list[TimelineRow] = []
+    for members, (row, _) in zip(ordered, pairs, strict=True):
+        cells = _PhaseCells(width)
+        for process, intervals in members:
+            offset = None if process.rank is None else offsets.get(process.rank)
+            for compile_ in {id(one): one for _, _, one in intervals if id(one) in compiles}.values():
+                timed = phase_spans(compile_)
+                with_phases += bool(timed.spans)
+                sums.append(timed.phases)
+                for phase, begin, ended in timed.spans:
+                    shift = start + (0.0 if offset is None else offset.at(begin))
+                    cells.add(phase, (begin - shift) / cell_us, (ended - shift) / cell_us)
+        rows.append(replace(row, phases=cells.phases()))
+    return Timeline(
+        start, (end - start) / 1e6, tuple(rows), first_s, recompile_s, sum(count for _, count in pairs),
+        add_phases(sums),
+        len({id(compile_) for _, _, compile_ in everything}), with_phases,
+    )  # fmt: skip
+
+
+def _longest(compiles: Mapping[int, Compile]) -> dict[int, Compile]:
+    """Return the longest compiles, as many as have `READ` records together."""
+    chosen, records = {}, 0
+    for key, compile_ in sorted(compiles.items(), key=lambda item: -item[1].tally.compile_s):
+        records += len(compile_.records)
+        if records > READ:
+            break
+        chosen[key] = compile_
+    return chosen
 
 
 def _row(members: Sequence[tuple[Process, list[Interval]]], start: float, cell_us: float, width: int) -> tuple[TimelineRow, int]:
@@ -120,6 +170,30 @@ def _mark(compile_: Compile) -> str:
     if compile_.status in (Status.ERROR, Status.EAGER):
         return ERROR if compile_.status is Status.ERROR else EAGER
     return BREAK if compile_.facts.breaks else RECOMPILE if compile_.is_recompile else ""
+
+
+class _PhaseCells:
+    """The time of each phase in each cell."""
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self._covered: dict[str, _Coverage] = {}
+
+    def add(self, phase: str, lo: float, hi: float) -> None:
+        """Add a time in a phase, in cells."""
+        if hi <= 0 or lo >= self._width:
+            return
+        if phase not in self._covered:
+            self._covered[phase] = _Coverage(self._width)
+        self._covered[phase].add(lo, hi)
+
+    def phases(self) -> tuple[str, ...]:
+        """Return the phase with the most time in each cell, '' for none; () without any."""
+        shares = {phase: covered.shares() for phase, covered in self._covered.items()}
+        if not shares:
+            return ()
+        most = [max(shares, key=lambda phase: shares[phase][cell]) for cell in range(self._width)]
+        return tuple(phase if shares[phase][cell] > LEAST else "" for cell, phase in enumerate(most))
 
 
 class _Coverage:

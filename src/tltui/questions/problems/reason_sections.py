@@ -434,10 +434,10 @@ def add_time(page: Page, phases: Sequence[Phase], indent: str = "  ", scale_s: f
         gap = "   " if n + 1 < len(short) else ""
         pieces += [(phase.name, PHASE_STYLES[phase.name]), f" {fmt.seconds(phase.self_s)}{gap}"]
     if short:
-        _add_pairs(page, pieces, indent)
+        add_pairs(page, pieces, indent)
 
 
-def _add_pairs(page: Page, pieces: list[Piece], indent: str) -> None:
+def add_pairs(page: Page, pieces: list[Piece], indent: str) -> None:
     """Add pairs of name and value, each in one line."""
     line: list[Piece] = []
     used = len(indent)

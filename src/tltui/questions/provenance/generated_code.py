@@ -12,6 +12,8 @@ from tltui.text.graphs.fx_graph import FxNode
 
 WIDE = 2000
 """Columns of a line in which the name of a C++ function is looked for."""
+MAX_STRING = 4000
+"""Lines of a raw string that are looked at for its end."""
 MAX_STATEMENT = 200
 """Lines of one call that are looked at for its end."""
 _HANDLE = re.compile(r"^\s*(?:#|//) *\[Provenance debug handles\] (\S+):(\d{1,15})\s*$")
@@ -34,7 +36,10 @@ _RUN = re.compile(r"(?<![\w.:])(\w+)(?:\.run)?\(")
 _UNPACK = re.compile(r"^\s+[A-Za-z_][\w, ]* = args\s*$|^\s*auto inputs = steal_from_raw_handles")
 _RETURN = re.compile(r"^\s+return \(|^\s*output_handles\[\d+\] = ")
 _AOT_ID = re.compile(r"^# AOT ID: \['(\d+)_(\w+)'\]")
-_SETUP = re.compile(r"^(?:static constexpr|AtenTensorHandle |RAIIAtenTensorHandle |stream\d+ = get_raw_stream|with )")
+_SETUP = re.compile(
+    r"^(?:static constexpr|AtenTensorHandle |RAIIAtenTensorHandle |RAIIAtenRecordFunctionHandle |KernelContextGuard |"
+    r"stream\d+ = get_raw_stream|with )"
+)
 _STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
 _HELPERS = frozenset((
     "torch.ops.inductor._alloc_from_pool", "torch.ops.inductor._reinterpret_tensor",
@@ -151,6 +156,7 @@ def parse_code(lines: Sequence[str], kernel_names: Iterable[str] = ()) -> CodeTe
     inside = bytearray(len(lines))
     for definition in definitions:
         inside[definition.first : definition.last + 1] = b"\1" * (definition.last + 1 - definition.first)
+    _mark_raw_strings(lines, inside)
     bodies = _bodies(lines, inside)
     calls = _with_handles(lines, bodies, inside)
     handles = bool(calls)
@@ -165,6 +171,17 @@ def parse_code(lines: Sequence[str], kernel_names: Iterable[str] = ()) -> CodeTe
         tuple(sorted(calls, key=lambda call: call.first)), tuple(definitions), handles, tuple(inputs), tuple(outputs),
         f"{aot[1]}_{aot[2]}" if aot else "", tuple(bodies), lines,
     )  # fmt: skip
+
+
+def _mark_raw_strings(lines: Sequence[str], inside: bytearray) -> None:
+    """Mark raw strings of C++: a profiled wrapper has the stack of a kernel in one, between its handle and its call."""
+    n = 0
+    while n < len(lines):
+        if not inside[n] and 'R"(' in lines[n]:
+            last = next((m for m in range(n, min(n + MAX_STRING, len(lines))) if ')"' in lines[m]), n)
+            inside[n : last + 1] = b"\1" * (last + 1 - n)
+            n = last
+        n += 1
 
 
 def _comment(line: str) -> bool:
@@ -291,16 +308,17 @@ def _with_handles(lines: Sequence[str], bodies: Sequence[Function], inside: byte
     ]  # fmt: skip
     calls = []
     for place, (n, match) in enumerate(marks):
-        stop = min(marks[place + 1][0] if place + 1 < len(marks) else len(lines), n + 1 + MAX_STATEMENT)
+        end = marks[place + 1][0] if place + 1 < len(marks) else len(lines)
+        stop = min(end, n + 1 + MAX_STATEMENT + sum(inside[n:end]))
         remarks, first = _remarks(lines, n)
-        at = _call_line(lines, n + 1, stop, match[1])
+        at = _call_line(lines, n + 1, stop, match[1], inside)
         span = _statement(lines, at) if at >= 0 else ()
         function = next((body.inner for body in bodies if body.inner and body.first < n <= body.last), "")
         calls.append(Call(match[1], int(match[2]), first, span, remarks, function))
     return calls
 
 
-def _call_line(lines: Sequence[str], first: int, stop: int, name: str) -> int:
+def _call_line(lines: Sequence[str], first: int, stop: int, name: str, inside: bytearray) -> int:
     """Return the line that runs a kernel.
 
     A custom operator runs under another name; then this is the first statement with an effect.
@@ -308,7 +326,7 @@ def _call_line(lines: Sequence[str], first: int, stop: int, name: str) -> int:
     pattern = re.compile(rf"(?<![\w.:])(?:call_)?{re.escape(name)}(?![\w:])")
     otherwise = -1
     for n in range(first, stop):
-        text = lines[n].strip()
+        text = "" if inside[n] else lines[n].strip()
         if text.startswith(("del ", "return")):
             break
         if not text or text.startswith(("#", "//")):

@@ -141,7 +141,11 @@ def _add_node_places(
 
 
 def _of_post(places: Places, texts: Texts, links: Links, callers: Callers) -> None:
-    """Add the places of post-grad nodes: their comments', and their pre-grad nodes'."""
+    """Add the places of post-grad nodes: their comments', and those of their pre-grad nodes.
+
+    Torch maps a pre-grad node that it leaves out (a view, `detach`) to the node that makes its value. The comment of that
+    node wins.
+    """
     assert texts.post is not None
     for n, node in enumerate(texts.post.nodes):
         name = texts.post.key(node)
@@ -149,9 +153,12 @@ def _of_post(places: Places, texts: Texts, links: Links, callers: Callers) -> No
         if texts.pre is None:
             continue
         before = (texts.pre.numbers.get(name, -1) for name in links.post_to_pre.get(name, ()))
-        keys = [key for other in before for key in places.pre.get(other, ())]
+        commented = places.post.get(n, ())
+        best = min(map(_rank, commented), default=len(Owner))
+        wins = best <= Owner.LIBRARY.rank
+        keys = [key for other in before for key in places.pre.get(other, ()) if _rank(key) < best or not wins]
         if keys:
-            places.post[n] = places.own_first((*places.post.get(n, ()), *keys))
+            places.post[n] = places.own_first((*commented, *keys))
 
 
 def _by_nodes(places: Places, texts: Texts, kernel: KernelLink) -> tuple[tuple[Key, ...], bool]:
@@ -406,10 +413,14 @@ def born_of(woven: Woven, ordered: tuple[Place, ...], keys: list[str]) -> Iterat
     `keys` are the keys of the kernels.
 
     A user line that calls a whole library model lists the model's kernels; the nodes are listed only under the
-    library's lines.
+    library's lines. Where torch recorded the stacks of a kernel, a user line that is in none of them does not list it.
     """
     homeless = len(ordered)
-    libraries = [owner_of(place.file) is Owner.LIBRARY for place in ordered]
+    owners = [owner_of(place.file) for place in ordered]
+    stacked = [
+        {woven.numbers[key] for key in keys} if from_stacks else None
+        for keys, from_stacks in zip(woven.places.kernels, woven.places.from_stacks, strict=True)
+    ]
     pre: list[list[Node]] = [[] for _ in range(homeless + 1)]
     post: list[list[Node]] = [[] for _ in range(homeless + 1)]
     kernels: list[set[int]] = [set() for _ in range(homeless + 1)]
@@ -418,12 +429,13 @@ def born_of(woven: Woven, ordered: tuple[Place, ...], keys: list[str]) -> Iterat
             homes = [woven.numbers[key] for key in node_places.get(n, ())]
             if not homes and node.kind in COMPUTED:
                 homes = [homeless]
-            inside = [home for home in homes if home < homeless and libraries[home]]
+            inside = [home for home in homes if home < homeless and owners[home] is Owner.LIBRARY]
             for home in inside or homes:
                 to[home].append(Node(node.name, node.line + 1))
             for home in homes:
-                if to is post and graph is not None:
-                    kernels[home].update(woven.node_kernels.get(graph.key(node), ()))
+                of_node = woven.node_kernels.get(graph.key(node), ()) if to is post and graph is not None else ()
+                exact = home < homeless and owners[home] is Owner.USER
+                kernels[home].update(kernel for kernel in of_node if not exact or home in (stacked[kernel] or (home,)))
     for n, places in enumerate(woven.places.kernels):
         for key in places:
             kernels[woven.numbers[key]].add(n)

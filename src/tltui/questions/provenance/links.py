@@ -14,6 +14,7 @@ from tltui.questions.provenance.dataflow.buffer_values import (
     buffer_node,
     copied_for,
     identify,
+    laid_out_for,
     lowered,
     standing_for,
 )
@@ -60,6 +61,9 @@ class _Slicer:
                 continue
             visited.add((name, user))
             node = values.nodes[name]
+            if node.kind == "get_attr" and not user and name not in read:  # a few numbers that stand in the code
+                nodes.add(name)
+                continue
             if user and (name in read or name in self.lowered.constant):
                 continue
             if node.kind in ("placeholder", "get_attr") or (user and self.identified.is_extern(name)):
@@ -76,7 +80,9 @@ class _Slicer:
         unknown = [version for version in step.reads if not version.node and not version.start_of]
         if unknown:
             since = max(version.by for version in unknown)
-            nodes = {name for name in nodes if self.ready[name] > since or name in targets}
+            copied = {laid_out_for(values, version) and buffer_node(values, version) for version in step.writes if version.node}
+            certain = set(targets) - copied
+            nodes = {name for name in nodes if self.ready[name] > since or name in certain}
         elif lost:
             return set()
         return {name for name in nodes if not traceless(values, name) or (name in targets and self.is_given(name))}
@@ -118,6 +124,8 @@ class _Slicer:
                 nodes |= self.copied(version.node, version.reader)
             elif version.node:
                 targets.append(buffer_node(values, version))
+                nodes |= {reader for reader in (laid_out_for(values, version),) if reader}
+                nodes |= {self.lowered.stored_for[name] for name in targets[-1:] if name in self.lowered.stored_for}
                 if values.nodes[targets[-1]].op in SCATTERS:
                     nodes |= carried.get(targets[-1], frozenset())
         return nodes, targets
@@ -135,7 +143,8 @@ def nodes_of_steps(identified: Identified) -> dict[int, tuple[str, ...]]:
         if step.kind == FUSED and step.complete and (nodes := slicer.nodes(step)):
             result[step.number] = tuple(sorted(nodes, key=values.order.__getitem__))
     for number, name in identified.steps.items():
-        if in_place(identified.walked.steps[number].name):
+        step_name = identified.walked.steps[number].name
+        if in_place(step_name) and "aten." in step_name:
             continue  # Inductor knows no node of it
         several = any(values.nodes[user].op == "getitem" for user in values.users.get(name, ()))
         all_of_them = slicer.lowered.carried[name] if several and not values.nodes[name].higher else (name,)

@@ -20,10 +20,13 @@ from tltui.questions.coverage.job_inputs import not_read
 from tltui.questions.problems.reason_sections import PHASE_STYLES
 from tltui.questions.question import Question
 from tltui.questions.ranks.compile_facets import PhasesOf, bare_course, course_of
+from tltui.questions.ranks.distribution_sections import add_distribution
 from tltui.questions.ranks.function_names import named_pace, named_spreads
 from tltui.questions.ranks.lanes import is_pipelined, read_lanes, with_hosts
 from tltui.questions.ranks.pace import RULE, Clock, Extra, Key, Late, Pace, Slow, Spread, Wait
 from tltui.questions.ranks.pace_analysis import Columns, read_pace, read_phase_spreads, spread_with
+from tltui.questions.ranks.rank_chart import chart_of
+from tltui.questions.ranks.rank_chart_sections import add_chart, name
 from tltui.questions.ranks.rank_course import Lane
 from tltui.questions.timing.timing_events import group_of
 from tltui.text import tokens
@@ -40,12 +43,6 @@ REASON = 80
 LIST_WIDTH = 40
 """Characters of a list of ranks."""
 T = TypeVar("T")
-
-
-def name(key: Key) -> str:
-    """`block2`, of a further compile of it `block2 (compile 2)`"""
-    (function, _, _), number = key
-    return fmt.clip_middle(sanitize(function), 40) + (f" (compile {number})" if number > 1 else "")
 
 
 def subject(ranks: Sequence[int]) -> str:
@@ -367,6 +364,8 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Straggler
     sentence = answer(run, pace, None if keys else rank)
     page.say(page.so_far(sentence), "", tokens.STRONG)
     add_not_read(page, not_read(run))
+    if not str(scope.ref):
+        add_chart(page, chart_of(run, lanes, raw), pace)
     add_extra(page, run, pace)
     add_late(page, pace)
     add_slow(page, pace)
@@ -381,7 +380,10 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Straggler
         columns = Columns(lanes)
         rank_spreads = [one for spread in spreads if (one := spread_with(columns.column(spread.compile), spread, rank)) is not None]
         spreads = sorted(rank_spreads, key=lambda one: one.median_s - one.slowest_s)
-    spreads = named_spreads(run, spreads)
+    shown = named_spreads(run, spreads)
+    if rank is None and not keys:
+        add_distribution(page, Columns(lanes), list(zip(spreads, shown, strict=True)))
+    spreads = shown
     add_spreads(page, spreads, "By compile", rank is not None and not keys)
     add_spreads(page, inner, "By phase")
     page.heading("Criteria")

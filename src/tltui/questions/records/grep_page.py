@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
@@ -13,9 +13,11 @@ from tltui.documents.format import place, plural
 from tltui.documents.page import Page
 from tltui.inputs.index.indexed_log import Elsewhere, IndexBytes
 from tltui.model.artifacts import artifact_name, artifacts_of
+from tltui.model.kind import Phase
+from tltui.model.kinds import kind_of
 from tltui.model.log_model import LogModel
 from tltui.model.nodes import Compile
-from tltui.model.ref import NORANK, Ref, at_line, parse_ref
+from tltui.model.ref import NO_ID, NORANK, Ref, at_line, parse_ref
 from tltui.model.run import Run
 from tltui.questions.index import BY_NAME
 from tltui.questions.question import view_document
@@ -24,8 +26,10 @@ from tltui.questions.stacks.tracebacks import display_code
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Builder, Document, Options, Piece
+from tltui.text.formatting import ELLIPSIS, cells, crop_left, fit
 from tltui.text.frozen import frozen
 from tltui.text.payload import decode
+from tltui.text.sanitize import sanitize
 from tltui.text.search.byte_search import BadPattern, Finder, child_for, finder, first_hits
 from tltui.text.search.child_process import Child, compiled
 from tltui.text.torch_names import in_payloads
@@ -41,6 +45,14 @@ MOST = 10_000
 """Hits that are shown; then the search ends and says so."""
 SHOWN = 400
 """Characters of a line that are shown around a hit."""
+MARGIN = 10
+"""Cells before the text of a hit: its line number and two blanks."""
+_CODE, _GRAPHS, _GUARDS, _TEXTS, _DATA, _METRICS = range(6)
+LANGUAGES_IN_ORDER = {
+    "output_code": _CODE, "cpp": _CODE, "fx": _GRAPHS, "ir": _GRAPHS, "guards": _GUARDS,
+    "python": _TEXTS, "bytecode": _TEXTS, "text": _TEXTS, "traceback": _TEXTS,
+}  # fmt: skip
+"""Language of an artifact → its place among the others of a compile."""
 PAGES = ("summary", "problems", "recompiles")
 """Views whose text is searched as well."""
 _UNICODE = re.compile(r"\\u([0-9a-fA-F]{4})")
@@ -93,15 +105,23 @@ class GrepResult:
 
 
 def hits(run: Run, query: Query) -> Iterator[GrepHit | None]:
-    """Yield the hits in file order, log by log, at most one for each line. Raises `BadPattern`, OSError.
+    """Yield the hits in file order, log by log in the order of the tree, at most one for each line. Raises `BadPattern`, OSError.
 
     None comes after each piece without a hit, so that the search can be left.
     """
+    with closing(_by_log(run, query)) as logs:
+        for log in logs:
+            yield from log
+
+
+def _by_log(run: Run, query: Query) -> Generator[Iterator[GrepHit | None], None, None]:
+    """Yield the searches of each log, rank by rank."""
     wanted = finder(in_payloads(query.pattern))
+    places = {id(process.log): place for place, process in enumerate(run.processes())}
     with child_for(wanted) or nullcontext() as child:
-        for model in run.models:
+        for model in sorted(run.models, key=lambda model: places.get(id(model.log), len(places))):
             search = _in_made if model.log.is_made else _in_index if isinstance(model.source, IndexBytes) else _in_log
-            yield from search(run, model, query, wanted, child)
+            yield search(run, model, query, wanted, child)
 
 
 def _in_log(run: Run, model: LogModel, query: Query, wanted: Finder, child: Child | None) -> Iterator[GrepHit | None]:
@@ -337,26 +357,29 @@ def grep_document(run: Run, query: Query, options: Options) -> Document:
 
     def fill(builder: Builder) -> Generator[None, None, object]:
         matches: list[GrepHit] = []
-        last = ""
+        count = 0
         yield
-        for hit in _all_hits(run, query, options):
-            if hit is None:
-                yield
-                continue
-            if len(matches) >= MOST:
-                _add_after(builder, matches[-1])
-                builder.blank()
-                builder.add((f"Only the first {MOST:,} hits are shown. Use a longer pattern to get fewer.", tokens.WARN))
-                return GrepResult(query.pattern, tuple(matches), False)
-            shown = _add_after(builder, matches[-1] if matches else None, hit)
-            if hit.ref != last:
-                last, shown = hit.ref, 0
-                _heading(builder, run, hit.ref)
-            matches.append(hit)
-            _add(builder, hit, shown)
-            if len(matches) % 50 == 0:
-                yield
-        _add_after(builder, matches[-1] if matches else None)
+        with closing(_searches(run, query, options)) as searches:
+            for search in searches:
+                groups: dict[str, list[GrepHit]] = {}
+                is_cut = False
+                try:
+                    for hit in search:
+                        if hit is None:
+                            yield
+                        elif is_cut := count == MOST:
+                            break
+                        else:
+                            count += 1
+                            groups.setdefault(hit.ref, []).append(hit)
+                finally:  # also where the search is stopped
+                    for ref in sorted(groups, key=_group_order):
+                        _add_group(builder, run, groups[ref])
+                        matches += groups[ref]
+                if is_cut:
+                    builder.blank()
+                    builder.add((f"Only the first {MOST:,} hits are shown. Use a longer pattern to get fewer.", tokens.WARN))
+                    return GrepResult(query.pattern, tuple(matches), False)
         builder.blank()
         places = len({hit.ref for hit in matches})
         if matches:
@@ -381,11 +404,23 @@ def unsearched_document(pattern: str, bad: BadPattern, options: Options) -> Docu
     return page.document()
 
 
-def _heading(builder: Builder, run: Run, ref: str) -> None:
-    """`0:0/1:inductor_output_code   forward model.py:30`"""
+def _group_order(ref: str) -> tuple[object, ...]:
+    """Return the place of an artifact among those of its log: compiles as in the tree, in each of them code before metrics."""
+    parsed = parse_ref(ref)
+    if parsed.view or parsed.id is None:
+        return (1, (), 0)
+    kind = kind_of(parsed.artifact or "", parsed.artifact)
+    place = _METRICS if kind.phase is Phase.METRICS else LANGUAGES_IN_ORDER.get(kind.language, _DATA)
+    numbers = tuple(-1 if number is None else number for number in parsed.id[:4])
+    return (parsed.id == NO_ID, numbers, place)
+
+
+def _add_group(builder: Builder, run: Run, matches: Sequence[GrepHit]) -> None:
+    """Add the hits in one artifact below their number and its address: `6  0:0/1:inductor_output_code   forward model.py:30`."""
     builder.close(0)
     builder.blank()
-    builder.open(ref)
+    ref = matches[0].ref
+    builder.open(f"{len(matches):,}  {ref}")
     parsed = parse_ref(ref)
     code = ""
     if parsed.id is not None and not parsed.view:
@@ -393,14 +428,18 @@ def _heading(builder: Builder, run: Run, ref: str) -> None:
         if isinstance(node, Compile):
             name, file, line = display_code(node.frame)
             code = f"   {name or ''}  {place(file, line)}" if file else ""
-    builder.add((ref, tokens.LINK, ref), (code, tokens.DIM))
+    builder.add((f"{len(matches):,}", tokens.STRONG), "  ", (ref, tokens.LINK, ref), (code, tokens.DIM))
+    last: GrepHit | None = None
+    for hit in matches:
+        _add(builder, hit, _add_after(builder, last, hit))
+        last = hit
+    _add_after(builder, last)
 
 
-def _all_hits(run: Run, query: Query, options: Options) -> Iterator[GrepHit | None]:
-    yield from hits(run, query)
-    yield None
+def _searches(run: Run, query: Query, options: Options) -> Generator[Iterator[GrepHit | None], None, None]:
+    yield from _by_log(run, query)
     if not query.is_filtered:
-        yield from page_hits(run, compiled(query.pattern), replace(options, filter=""))
+        yield page_hits(run, compiled(query.pattern), replace(options, filter=""))
 
 
 def _add(builder: Builder, hit: GrepHit, shown: int) -> None:
@@ -411,7 +450,7 @@ def _add(builder: Builder, hit: GrepHit, shown: int) -> None:
     for number, text in enumerate(hit.before, first):
         if number > shown:
             builder.add((f"{number:>8}", tokens.DIM, at_line(hit.ref, number)), "  ", (text, tokens.DIM))
-    builder.add(*_line(hit))
+    builder.add(*_line(hit, builder.options))
 
 
 def _add_after(builder: Builder, hit: GrepHit | None, before: GrepHit | None = None) -> int:
@@ -425,14 +464,26 @@ def _add_after(builder: Builder, hit: GrepHit | None, before: GrepHit | None = N
     return number
 
 
-def _line(hit: GrepHit) -> Sequence[Piece]:
+def _line(hit: GrepHit, options: Options) -> Sequence[Piece]:
     where = at_line(hit.ref, hit.line) if hit.line else hit.ref
     number = f"{hit.line:>7}" if hit.line else "envelope"
     end = hit.column + hit.length
-    return (
-        (f"{number:>8}", tokens.LINK, where), "  ",
-        hit.text[: hit.column], (hit.text[hit.column : end], tokens.CHANGED), hit.text[end:],
-    )  # fmt: skip
+    before, match, after = hit.text[: hit.column], hit.text[hit.column : end], hit.text[end:]
+    if options.key_of is not None:  # a printed line has no edge
+        before, match, after = _in_sight(sanitize(before), sanitize(match), sanitize(after), options.width - MARGIN)
+    return (f"{number:>8}", tokens.LINK, where), "  ", before, (match, tokens.CHANGED), after
+
+
+def _in_sight(before: str, match: str, after: str, width: int) -> tuple[str, str, str]:
+    """Cut a line around a hit, so that the hit is in its first half and whole, as far as `width` cells allow."""
+    if cells(before + match + after) <= width:
+        return before, match, after
+    room = max(width - cells(match), 0)
+    if cells(before) > room // 2:
+        tail = crop_left(before, max(room // 2 - len(ELLIPSIS), 0))
+        before = f"{ELLIPSIS}{tail}"
+    match = fit(match, width - cells(before))
+    return before, match, fit(after, width - cells(before + match))
 
 
 __all__ = ["BadPattern", "GrepHit", "GrepResult", "Query", "grep_document", "hits", "page_hits", "unsearched_document"]

@@ -384,11 +384,12 @@ class Kernels:
         """
         profile, nested = self._profile, self._nested
         gaps: list[int] = []
-        total, inside, on_device = 0, 0, 0
+        times: list[int] = []
+        outside: list[int] = []
+        inside, on_device = 0, 0
         for span in calls:
-            event = nested.event[span]
-            total += profile.duration[event]
-            before = -1
+            before, inside_before = -1, inside
+            times.append(profile.duration[nested.event[span]] - nested.compiling_in[span])
             on_device += sum(profile.duration[item] for item in self._devices.replayed.get(span, ()))
             for row in range(nested.first[span], nested.last[span]):
                 kernel = nested.kernels[row]
@@ -397,11 +398,12 @@ class Kernels:
                 if before >= 0:
                     gaps.append(max(profile.begin[kernel] - before, 0))
                 before = profile.end(kernel)
+            outside.append(max(times[-1] - (inside - inside_before), 0))
         on_device += sum(profile.duration[event] for event in loose)
         kernels = self._kernels(calls, graph, loose)
         return GraphTime(
-            unit, key, spread([profile.duration[nested.event[span]] for span in calls]), kernels,
-            inside / 1000, max(total - inside, 0) / 1000, median(gaps) / 1000 if gaps else 0.0, on_device / 1000,
+            unit, key, spread(times), kernels, inside / 1000, max(sum(times) - inside, 0) / 1000,
+            median(gaps) / 1000 if gaps else 0.0, on_device / 1000, median(outside) / 1000 if outside else 0.0,
         )  # fmt: skip
 
     def _kernels(self, calls: list[int], graph: CodeGraph | None, loose: list[int]) -> tuple[KernelTime, ...]:
@@ -431,8 +433,8 @@ class Kernels:
             members = [row for (call_rows, _), those in rows.items() if call_rows == name for row in those]
             kernel_times.append(self._together(name, calls_by_name.get(name, []), members))
         replayed = [event for span in calls for event in self._devices.replayed.get(span, ())]
-        if replayed:
-            self.doubts["replayed kernels (CUDA graphs) are listed by name, not by call"] += len(replayed)
+        if again := sum(event in nested.replayed for event in replayed):
+            self.doubts["replayed kernels (CUDA graphs) are listed by name, not by call"] += again
         if loose:
             self.doubts["kernels on a device without a recorded launch are listed by name or handle"] += len(loose)
         return (*kernel_times, *self._by_name([*replayed, *loose], calls_by_name))

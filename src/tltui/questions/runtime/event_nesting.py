@@ -12,15 +12,19 @@ from itertools import pairwise, repeat
 from tltui.inputs.profile_reader import LAUNCHES, ON_DEVICE, Profile
 from tltui.text.frozen import frozen
 
-OTHER, REGION, LOOKUP, CALL, FORWARD, BACKWARD, PRELUDE, OPERATOR, ALLOCATION, ENGINE, ANNOTATION, LAUNCH, COMPILING = range(13)
+(OTHER, REGION, LOOKUP, CALL, FORWARD, BACKWARD, PRELUDE, OPERATOR, ALLOCATION, ENGINE, ANNOTATION, LAUNCH, COMPILING,
+ COLLECTIVE) = range(14)  # fmt: skip
 """Kinds of events. An allocation is an operator that is no kernel where a graph calls it; engine is what autograd runs around a
-compiled backward; compiling is what `dynamo_timed` measures."""
+compiled backward; compiling is what `dynamo_timed` measures; a collective is its operator, or what the backend recorded."""
 SPANS = frozenset((REGION, LOOKUP, CALL, FORWARD, BACKWARD, PRELUDE))
 
 _REGION = re.compile(r"^Torch-Compiled Region(?:: (\S+))?$")
 _CALL = re.compile(r"^## Call CompiledFxGraph (\S+)")
 _GRAPH = re.compile(r"^graph_\d+_(?=\w)")
 _STEP = re.compile(r"#\d+$")
+BACKENDS = re.compile(r"^(?:gloo|nccl|rccl|xccl|ucc|mpi|hccl|mccl):\w")
+"""Names by which a backend records the time from the start of a collective to its end."""
+_COLLECTIVE = re.compile(r"^(?:c10d|_?c10d_functional)::\w")
 _OPERATOR = re.compile(r"^(?!autograd::|torch::)\w+::\w")
 _ENGINE = "autograd::engine::evaluate_function: "
 _TIMED = re.compile(r" \(dynamo_timed\)$|_data: compile_id=|^(?:dynamo|compile_file|entire_(?:frame|backward)_compile)$")
@@ -67,6 +71,8 @@ def kind_of(name: str) -> int:
         return exact
     if name in _ALLOCATIONS:
         return ALLOCATION
+    if _COLLECTIVE.match(name) or BACKENDS.match(name):
+        return COLLECTIVE
     if _OPERATOR.match(name):
         return OPERATOR
     if _REGION.match(name):
@@ -117,8 +123,8 @@ def code_name(name: str) -> str:
     return name
 
 
-IDLE, EAGER, OVERHEAD, GUARDS, WRAPPER, KERNELS = range(6)
-"""Activities of a thread. If several threads are active, the larger number counts."""
+IDLE, COLLECTIVES, COMPILE, EAGER, OVERHEAD, GUARDS, WRAPPER, KERNELS = range(8)
+"""Activities of a thread. If several threads are active, the larger number counts: a collective, where no thread computes."""
 RUN = 1 << 16
 """Events that are sorted at a time, where they are out of order."""
 BY_OPERATOR = frozenset((OPERATOR, ALLOCATION))
@@ -129,6 +135,8 @@ ROUGH = 1000
 """ns by which an end may be beyond that of the event around it in files with integer µs."""
 
 
+BARE, BENCHMARK = -1, -2
+"""What launched an event on a device, besides operators: nothing that is recorded around the launch; compiling."""
 Events = int | list[int]
 """Most launches are of one event: a list for each would take more than all the rest."""
 
@@ -164,7 +172,9 @@ class Nested:
     parent: array[int] = field(default_factory=_i)
     """The span around it, -1 for none."""
     inner: array[int] = field(default_factory=lambda: array("q"))
-    """ns of the lookups and regions in it that are in no other of these."""
+    """ns of the lookups and regions in it that are in no other of these, and of compiling."""
+    compiling_in: array[int] = field(default_factory=lambda: array("q"))
+    """ns of compiling in it: no run time."""
     first: array[int] = field(default_factory=_u)
     """The first kernel of a call, a number of `kernels`."""
     last: array[int] = field(default_factory=_u)
@@ -179,6 +189,14 @@ class Nested:
     """Events on a device that were launched in calls."""
     launched_by: array[int] = field(default_factory=_i)
     """The number of the kernel of each; -1 - the span of the call for those without a kernel (replayed graphs)."""
+    outside: array[int] = field(default_factory=_u)
+    """Events on a device that were launched outside of calls, or while torch compiled in one."""
+    outside_of: array[int] = field(default_factory=_i)
+    """What launched each: a number of `eager`, or `BARE`, `BENCHMARK`."""
+    replayed: set[int] = field(default_factory=set)
+    """The events on a device that a replay of a CUDA graph launched."""
+    replays: int = 0
+    """The launches of CUDA graphs after which something ran."""
     loose: list[int] = field(default_factory=list)
     """Events on a device of which no launch was recorded."""
     eager: array[int] = field(default_factory=_u)
@@ -190,7 +208,9 @@ class Nested:
     annotations: array[int] = field(default_factory=_u)
     compiling: array[int] = field(default_factory=_u)
     """The outermost events of compiling."""
-    us_of: list[float] = field(default_factory=lambda: [0.0] * 6)
+    collectives: array[int] = field(default_factory=_u)
+    """Collectives: operators, and what the backends recorded."""
+    us_of: list[float] = field(default_factory=lambda: [0.0] * 8)
     """µs of the window by what was done (`IDLE` … `KERNELS`); idle is what is left of it."""
     overlapping: int = 0
     """Events that begin in one and end outside of it."""
@@ -226,6 +246,8 @@ class _Open:
     """The last lookup directly in it that no region has followed yet; -1."""
     fell: int = -1
     """The lookup after which it runs, where that is what it is in; -1."""
+    eager: int = -1
+    """The operator that it is, or is in: a number of `Nested.eager`; -1."""
 
 
 class Walk:
@@ -243,6 +265,7 @@ class Walk:
         self._stack: list[_Open] = []
         is_rough = len(profile) > 0 and not any(time % 1000 for time in profile.begin[:1000])
         self._rough = ROUGH if is_rough else 0
+        self._graph_launches = {number for number, name in enumerate(profile.names) if GRAPH_LAUNCH in name}
 
     def steps(self) -> Iterator[None]:
         """Run in steps."""
@@ -318,9 +341,11 @@ class Walk:
             kind = LAUNCH if is_launch[category] else of_name[names[event]] or of_category[category]
             if kind in BY_OPERATOR and of_category[category]:
                 kind = ANNOTATION
+            if kind == COLLECTIVE:
+                self.nested.collectives.append(event)
             if top.is_operator and kind not in SPANS:
                 if kind == LAUNCH or self._by_external:
-                    self._attach(event, kind == LAUNCH, top.call, top.kernel)
+                    self._attach(event, kind == LAUNCH, top)
                 continue
             new = self._opened(event, kind, end, top)
             stack.append(new)
@@ -352,26 +377,44 @@ class Walk:
             columns.annotations.append(event)
             top.waiting = top.fell = new.fell = -1
         elif kind == COMPILING:
-            new.state, new.is_operator = IDLE, True
-            columns.compiling.append(event)
+            new.state, new.is_operator = COMPILE, True
+            self._compiled(event, top)
         elif kind == LAUNCH:
             self._launched(event, top, new)
         elif top.call >= 0:
             if kind != ALLOCATION:
                 self._kernel(event, top, new)
+            if kind == COLLECTIVE:
+                new.state = COLLECTIVES
             if self._by_external:
-                self._attach(event, False, top.call, new.kernel)
-        elif kind in (OPERATOR, ALLOCATION):
+                self._attach(event, False, new)
+        elif kind == COLLECTIVE and BACKENDS.match(self._profile.name_of(event)):
+            new.state, new.is_operator = max(top.state, COLLECTIVES), True
+        elif kind in (OPERATOR, ALLOCATION, COLLECTIVE):
             new.state, new.is_operator = max(top.state, EAGER) if top.state != OVERHEAD else EAGER, True
+            if kind == COLLECTIVE:
+                new.state = COLLECTIVES
+            new.eager = len(columns.eager)
             columns.eager.append(event)
             columns.eager_in.append(top.region)
             columns.eager_after.append(fell)
             if self._by_external:
-                self._attach(event, False, -1, -1)
+                self._attach(event, False, new)
         elif kind == ENGINE:
             new.state = OVERHEAD
             top.waiting = top.fell = new.fell = -1
         return new
+
+    def _compiled(self, event: int, top: _Open) -> None:
+        """Record compiling, which is no run time of what is around it."""
+        columns, duration = self.nested, self._profile.duration[event]
+        columns.compiling.append(event)
+        if top.within >= 0:
+            columns.inner[top.within] += duration
+        span = top.span
+        while span >= 0:
+            columns.compiling_in[span] += duration
+            span = columns.parent[span]
 
     def _span(self, event: int, kind: int, end: int, top: _Open) -> _Open:
         columns, number = self.nested, len(self.nested.event)
@@ -379,6 +422,7 @@ class Walk:
         columns.kind.append(kind)
         columns.parent.append(top.span)
         columns.inner.append(0)
+        columns.compiling_in.append(0)
         columns.first.append(len(columns.kernels))
         columns.last.append(len(columns.kernels))
         columns.region_after.append(-1)
@@ -411,32 +455,40 @@ class Walk:
         It is of a kernel if a device event follows from it, or of a CUDA graph of kernels.
         """
         device_events = _got(self._by_correlation, self._profile.link[event])
-        is_graph = GRAPH_LAUNCH in self._profile.name_of(event)
+        is_graph = self._profile.name[event] in self._graph_launches
         if top.call >= 0 and top.kernel < 0 and len(device_events) == 1 and not is_graph and self._is_kernel(device_events[0]):
             self._kernel(event, top, new)
             self.nested.name_source[event] = device_events[0]
-        self._attach(event, True, top.call, new.kernel)
+        self._attach(event, True, new)
 
     def _is_kernel(self, event: int) -> bool:
         """Return whether a device event is a kernel rather than a copy."""
         return not self._profile.categories[self._profile.category[event]].startswith("gpu_mem")
 
-    def _attach(self, event: int, is_launch: bool, call: int, kernel: int) -> None:
-        """Assign device events to a kernel, a call, or neither.
+    def _attach(self, event: int, is_launch: bool, by: _Open) -> None:
+        """Assign device events to a kernel or a call of `by`, or to what runs outside of calls.
 
         By correlation id, which is exact, else by the operator's number.
         """
         kernels_by_id = self._by_correlation if is_launch else self._by_external
-        for item in _got(kernels_by_id, self._profile.link[event]):
-            if not self._attached[item]:
-                self._attached[item] = 1
-                if call >= 0:
-                    self.nested.device.append(item)
-                    self.nested.launched_by.append(kernel if kernel >= 0 else -1 - call)
+        items = _got(kernels_by_id, self._profile.link[event])
+        if is_launch and items and self._profile.name[event] in self._graph_launches:
+            self.nested.replays += 1
+            self.nested.replayed.update(items)
+        for item in items:
+            if self._attached[item]:
+                continue
+            self._attached[item] = 1
+            if by.call >= 0 and by.state != COMPILE:
+                self.nested.device.append(item)
+                self.nested.launched_by.append(by.kernel if by.kernel >= 0 else -1 - by.call)
+            else:
+                self.nested.outside.append(item)
+                self.nested.outside_of.append(BENCHMARK if by.state == COMPILE else by.eager)
 
     def _sum(self) -> None:
         """Sum up time by kind; of several threads the busiest counts."""
-        total = [0] * 6
+        total = [0] * 8
         states = [IDLE] * len(self._changes)
         streams = [zip(times, repeat(number), new_states) for number, (times, new_states) in enumerate(self._changes)]
         begin, end = self._profile.window
@@ -447,4 +499,4 @@ class Walk:
             states[number] = kind
             before, state = time, max(states)
         self.nested.us_of = [ns / 1000 for ns in total]
-        self.nested.us_of[IDLE] = max((end - begin) / 1000 - sum(self.nested.us_of[EAGER:]), 0.0)
+        self.nested.us_of[IDLE] = max((end - begin) / 1000 - sum(self.nested.us_of[COLLECTIVES:]), 0.0)

@@ -121,8 +121,14 @@ def _compiles_table(
                when=lambda _: page.width > NARROW),
         Column("estimate", lambda row: (micros(estimates[row.ref]) if row.ref in estimates else "", tokens.DIM), right=True,
                when=lambda _: bool(estimates)),
+        Column("device", lambda row: (figures.us(us) if (us := _device_us(row)) else "", tokens.NUMBER), right=True,
+               when=lambda _: figures.runtime.device is not None),
         Column("function", lambda row: _name(nodes[row.ref], wide)),
     ), "compiles", COMPILES_SHOWN, FOLDED)  # fmt: skip
+
+
+def _device_us(compile_: CompileTime) -> float:
+    return sum(graph.device_us for graph in compile_.graphs)
 
 
 def _name(compile_: Compile | None, wide: bool) -> Piece:
@@ -219,12 +225,14 @@ def _add_unprofiled(page: Page, count: int, of: int, is_cpp: bool) -> None:
 
 
 def _kernel_shares(graph: GraphTime) -> Iterator[Piece]:
+    """Yield the device's side first where there is one; there the host only launches the kernels."""
     total = graph.time.us
-    yield (f"{fmt.percent(graph.kernels_us, total)} in kernels", tokens.PHASE_KERNELS)
-    gap = f", {micros(graph.gap_us)} between kernels" if graph.gap_us else ""
-    yield (f"{fmt.percent(graph.wrapper_us, total)} outside kernels{gap}", tokens.PHASE_INDUCTOR)
     if graph.device_us:
-        yield f"{micros(graph.device_us / max(graph.time.calls, 1))} per call on the device"
+        yield (f"{micros(graph.device_us / max(graph.time.calls, 1))} per call on the device", tokens.STRONG)
+    where = "the host spends {} in calls of kernels" if graph.device_us else "{} in kernels"
+    yield (where.format(fmt.percent(graph.kernels_us, total)), tokens.PHASE_KERNELS)
+    gap = f", {micros(graph.gap_us)} between kernels" if graph.gap_us else ""
+    yield (f"{fmt.percent(graph.wrapper_us, total)} outside {'them' if graph.device_us else 'kernels'}{gap}", tokens.PHASE_INDUCTOR)
     if graph.key is None:
         yield ("no cache key: matched by compile and kernels", tokens.DIM)
 
@@ -250,7 +258,7 @@ def _kernels_table(page: Page, figures: Figures, kernels: Sequence[KernelTime], 
         return (sanitize(_kernel_label(row)) + device, tokens.LINK if target else tokens.NAME, target)
 
     def median(row: KernelTime) -> Piece:
-        return (micros(row.time.median_us), tokens.WARN if _uneven(row.time) else tokens.NUMBER)
+        return (micros(row.time.median_us), tokens.WARN if row.time.is_uneven else tokens.NUMBER)
 
     return Table((
         Column(figures.of, lambda row: (figures.us(row.time.us), tokens.NUMBER), right=True,
@@ -279,11 +287,6 @@ def _kernel_label(kernel: KernelTime) -> str:
     if kernel.key:
         return kernel.key
     return kernel.name if kernel.handle is None else f"{kernel.name}:{kernel.handle}"
-
-
-def _uneven(time: Spread) -> bool:
-    """Return whether single calls took so long that the mean is misleading: the process was interrupted."""
-    return time.calls > 2 and time.mean_us > 2 * time.median_us
 
 
 def _line_link(kernel: KernelTime, with_directory: bool) -> Piece:
@@ -352,7 +355,8 @@ def add_breaks(page: Page, figures: Figures, refs: set[str] | None) -> None:
     breaks = [item for item in break_times(figures.run, figures.runtime) if refs is None or item.ref in refs]
     if not breaks:
         return
-    page.heading(f"Eager between regions: {figures.us(sum(item.eager_us for item in breaks))} {figures.of}")
+    of_host = " on the host" if figures.runtime.device is not None else ""
+    page.heading(f"Eager between regions{of_host}: {figures.us(sum(item.eager_us for item in breaks))} {figures.of}")
     for number, item in enumerate(breaks[: BREAKS_SHOWN + EAGER_FOLDED]):
         if number == BREAKS_SHOWN:
             title = f"{fmt.count(len(breaks) - BREAKS_SHOWN)} more"
@@ -406,7 +410,8 @@ def add_outside(page: Page, figures: Figures) -> None:
     """Add operators that ran outside of regions."""
     ops = sorted((item for item in figures.runtime.eager if item.inside_ref is None), key=lambda item: -item.total_us)
     if ops:
-        page.heading(f"Eager outside regions: {figures.us(sum(item.total_us for item in ops))} {figures.of}")
+        of_host = " on the host" if figures.runtime.device is not None else ""
+        page.heading(f"Eager outside regions{of_host}: {figures.us(sum(item.total_us for item in ops))} {figures.of}")
         page.say("never compiled, or fell back to eager mode", "  ", tokens.DIM)
         _ops(page, figures, ops)
 

@@ -23,6 +23,7 @@ from tltui.questions.layers.layer_kernels import layers_of
 from tltui.questions.question import Question
 from tltui.questions.runtime import profile_sums
 from tltui.questions.runtime.costs import window_us
+from tltui.questions.runtime.device_sections import add_device
 from tltui.questions.runtime.graph_sections import (
     NARROW,
     SORTS,
@@ -46,6 +47,7 @@ from tltui.questions.runtime.profile_results import (
     rank_kernels,
 )
 from tltui.questions.runtime.profile_sums import StepFlame, compiling_us, runtimes_of, step_flames
+from tltui.questions.runtime.rank_waits import Waits, waits_of
 from tltui.questions.runtime.runtime_report import Fact, Finding, RuntimeJson, RuntimesJson, findings_of, runtimes_json
 from tltui.questions.stacks.tracebacks import StackFrame, callers_of, user_frames
 from tltui.questions.timing.page import draw_flame
@@ -191,7 +193,9 @@ def remarks(recording: Recording) -> tuple[str, ...]:
     return tuple(sentences)
 
 
-FINDINGS_SHOWN = 4
+FINDINGS_SHOWN = 5
+LONGEST_NAME = 60
+"""Cells of a kernel's name in a sentence: some libraries write hundreds."""
 BAR_MOST = 40
 EXPLAINED = 96
 """Width in cells from which on each part is explained beside it; below that a line explains them."""
@@ -203,6 +207,7 @@ PARTS: tuple[tuple[str, str, str, str], ...] = (
     ("guards", "guards_us", tokens.PHASE_GUARDS, "checking guards before compiled code runs"),
     ("around", "overhead_us", tokens.PHASE_DYNAMO, "bytecode and prologues around graphs"),
     ("eager", "eager_us", tokens.PHASE_CACHE, "operators outside of compiled graphs"),
+    ("collect", "collectives_us", tokens.PHASE_OTHER, "in collectives, while no thread computes"),
     ("idle", "idle_us", tokens.DIM, "none of these: other Python, data, waiting"),
 )
 """Name, field of `Share`, style, meaning."""
@@ -213,8 +218,9 @@ ROOMY = 64
 """Width in cells from which on a heading has room for more than its figure."""
 APART = 0.95
 """Share of the steps in the window, below which a heading notes that a step includes the time between steps."""
-UNCLEAR = ("wrapper", "around", "idle")
+UNCLEAR = ("wrapper", "around", "collect", "idle")
 """Parts whose names need an explanation."""
+COLLECT_EXPLAINED = "; collect: in collectives, while no thread computes"
 UNCLEAR_EXPLAINED = "wrapper: in graphs, between kernels; around: bytecode around graphs; idle: none of these"
 
 
@@ -228,6 +234,17 @@ def sentence(finding: Finding, per_step: bool) -> str:
         lead = finding.broke.lead if finding.broke is not None else None
         at = f" at {fmt.place(lead.file, lead.line)}" if lead is not None else ""
         return f"{ref} breaks{at}: {micros(finding.us)} eager{of or ' in total'}, {share} of the time"
+    if finding.fact is Fact.EAGER and finding.unit:
+        most = sanitize(finding.name)
+        return f"{share} of the device's work is of operators outside of compiled code: {micros(finding.us)}{of}, most in {most}"
+    if finding.fact is Fact.COLLECTIVES:
+        calls = fmt.plural(finding.calls, "call")
+        name = sanitize(finding.name)
+        return f"{share} of the time in collectives while no thread computes: {micros(finding.us)}{of}, most in {name} ({calls})"
+    if finding.fact is Fact.OUTLIER:
+        calls, lines = fmt.count(finding.calls), f", {_lines(finding.lines)}" if finding.lines else ""
+        subject = f"one of {calls} calls of {_kernel_name(finding)} in {_unit(finding)}"
+        return f"{subject} took {micros(finding.most_us)}, the median is {micros(finding.mean_us)}{lines}"
     if finding.fact is Fact.EAGER:
         most = sanitize(finding.name)
         return f"{share} of the time operators run outside of compiled code: {micros(finding.us)}{of}, most in {most}"
@@ -241,7 +258,7 @@ def sentence(finding: Finding, per_step: bool) -> str:
         gap = f", {micros(finding.mean_us)} each time" if finding.mean_us else ""
         return f"launch-bound: {share} of the time of {_unit(finding)} is between kernels{gap}"
     if finding.fact is Fact.IDLE and finding.name:
-        return f"{share} of the time the host ran no torch code: waiting for the device, untraced Python, data loading"
+        return f"{share} of the time the device ran nothing: {micros(finding.us)}{of}"
     if finding.fact is Fact.IDLE:
         return f"{share} of the time no torch code ran: untraced Python, data loading, waiting"
     if finding.fact is Fact.COMPILING:
@@ -255,7 +272,12 @@ def sentence(finding: Finding, per_step: bool) -> str:
             return f"{ref} was compiled{took} and never called while the profiler ran"
         return f"{fmt.count(finding.count)} compiles were never called while the profiler ran; {ref} alone was compiled{took}"
     lines = f", {_lines(finding.lines)}" if finding.lines else ""
-    return f"one kernel takes {share} of the time: {sanitize(finding.name)} in {_unit(finding)}, {micros(finding.us)}{of}{lines}"
+    subject = "one kernel takes" if finding.count == 1 else f"{fmt.plural(finding.calls, 'call')} of one name take"
+    return f"{subject} {share} of the time: {_kernel_name(finding)} in {_unit(finding)}, {micros(finding.us)}{of}{lines}"
+
+
+def _kernel_name(finding: Finding) -> str:
+    return fmt.clip_middle(sanitize(finding.name), LONGEST_NAME)
 
 
 def _unit(finding: Finding) -> str:
@@ -270,7 +292,10 @@ def _lines(lines: Sequence[str]) -> str:
 
 def add_findings(page: Page, findings: Sequence[Finding], runtime: Runtime) -> None:
     """Add the findings, the most expensive first."""
-    if not findings:
+    if not findings and runtime.device is not None:
+        busy = fmt.percent(runtime.device.busy_us, runtime.device.window_us * runtime.device.devices)
+        page.say(f"no large cost: the device is busy {busy} of the time", "", tokens.STRONG)
+    elif not findings:
         share = fmt.percent(runtime.share.kernels_us, runtime.share.total_us)
         page.say(f"no large cost: {share} of the time is in kernels of compiled graphs", "", tokens.STRONG)
     for number, finding in enumerate(findings[:FINDINGS_SHOWN]):
@@ -321,8 +346,9 @@ def add_share(page: Page, runtime: Runtime, compiling_us: float = 0.0) -> None:
     total = share.total_us / steps
     is_apart = runtime.steps and sum(step.duration_us for step in runtime.steps) < APART * share.total_us
     rest = ", including time between steps" if is_apart and page.width >= ROOMY else ""
-    page.heading(f"Where {'a step' if runtime.steps else 'the time'} goes: {micros(total)}{rest}")
-    rows = [(name, _us(share, field) / steps, style, meaning) for name, field, style, meaning in PARTS]
+    of_host = " on the host" if runtime.device is not None else ""
+    page.heading(f"Where {'a step' if runtime.steps else 'the time'} goes{of_host}: {micros(total)}{rest}")
+    rows = [(name, _us(share, field) / steps, style, meaning) for name, field, style, meaning in _parts((runtime,))]
     if compiling := min(compiling_us, share.idle_us) / steps:
         name, us, style, meaning = rows[-1]
         rows[-1:] = [(COMPILING[0], compiling, *COMPILING[2:]), (name, us - compiling, style, meaning)]
@@ -337,11 +363,14 @@ def add_share(page: Page, runtime: Runtime, compiling_us: float = 0.0) -> None:
             "  ", (name.ljust(8), tokens.LABEL), "  ", (micros(us).rjust(widest), tokens.NUMBER), "  ",
             (fmt.percent(us, total).rjust(5), tokens.DIM), "  ", (bar, style), *legend,
         )  # fmt: skip
-    if device := sum(graph.device_us for compile_ in runtime.compiles for graph in compile_.graphs):
-        text = f"Times of the host, which launches kernels: on the device they take {micros(device / steps)}"
-        page.say(f"{text}{' per step' if runtime.steps else ''}.", "  ", tokens.WARN)
     if not explained:
-        page.say(UNCLEAR_EXPLAINED, "  ", tokens.DIM)
+        page.say(UNCLEAR_EXPLAINED + (COLLECT_EXPLAINED if runtime.collectives else ""), "  ", tokens.DIM)
+
+
+def _parts(runtimes: Sequence[Runtime]) -> list[tuple[str, str, str, str]]:
+    """Return the parts of the time; collectives only where some profile has them."""
+    has_collectives = any(runtime.collectives for runtime in runtimes)
+    return [part for part in PARTS if part[1] != "collectives_us" or has_collectives]
 
 
 def _us(share: Share, field: str) -> float:
@@ -396,14 +425,24 @@ def add_ranks(page: Page, runtimes: Sequence[Runtime]) -> None:
     ordered = sorted(runtimes, key=lambda runtime: -step_us(runtime))
     slowest, middle = ordered[0], median(step_us(runtime) for runtime in runtimes)
     _slowest(page, slowest, middle, of)
+    if (waits := waits_of(runtimes)) is not None:
+        page.say(_waited(waits), "", tokens.STRONG)
     numbers = sorted({runtime.rank for runtime in runtimes if runtime.rank is not None})
     page.heading(f"{fmt.plural(len(runtimes), 'profile')}{f' of {_ranges(numbers)}' if numbers else ''}")
     hidden = () if page.width >= ALL_PARTS else ("wrapper", "around") if page.width > NARROW else ("guards", *UNCLEAR)
     page.table(Table((
         Column("rank", _who),
         Column(of, lambda runtime: (micros(step_us(runtime)), tokens.NUMBER), right=True),
-        *(_part_column(*part) for part in PARTS if part[0] not in hidden),
+        *(_part_column(*part) for part in _parts(runtimes) if part[0] not in hidden),
     ), "ranks", RANKS_SHOWN), ordered)  # fmt: skip
+
+
+def _waited(waits: Waits) -> str:
+    """Return which rank the others waited for, as a sentence without a full stop."""
+    calls = f"{fmt.count(waits.last)} of {fmt.plural(waits.calls, 'collective')}"
+    times = f"{micros(waits.own_us)} in them, {micros(waits.others_us)} on {waits.whom}"
+    verb = "waited" if waits.is_in_order else "seem to have waited"
+    return f"the others {verb} for rank {waits.rank}: {calls} are shortest on it ({times})"
 
 
 def _part_column(name: str, field: str, style: str, _: str) -> Column[Runtime]:
@@ -538,6 +577,8 @@ def _one(page: Page, figures: Figures, refs: set[str] | None) -> Generator[None,
     if page.options.filter == FLAME:
         yield from _flame(page, figures, folded=False)
         return
+    if refs is None and runtime.device is not None:
+        add_device(page, figures, runtime.device)
     if refs is None:
         add_share(page, runtime, compiling_us(figures.run, runtime))
     yield

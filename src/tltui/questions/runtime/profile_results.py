@@ -33,6 +33,16 @@ class Spread:
         """The mean per call."""
         return self.us / self.calls if self.calls else 0.0
 
+    @property
+    def is_uneven(self) -> bool:
+        """Whether single calls took so long that sum and mean mislead: the process was interrupted."""
+        return self.calls > 2 and self.mean_us > 2 * self.median_us
+
+    @property
+    def typical_us(self) -> float:
+        """The sum; of uneven calls what it were if all took as long as the median."""
+        return self.calls * self.median_us if self.is_uneven else self.us
+
 
 @frozen
 class KernelTime:
@@ -71,6 +81,14 @@ class GraphTime:
     """The median time between two kernels, of that."""
     device_us: float
     """In kernels on a device; 0 where the profile has none."""
+    wrapper_median_us: float = 0.0
+    """The median of a call outside of kernels: of some calls, single ones may have been preempted."""
+
+    @property
+    def typical_wrapper_us(self) -> float:
+        """As `Spread.typical_us`, of the time outside of kernels."""
+        typical = self.wrapper_median_us * self.time.calls
+        return typical if self.time.calls > 2 and self.wrapper_us > 2 * typical > 0 else self.wrapper_us
 
 
 @frozen
@@ -136,7 +154,84 @@ class Share:
     """Prologues, and bytecode in regions outside of graphs."""
     eager_us: float
     idle_us: float
-    """None of these: other Python, data loading, waiting."""
+    """None of these: other Python, data loading, waiting, compiling."""
+    collectives_us: float = 0.0
+    """A collective was open, and no thread did anything of the others."""
+
+
+@frozen
+class Collective:
+    """One call of a collective, in the order of the process."""
+
+    name: str
+    begin_us: float
+    """Since the epoch."""
+    us: float
+
+
+@frozen
+class StreamTime:
+    """What ran on one stream of a device."""
+
+    device: str
+    """As the profile names it: a number."""
+    stream: str
+    events: int
+    us: float
+
+
+@frozen
+class DeviceOp:
+    """Time on a device, by what launched it: an eager operator; or by the name of a kernel."""
+
+    name: str
+    calls: int
+    us: float
+
+
+@frozen
+class DeviceTime:
+    """The side of the devices. Sums are of durations: what overlaps on several streams counts each time."""
+
+    name: str
+    """As the profile names its first device, `NVIDIA H100`; '' where it does not."""
+    devices: int
+    window_us: float
+    busy_us: float
+    """In which anything ran; of several devices the sum."""
+    collective_us: float
+    """The part of it in which only collectives ran."""
+    compiled_us: float
+    """Launched by compiled graphs, or by the name of one of their kernels."""
+    eager_us: float
+    """Launched by operators outside of graphs."""
+    bare_us: float
+    """Launched outside of operators and graphs."""
+    compiling_us: float
+    """Launched while torch compiled: tuning."""
+    unknown_us: float
+    """Of no launch in the profile, or by a graph that is not in the trace."""
+    copies_us: float
+    """Of all these: copying and setting of memory."""
+    replayed_us: float
+    """Of all these: by replays of CUDA graphs."""
+    replays: int
+    streams: tuple[StreamTime, ...]
+    """The busiest first."""
+    ops: tuple[DeviceOp, ...]
+    """Eager operators, most time first. Their calls are those of kernels, copies and settings."""
+    kernels: tuple[DeviceOp, ...]
+    """By name, most time first."""
+
+    @property
+    def idle_us(self) -> float:
+        """The time in which nothing ran; of several devices the sum."""
+        return max(self.window_us * self.devices - self.busy_us, 0.0)
+
+    @property
+    def total_us(self) -> float:
+        """The sum of all durations."""
+        return self.compiled_us + self.eager_us + self.bare_us + self.compiling_us + self.unknown_us
 
 
 @frozen
@@ -161,6 +256,10 @@ class Runtime:
     """Events without a counterpart in the trace: kind → number."""
     doubts: tuple[str, ...]
     """Sentences on what is not certain: kernels not by call, replayed graphs, events cut at the edge, compiling in the window."""
+    collectives: tuple[Collective, ...] = ()
+    """As the backends recorded them; else the operators."""
+    device: DeviceTime | None = None
+    """None where nothing ran on a device."""
 
 
 @frozen

@@ -11,10 +11,13 @@ from tltui.inputs.profile_reader import Profile
 from tltui.model.nodes import Compile, Process
 from tltui.model.run import Run
 from tltui.questions.runtime import event_nesting
+from tltui.questions.runtime.device_sums import device_time
 from tltui.questions.runtime.event_joining import Devices, Joined, Joiner, Kernels, called, lookups_of, spread
 from tltui.questions.runtime.event_nesting import (
+    BACKENDS,
     BACKWARD,
     CALL,
+    COLLECTIVE,
     FORWARD,
     LOOKUP,
     PRELUDE,
@@ -24,10 +27,21 @@ from tltui.questions.runtime.event_nesting import (
     Walk,
     graph_key,
     kernel_name,
+    kind_of,
     nested,
     region_id,
 )
-from tltui.questions.runtime.profile_results import CompileTime, EagerTime, Fallback, GraphTime, Refused, Runtime, Share, Step
+from tltui.questions.runtime.profile_results import (
+    Collective,
+    CompileTime,
+    EagerTime,
+    Fallback,
+    GraphTime,
+    Refused,
+    Runtime,
+    Share,
+    Step,
+)
 from tltui.questions.timing.timing_report import Bar, Flame
 from tltui.text.frozen import frozen
 
@@ -70,6 +84,16 @@ def _cover(profile: Profile, events: list[int]) -> bool:
     return sum(profile.duration[event] for event in events) >= MOST_STEPS * (last - first)
 
 
+def collectives_of(profile: Profile, nested: Nested) -> tuple[Collective, ...]:
+    """Return the collectives that ended in the window, in order: as the backends recorded them, else the operators."""
+    events = [event for event in nested.collectives if profile.end(event) <= profile.window[1]]
+    recorded = [event for event in events if BACKENDS.match(profile.name_of(event))]
+    return tuple(
+        Collective(profile.name_of(event), profile.epoch_us(profile.begin[event]), profile.duration[event] / 1000)
+        for event in sorted(recorded or events, key=lambda event: profile.begin[event])
+    )
+
+
 MOST_OPS = 50
 
 
@@ -99,6 +123,7 @@ class Sums:
                           eager_in.get(compile_, 0.0))
             for compile_ in self._process.ordered() if compile_ in ran
         ]  # fmt: skip
+        on_device = device_time(profile, self._nested, sum(graph.device_us for items in graphs.values() for graph in items))
         compiles = [compile_ for compile_ in compiles if compile_.regions.calls or compile_.lookups.calls or compile_.graphs]
         begin, end = profile.window
         us = self._nested.us_of
@@ -108,9 +133,10 @@ class Sums:
             Share(
                 (end - begin) / 1000, us[event_nesting.KERNELS], us[event_nesting.WRAPPER], us[event_nesting.GUARDS],
                 us[event_nesting.OVERHEAD],
-                us[event_nesting.EAGER], us[event_nesting.IDLE],
+                us[event_nesting.EAGER], us[event_nesting.IDLE] + us[event_nesting.COMPILE], us[event_nesting.COLLECTIVES],
             ),
             tuple(compiles), self._never_called(), eager, self._fallbacks(), dict(joined.unmatched), (*doubts, *self._doubts()),
+            collectives_of(profile, self._nested), on_device,
         )  # fmt: skip
 
     def _regions(self) -> dict[Compile, list[int]]:
@@ -123,12 +149,16 @@ class Sums:
 
     def _preludes(self) -> dict[Compile, int]:
         """Return the prologue time in the regions of each compile, in ns."""
-        profile, nested = self._profile, self._nested
+        nested = self._nested
         times: dict[Compile, int] = defaultdict(int)
         for span, kind in enumerate(nested.kind):
             if kind == PRELUDE and (compile_ := self.joined.compile_of.get(self._region_of(span))) is not None:
-                times[compile_] += profile.duration[nested.event[span]]
+                times[compile_] += self._ns(span)
         return times
+
+    def _ns(self, span: int) -> int:
+        """Return the time of a span without compiling in it."""
+        return self._profile.duration[self._nested.event[span]] - self._nested.compiling_in[span]
 
     def _compile(
         self, compile_: Compile, regions: list[int], overhead: int, graphs: list[GraphTime], eager_us: float
@@ -136,8 +166,8 @@ class Sums:
         profile, nested = self._profile, self._nested
         self_ns = sum(profile.duration[nested.event[span]] - nested.inner[span] for span in regions)
         return CompileTime(
-            str(compile_.ref), spread([profile.duration[nested.event[span]] for span in regions]), self_ns / 1000,
-            spread([profile.duration[nested.event[span]] for span in self._lookups.get(compile_, ())]), overhead / 1000,
+            str(compile_.ref), spread([self._ns(span) for span in regions]), self_ns / 1000,
+            spread([self._ns(span) for span in self._lookups.get(compile_, ())]), overhead / 1000,
             tuple(graphs), eager_us,
         )  # fmt: skip
 
@@ -156,6 +186,8 @@ class Sums:
             if lookup >= 0 and nested.region_after[lookup] >= 0:
                 continue  # while the frame was compiled
             if profile.end(event) > profile.window[1]:
+                continue
+            if region < 0 and kind_of(profile.name_of(event)) == COLLECTIVE:
                 continue
             key = (self.joined.compile_of.get(region), profile.name[event])
             count[key] += 1

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict
 from enum import Enum
+from statistics import median
 from typing import TypedDict, cast
 
 from tltui.model.node_answers import part
@@ -16,6 +18,7 @@ from tltui.questions.provenance.provenance import provenance_of
 from tltui.questions.runtime.costs import self_us, window_us
 from tltui.questions.runtime.profile_results import (
     CompileTime,
+    DeviceTime,
     GraphTime,
     KernelTime,
     Refused,
@@ -64,6 +67,10 @@ STEP_SHARE = 0.02
 WRAPPER_SHARE = 0.5
 """Share of a graph outside of kernels, from which on it is launch-bound."""
 IDLE_SHARE = 0.3
+COLLECTIVES_SHARE = 0.05
+"""Share of collectives in which no thread computes, from which on they are a finding."""
+OUTLIER = 10
+"""Times the median that a call takes, from which on it is an outlier."""
 KERNEL_SHARE = 0.05
 EAGER_SHARE = 0.2
 """Share of operators outside of regions in the total time, from which on they are a finding."""
@@ -81,6 +88,8 @@ class Fact(Enum):
     EAGER = "eager"
     NEVER = "never called"
     KERNEL = "kernel"
+    OUTLIER = "outlier"
+    COLLECTIVES = "collectives"
 
 
 @frozen
@@ -99,14 +108,16 @@ class Finding:
     mean_us: float = 0.0
     unit: str = ""
     name: str = ""
-    """A kernel, an operator, or a function; `device` where kernels run on one, of launches and of idle time."""
+    """A kernel, an operator, a function or a collective; `device` where kernels run on one, of launches and of idle time."""
     lines: tuple[str, ...] = ()
     broke: GraphBreak | None = None
     """The graph break, if known."""
     seconds: float = 0.0
     """Its compile time."""
     count: int = 1
-    """The number of compiles, of which this is the first."""
+    """The number of compiles, of which this is the first; of a kernel 2 where it is all calls of a name."""
+    most_us: float = 0.0
+    """The longest call, of an outlier."""
 
 
 def findings_of(run: Run, runtime: Runtime) -> tuple[Finding, ...]:
@@ -115,18 +126,20 @@ def findings_of(run: Run, runtime: Runtime) -> tuple[Finding, ...]:
     total_us = max(window_us(runtime), 1e-9)
     findings = [*_guards(runtime, steps), *_breaks(run, runtime, steps, total_us), *_fallbacks(run, runtime, steps, total_us),
              *_launches(run, runtime, steps, total_us), *_eager(runtime, steps, total_us),
+             *_collectives(runtime, steps, total_us),
              *(compiling := tuple(_compiling(run, runtime, steps, total_us)))]  # fmt: skip
     findings.sort(key=lambda item: -item.us)
     expensive = [item for item in findings if item.us >= STEP_SHARE * total_us / steps or item.fact is Fact.FALLBACK]
     idle = () if any(item in expensive for item in compiling) else _idle(runtime, steps)
-    return (*expensive, *_kernels(runtime, steps, total_us), *idle, *_never(run, runtime))
+    return (*expensive, *_kernels(runtime, steps, total_us), *_outliers(runtime, steps, total_us), *idle, *_never(run, runtime))
 
 
 def _guards(runtime: Runtime, steps: int) -> Iterator[Finding]:
     for compile_ in runtime.compiles:
         compile_us, lookups = self_us(compile_), compile_.lookups
-        if lookups.calls and lookups.us >= GUARDS_SHARE * compile_us > 0:
-            yield Finding(Fact.GUARDS, compile_.ref, lookups.us / steps, lookups.us / compile_us, lookups.calls, lookups.mean_us)
+        us = lookups.typical_us
+        if lookups.calls and us >= GUARDS_SHARE * compile_us > 0:
+            yield Finding(Fact.GUARDS, compile_.ref, us / steps, us / compile_us, lookups.calls, us / lookups.calls)
 
 
 def _breaks(run: Run, runtime: Runtime, steps: int, total_us: float) -> Iterator[Finding]:
@@ -152,15 +165,19 @@ def _launches(run: Run, runtime: Runtime, steps: int, total_us: float) -> Iterat
 
     Only if all kernels of the code are in the profile; otherwise unknown.
     """
+    device = runtime.device
+    if device is not None and device.idle_us < IDLE_SHARE * device.window_us * device.devices:
+        return  # the host is ahead of it
     for compile_ in runtime.compiles:
         for graph in compile_.graphs:
             # what a device does beside the host counts in full: of a graph that only launches the rest is overhead
-            us = max(graph.time.us - graph.device_us, 0.0) if graph.device_us else graph.wrapper_us
-            is_most = us >= max(WRAPPER_SHARE * graph.time.us, STEP_SHARE * total_us)
+            graph_us = graph.time.typical_us
+            us = max(graph_us - graph.device_us, 0.0) if graph.device_us else min(graph.typical_wrapper_us, graph_us)
+            is_most = us >= max(WRAPPER_SHARE * graph_us, STEP_SHARE * total_us)
             if graph.kernels and is_most and not unseen(compile_at(run, compile_.ref), graph)[0]:
                 yield Finding(
-                    Fact.LAUNCHES, compile_.ref, us / steps, us / graph.time.us, graph.time.calls, graph.gap_us, graph.unit,
-                    name="device" if graph.device_us else "",
+                    Fact.LAUNCHES, compile_.ref, us / steps, us / graph_us, graph.time.calls, graph.gap_us, graph.unit,
+                    name=DEVICE if graph.device_us else "",
                 )  # fmt: skip
 
 
@@ -184,7 +201,12 @@ def _compiling(run: Run, runtime: Runtime, steps: int, total_us: float) -> Itera
 
 
 def _eager(runtime: Runtime, steps: int, total_us: float) -> Iterator[Finding]:
-    """Yield the time outside of compiled code."""
+    """Yield the time outside of compiled code: on the device, where there is one."""
+    if (device := runtime.device) is not None:
+        if device.ops and device.eager_us >= EAGER_SHARE * device.total_us:
+            yield Finding(Fact.EAGER, "", device.eager_us / steps, device.eager_us / device.total_us,
+                          sum(item.calls for item in device.ops), name=device.ops[0].name, unit=DEVICE)  # fmt: skip
+        return
     outside = [item for item in runtime.eager if item.inside_ref is None]
     us = sum(item.total_us for item in outside)
     if outside and us >= EAGER_SHARE * total_us:
@@ -192,30 +214,59 @@ def _eager(runtime: Runtime, steps: int, total_us: float) -> Iterator[Finding]:
         yield Finding(Fact.EAGER, "", us / steps, us / total_us, sum(item.calls for item in outside), name=most.op)
 
 
-def _idle(runtime: Runtime, steps: int) -> Iterator[Finding]:
-    share = runtime.share
-    if share.total_us > 0 and share.idle_us >= IDLE_SHARE * share.total_us:
-        has_device = any(graph.device_us for compile_ in runtime.compiles for graph in compile_.graphs)
-        name = "device" if has_device else ""
-        yield Finding(Fact.IDLE, "", share.idle_us / steps, share.idle_us / share.total_us, name=name)
+DEVICE = "device"
 
 
-def _kernels(runtime: Runtime, steps: int, total_us: float) -> Iterator[Finding]:
-    """Yield the most expensive kernel call."""
-    slowest: tuple[float, CompileTime, Finding] | None = None
+def _collectives(runtime: Runtime, steps: int, total_us: float) -> Iterator[Finding]:
+    """Yield the time in which a collective was open and nothing of torch ran."""
+    us = runtime.share.collectives_us
+    if runtime.collectives and us >= COLLECTIVES_SHARE * total_us:
+        sums: defaultdict[str, float] = defaultdict(float)
+        for item in runtime.collectives:
+            sums[item.name] += item.us
+        most = max(sums, key=lambda name: sums[name])
+        calls = sum(item.name == most for item in runtime.collectives)
+        yield Finding(Fact.COLLECTIVES, "", us / steps, us / total_us, calls, name=most)
+
+
+def _outliers(runtime: Runtime, steps: int, total_us: float) -> Iterator[Finding]:
+    """Yield the kernel call that took longest beyond the median of its calls."""
+    worst: Finding | None = None
     for compile_ in runtime.compiles:
         for graph in compile_.graphs:
             for kernel in graph.kernels:
-                us = kernel.time.us
+                time = kernel.time
+                us = time.max_us - time.median_us
+                is_far = time.calls > 2 and time.max_us >= OUTLIER * time.median_us and us >= STEP_SHARE * total_us
+                if kernel.nth >= 0 and is_far and (worst is None or us > worst.us * steps):
+                    worst = Finding(Fact.OUTLIER, compile_.ref, us / steps, us / total_us, time.calls, time.median_us, graph.unit,
+                                    kernel.key or kernel.name, kernel.lines, most_us=time.max_us)  # fmt: skip
+    if worst is not None:
+        yield worst
+
+
+def _idle(runtime: Runtime, steps: int) -> Iterator[Finding]:
+    share, device = runtime.share, runtime.device
+    total_us = share.total_us if device is None else device.window_us * device.devices
+    us = share.idle_us if device is None else device.idle_us
+    if total_us > 0 and us >= IDLE_SHARE * total_us:
+        yield Finding(Fact.IDLE, "", us / steps, us / total_us, name="" if device is None else DEVICE)
+
+
+def _kernels(runtime: Runtime, steps: int, total_us: float) -> Iterator[Finding]:
+    """Yield the most expensive kernel call, by its median where single calls took far longer."""
+    slowest: tuple[float, Finding] | None = None
+    for compile_ in runtime.compiles:
+        for graph in compile_.graphs:
+            for kernel in graph.kernels:
+                us = kernel.time.typical_us if kernel.nth >= 0 else kernel.time.us  # different calls have different times
                 if us >= KERNEL_SHARE * total_us and (slowest is None or us > slowest[0]):
-                    name = kernel.key or kernel.name
-                    slowest = us, compile_, Finding(
-                        Fact.KERNEL, compile_.ref, us / steps, us / total_us, kernel.time.calls,
-                        kernel.time.mean_us, graph.unit, name,
-                        kernel.lines,
+                    slowest = us, Finding(
+                        Fact.KERNEL, compile_.ref, us / steps, us / total_us, kernel.time.calls, kernel.time.median_us, graph.unit,
+                        kernel.key or kernel.name, kernel.lines, count=1 if kernel.nth >= 0 else 2,
                     )  # fmt: skip
     if slowest is not None:
-        yield slowest[2]
+        yield slowest[1]
 
 
 def _never(run: Run, runtime: Runtime) -> Iterator[Finding]:
@@ -269,6 +320,8 @@ class GraphTimeJson(TypedDict):
     kernels_us: float
     wrapper_us: float
     """In the graph and in no kernel."""
+    wrapper_median_us: float
+    """The median of a call, of that."""
     gap_us: float
     """The median time between two kernels."""
     device_us: float
@@ -319,6 +372,61 @@ class ShareJson(TypedDict):
     overhead_us: float
     eager_us: float
     idle_us: float
+    """None of the others; compiling is in it."""
+    collectives_us: float
+    """In collectives while no thread computed."""
+
+
+class CollectiveJson(TypedDict):
+    """All calls of one collective."""
+
+    name: str
+    calls: int
+    total_us: float
+    """From start to end on its own thread: computing may go on meanwhile."""
+    median_us: float
+
+
+class DeviceOpJson(TypedDict):
+    """Time on a device by a name."""
+
+    name: str
+    calls: int
+    total_us: float
+
+
+class StreamJson(TypedDict):
+    """What ran on one stream."""
+
+    device: str
+    stream: str
+    events: int
+    total_us: float
+
+
+class DeviceJson(TypedDict):
+    """The side of the devices. Its `compiled_us`, `eager_us`, `direct_us`, `tuning_us` and `unknown_us` are all of it."""
+
+    name: str
+    devices: int
+    window_us: float
+    busy_us: float
+    idle_us: float
+    collectives_us: float
+    """The part of `busy_us` in which only collectives ran."""
+    compiled_us: float
+    eager_us: float
+    direct_us: float
+    """Launched outside of operators and graphs."""
+    tuning_us: float
+    """Launched while torch compiled."""
+    unknown_us: float
+    copies_us: float
+    replayed_us: float
+    replays: int
+    streams: list[StreamJson]
+    eager: list[DeviceOpJson]
+    kernels: list[DeviceOpJson]
 
 
 class StepJson(TypedDict):
@@ -346,6 +454,9 @@ class RuntimeJson(TypedDict):
     fallbacks: list[FallbackJson]
     unmatched: dict[str, int]
     warnings: list[str]
+    collectives: list[CollectiveJson]
+    device: DeviceJson | None
+    """Null where nothing ran on a device."""
 
 
 class RefusedJson(TypedDict):
@@ -395,7 +506,42 @@ def runtime_json(runtime: Runtime, refs: Collection[str] | None = None) -> Runti
         "fallbacks": [cast(FallbackJson, asdict(item) | {"ops": list(item.ops)}) for item in fallbacks],
         "unmatched": dict(runtime.unmatched),
         "warnings": list(runtime.doubts),
+        "collectives": _collectives_json(runtime),
+        "device": _device(runtime.device) if runtime.device is not None else None,
     }  # fmt: skip
+
+
+def _collectives_json(runtime: Runtime) -> list[CollectiveJson]:
+    times: defaultdict[str, list[float]] = defaultdict(list)
+    for item in runtime.collectives:
+        times[item.name].append(item.us)
+    return [
+        {"name": name, "calls": len(each), "total_us": sum(each), "median_us": median(each)} for name, each in times.items()
+    ]
+
+
+def _device(device: DeviceTime) -> DeviceJson:
+    return {
+        "name": device.name,
+        "devices": device.devices,
+        "window_us": device.window_us,
+        "busy_us": device.busy_us,
+        "idle_us": device.idle_us,
+        "collectives_us": device.collective_us,
+        "compiled_us": device.compiled_us,
+        "eager_us": device.eager_us,
+        "direct_us": device.bare_us,
+        "tuning_us": device.compiling_us,
+        "unknown_us": device.unknown_us,
+        "copies_us": device.copies_us,
+        "replayed_us": device.replayed_us,
+        "replays": device.replays,
+        "streams": [
+            {"device": item.device, "stream": item.stream, "events": item.events, "total_us": item.us} for item in device.streams
+        ],
+        "eager": [{"name": item.name, "calls": item.calls, "total_us": item.us} for item in device.ops],
+        "kernels": [{"name": item.name, "calls": item.calls, "total_us": item.us} for item in device.kernels],
+    }
 
 
 def _compile(compile_: CompileTime) -> CompileRunJson:
@@ -422,6 +568,7 @@ def _graph(graph: GraphTime) -> GraphTimeJson:
         "median_us": graph.time.median_us,
         "kernels_us": graph.kernels_us,
         "wrapper_us": graph.wrapper_us,
+        "wrapper_median_us": graph.wrapper_median_us,
         "gap_us": graph.gap_us,
         "device_us": graph.device_us,
         "kernels": [_kernel(kernel) for kernel in graph.kernels],

@@ -22,6 +22,8 @@ from tltui.questions.coverage.job_inputs import not_read
 from tltui.questions.overview.summary_sections import LEAST_SHOWN_S, at_least
 from tltui.questions.problems.reason_sections import PHASE_STYLES, add_time
 from tltui.questions.question import Keyword, Question
+from tltui.questions.ranks.rank_chart import read_chart
+from tltui.questions.ranks.rank_chart_sections import add_chart
 from tltui.questions.stacks.tracebacks import display_code
 from tltui.questions.timing.event_sums import CompileTime, KernelTime
 from tltui.questions.timing.timing_events import AUTOGRAD, BACKEND, MEANING, Phase, count_events, group_of
@@ -581,7 +583,7 @@ def _fill(page: Page, run: Run, scope: Scope, sort: str) -> Generator[None, None
         yield from read_startups(run)
         is_started = bool(add_startups(page, run))
     if events > AT_ONCE or (not events and len(compiles) > COMPILES_AT_ONCE):
-        return (yield from _large(page, scope, sort))
+        return (yield from _large(page, run, scope, sort))
     timing = yield from timing_steps(str(scope.ref), compiles)
     if not timing.source and not timing.compiles:
         if not is_started:
@@ -591,6 +593,8 @@ def _fill(page: Page, run: Run, scope: Scope, sort: str) -> Generator[None, None
         page.say("This log has no timing events (chromium_event). Times come from the metrics.", "", tokens.DIM)
     add_time(page, timing.phases, "")
     add_open(page, timing)
+    if not str(scope.ref):
+        add_chart(page, (yield from read_chart(run)))
     if timing.flames:
         add_flames(page, timing)
         add_names(page, timing, sort, folded=len(compiles) == 1)
@@ -603,9 +607,11 @@ def _fill(page: Page, run: Run, scope: Scope, sort: str) -> Generator[None, None
     return timing
 
 
-def _large(page: Page, scope: Scope, sort: str) -> Generator[None, None, Timing]:
+def _large(page: Page, run: Run, scope: Scope, sort: str) -> Generator[None, None, Timing]:
     """Add the index's facts immediately, then read the events."""
     times = yield from _index_tables(page, scope.compiles, sort)
+    if not str(scope.ref):
+        add_chart(page, (yield from read_chart(run)))
     timing = yield from timing_steps(str(scope.ref), scope.compiles)
     if len(timing.processes) > 1 and times:
         page.heading("Between ranks")

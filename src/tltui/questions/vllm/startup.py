@@ -172,6 +172,12 @@ def startup_of(path: str, engine: str, times: Sequence[EngineTime]) -> Startup:
     return Startup(path, engine, processes, total, rest, unknown)
 
 
+def longest_step(startup: Startup) -> StartupStep | None:
+    """Return the step of the start-up with the longest recorded duration; None without one."""
+    steps = [step for process in startup.processes for step in process.steps if step.duration_s is not None]
+    return max(steps, key=lambda step: step.duration_s or 0.0, default=None)
+
+
 def range_of(subject: str) -> tuple[int | None, int | None]:
     """Return the smallest and the largest size that a subject names; None, None for all sizes, or another subject."""
     match = _SIZES.fullmatch(subject)

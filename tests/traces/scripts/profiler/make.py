@@ -17,7 +17,8 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[3] / "tools"))
 import neutralise
 
-NAMES = ["mlp", "broken", "cache_hit", "recompiles", "threads", "ranks", "scheduled", "llama", "plain", "autograd", "other_backend"]
+NAMES = ["mlp", "broken", "cache_hit", "recompiles", "threads", "ranks", "scheduled", "llama", "plain", "autograd", "other_backend",
+         "waits", "compiles_inside"]
 HOST = "node"
 TIMED = ("mlp", "broken")
 """Those whose logs keep the timing events."""
@@ -44,7 +45,7 @@ def run(name: str, out: Path) -> None:
         command = [sys.executable, str(HERE / f"{name}.py"), str(made / "out")]
         if name == "broken":
             environment["TORCHINDUCTOR_FORCE_DISABLE_CACHES"] = "1"
-        if name == "ranks":
+        if name in ("ranks", "waits"):
             command[1:1] = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
         if name == "cache_hit":
             (made / "before").mkdir()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tltui.questions.provenance.dataflow.value_graph import Lowering, Shape, Value, Values, fits, lowering
+from tltui.questions.provenance.dataflow.value_graph import Lowering, Shape, Value, Values, fits, lowering, strides_of
 from tltui.questions.provenance.dataflow.wrapper_code import EXTERN, FUNCTION, FUSED, Step, Version, Walked, in_place
 
 SCATTERS = frozenset((
@@ -125,6 +125,15 @@ def copied_for(values: Values, version: Version) -> str:
     return version.reader if alone and values.is_view(name) else ""
 
 
+def laid_out_for(values: Values, version: Version) -> str:
+    """Return the `convolution_backward` for which a value is copied into another layout, '' if none is."""
+    reader = values.nodes.get(version.reader)
+    if reader is None or reader.op != "convolution_backward" or not version.strides:
+        return ""
+    strides = strides_of(values.nodes[buffer_node(values, version)].type)
+    return reader.name if len(strides) == len(version.strides) and strides != version.strides else ""
+
+
 def standing_for(values: Values, version: Version) -> set[str]:
     """Return the nodes that a version may represent."""
     return {values.root(version.node), values.plain(version.node), buffer_node(values, version)}
@@ -235,6 +244,8 @@ def _nodes_between(identified: Identified, step: Step) -> set[str]:
 _PREFIX = re.compile(r"^(?:extern_kernels|torch\.ops\.\w+|aten|inductor_ops)\.")
 _OTHER_NAMES = {"bias_addmm": "addmm", "randint": "inductor_seeds"}
 """Kernels that run a node of another name: seeds of dropout are random integers."""
+_PASSES = "torch__inductor_fx_passes_"
+"""How the names begin of functions that passes of Inductor put into a graph."""
 MAX_ROUNDS = 500
 def identify(values: Values, walked: Walked, extern_nodes: Mapping[int, str]) -> Identified:
     """Identify as many versions and steps as possible.
@@ -247,8 +258,9 @@ def identify(values: Values, walked: Walked, extern_nodes: Mapping[int, str]) ->
     _identify_inputs(identified)
     _returned(identified)
     open_steps = []
+    by_constant = _by_constants(identified)
     for step in walked.steps:
-        node = extern_nodes.get(step.line, "")
+        node = extern_nodes.get(step.line, "") or by_constant.get(step.number, "")
         if step.kind == EXTERN and node in values.nodes:
             _run(identified, step, node)
         elif step.kind in (EXTERN, FUNCTION):
@@ -262,13 +274,44 @@ def identify(values: Values, walked: Walked, extern_nodes: Mapping[int, str]) ->
     return identified
 
 
+def _by_constants(identified: Identified) -> dict[int, str]:
+    """Return the nodes of external kernels that a pass of Inductor made without the name of an operator: frozen convolutions.
+
+    A constant that one node and one call read identifies them.
+    """
+    values = identified.values
+    calls: dict[str, set[int]] = {}
+    for step in identified.walked.steps:
+        for version in step.reads:
+            if version.by < 0 and version.node:
+                calls.setdefault(version.node, set()).add(step.number)
+    nodes: dict[int, set[str]] = {}
+    for name, numbers in calls.items():
+        users = values.users.get(name, [])
+        one = values.nodes[name].kind == "get_attr" and len(users) == len(numbers) == 1
+        if one and values.nodes[users[0]].op.startswith(_PASSES):
+            nodes.setdefault(min(numbers), set()).add(users[0])
+    steps = identified.walked.steps
+    return {number: min(names) for number, names in nodes.items() if steps[number].kind == EXTERN and len(names) == 1}
+
+
 def _starts(identified: Identified) -> None:
-    """Identify the buffers that another kernel fills for a scatter."""
+    """Identify the buffers that another kernel fills for a scatter.
+
+    One in place (`index_put_`) writes into its first operand itself.
+    """
+    values = identified.values
     for step in identified.walked.steps:
         for before, after in step.updates if step.kind == FUSED else ():
-            node = identified.values.nodes.get(identified.values.root(after.node)) if after.node else None
-            if node is not None and node.op in SCATTERS and not before.node:
+            node = values.nodes.get(values.root(after.node)) if after.node else None
+            if node is None or before.node:
+                continue
+            if node.op in SCATTERS:
                 before.start_of = node.name
+            elif node.op.removesuffix("_") in SCATTERS and node.operands:
+                start = values.nodes[values.plain(node.operands[0])]
+                if start.op.removesuffix("_") not in SCATTERS:  # else one kernel may run both
+                    identified.name(before, node.operands[0])
 
 
 def _identify_inputs(identified: Identified) -> None:
@@ -378,9 +421,10 @@ def _agreement(identified: Identified, step: Step, node: Value) -> int:
         return -1
     if step.kind == FUNCTION:
         operands = operands[len(operands) - len(reads) :]
-    for version, operand in zip(reads, operands, strict=False):
+    for n, (version, operand) in enumerate(zip(reads, operands, strict=False)):
         if version.node:
-            if not values.same(version.node, operand):
+            begins = values.nodes[operand].begins
+            if not values.same(version.node, operand) or (begins is not None and step.offsets.get(n, begins) != begins):
                 return -1
             agreed += 1
         elif not fits(version.shape, values.nodes[operand].shape) or (closed := closes(identified, version, operand)) < 0:
@@ -416,7 +460,7 @@ def _run(identified: Identified, step: Step, name: str) -> None:
     if step.kind == FUNCTION:
         operands = operands[max(0, len(operands) - len(step.reads)) :]
     if len(step.reads) <= len(operands):
-        for version, operand in zip(step.reads, operands, strict=False):
+        for version, operand in _parallel(step, operands):
             if version is step.reads[0] and in_place(step.name) and not version.node:
                 version.start_of = name  # a buffer that was made to be written into
                 continue
@@ -427,3 +471,14 @@ def _run(identified: Identified, step: Step, name: str) -> None:
         for item, part in version.items.items():
             if source_item := _item(values, name, item):
                 identified.name(part, source_item)
+
+
+def _parallel(step: Step, operands: Sequence[str]) -> Iterable[tuple[Version, str]]:
+    """Pair the arguments of a call with the operands of its node.
+
+    If an identified constant stands at another place in the call, only what follows it is paired: frozen convolutions.
+    """
+    for n, version in enumerate(step.reads):
+        if version.by < 0 and operands.count(version.node) == 1 and operands[n : n + 1] != [version.node]:
+            return zip(step.reads[n:], operands[operands.index(version.node) :], strict=False)
+    return zip(step.reads, operands, strict=False)

@@ -21,6 +21,7 @@ SPLITS = frozenset(("split", "split_with_sizes", "unsafe_split", "unbind", "chun
 COPIES = frozenset(("clone", "contiguous"))
 """Operators that Inductor may leave out: their result equals their argument."""
 _TYPE = re.compile(r"^([A-Za-z]\w*)\[([^\]]*)\]")
+_STRIDES = re.compile(r"^[A-Za-z]\w*\[[^\]]*\]\[([^\]]*)\]")
 _TARGET = re.compile(r"^(?:torch\.)?ops\.(\w+)\.(\w+)")
 _WORD = re.compile(r"(?<![\w.])([A-Za-z_]\w*)(?!\s*=(?!=))(?![\w.(])")
 _ITEM = re.compile(r"\[(\d{1,6})\]\s*$")
@@ -51,6 +52,12 @@ def shape_of(text: str) -> Shape | None:
     if match is None:
         return None
     return Shape(match[1], tuple(part for item in match[2].split(",") if (part := item.strip())))
+
+
+def strides_of(text: str) -> tuple[str, ...]:
+    """Parse the strides of `f32[8, 16][16, 1]cpu`; () without any."""
+    match = _STRIDES.match(text)
+    return tuple(part for item in match[1].split(",") if (part := item.strip())) if match else ()
 
 
 def fits(shape: Shape | None, other: Shape | None) -> bool:
@@ -84,6 +91,8 @@ class Value:
     """The last part of the name of a get_attr."""
     higher: bool = False
     """Whether it is a higher-order operator, which runs subgraphs."""
+    begins: int | None = None
+    """Where in an input of the graph a view of it begins; None for other nodes, and if unknown."""
 
 
 @dataclass(slots=True)
@@ -167,6 +176,7 @@ def _add(values: Values, node: FxNode, text: str) -> None:
         node.name, node.kind, op, operands, shape_of(node.type), node.type, int(item[1]) if item else -1,
         node.target.rpartition(".")[2] if node.kind == "get_attr" else "", bool(target and target[1] == "higher_order"),
     )  # fmt: skip
+    value.begins = _begins(values, value, text)
     values.order[node.name] = len(values.nodes)
     values.nodes[node.name] = value
     if node.kind == "placeholder":
@@ -175,6 +185,26 @@ def _add(values: Values, node: FxNode, text: str) -> None:
         values.by_op.setdefault(op, []).append(node.name)
     for name in dict.fromkeys(operands):
         values.users.setdefault(name, []).append(node.name)
+
+
+_PARTS = re.compile(r"\.(select\.int|slice\.Tensor)\(\w+, (\d{1,3}), (\d{1,15})\b")
+SAME_BEGIN = frozenset(("alias", "expand", "permute", "squeeze", "t", "transpose", "unsqueeze"))
+
+
+def _begins(values: Values, value: Value, text: str) -> int | None:
+    """Return where in an input a value begins: `select.int(x, 1, 3)` at three times the stride of dimension 1."""
+    if value.kind == "placeholder":
+        return 0
+    source = values.nodes[value.operands[0]] if value.operands else None
+    if source is None or source.begins is None:
+        return None
+    if value.op in SAME_BEGIN:
+        return source.begins
+    match = _PARTS.search(text)
+    strides = strides_of(source.type)
+    if match is None or int(match[2]) >= len(strides) or not strides[int(match[2])].isdecimal():
+        return None
+    return source.begins + int(match[3]) * int(strides[int(match[2])])
 
 
 def _statement(lines: Sequence[str], node: FxNode) -> str:
@@ -262,6 +292,8 @@ class Lowering:
     """Values with several uses that may be realized."""
     constant: set[str] = field(default_factory=set)
     """Realized values without inputs: their readers recompute them."""
+    stored_for: dict[str, str] = field(default_factory=dict)
+    """Values in memory only because one `convolution_backward` reads them → that node, to which Inductor counts them too."""
 
     def run(self) -> None:
         """Lower all nodes in graph order."""
@@ -291,6 +323,7 @@ class Lowering:
         self.inlined[name] = frozenset(inlined)
         for operand in node.operands:
             if node.op in MATRICES or name in self.externs or (node.op == "cat" and not self.values.is_view(operand)):
+                self.store_for(node, operand)
                 self.store(operand)
         if self.values.is_view(name) and name not in self.buffer_views:
             self.carried[name], self.leaves[name] = origins, frozenset(leaves)
@@ -315,12 +348,20 @@ class Lowering:
                 self.constant.add(root)
             self.keep(root, self.carried.get(root, frozenset()))
 
+    def store_for(self, node: Value, name: str) -> None:
+        """Note that a value is in memory only for this node."""
+        alone = self.values.users.get(name) == [node.name] and name not in self.values.outputs
+        if node.op == "convolution_backward" and alone and name not in self.realized and not self.values.is_view(name):
+            self.stored_for[name] = node.name
+
     def is_stored(self, node: Value) -> bool:
         """Return whether the result of an operator is realized immediately."""
         if node.op == "getitem":
             source = self.values.nodes.get(node.operands[0]) if node.operands else None
             return source is None or source.op not in SPLITS
-        return node.op in REDUCTIONS or node.op in STORED or node.op in MATRICES or node.name in self.externs or node.higher
+        in_place = node.op.endswith("_") and not node.op.startswith("_")  # `index_put_` in place of `index_put`
+        extern = node.higher or node.name in self.externs
+        return in_place or extern or node.op in REDUCTIONS or node.op in STORED or node.op in MATRICES
 
     def reused(self, node: Value) -> None:
         """Realize a value with many readers or many inputs."""

@@ -98,6 +98,7 @@ _LISTED = re.compile(r"^(\w+) = \[(.*)\]$")
 _PARTITION = re.compile(r"^\(?([\w, ]*?),?\s*\)? = self\.partitions\[(\d{1,6})\]\((\w+)\)$")
 _FUNCTION = re.compile(r"^\(?([\w, ]*?),?\s*\)? = (\w+)\((\w+)\)$")
 _ASSIGNED = re.compile(r"^(\w+) = (.*)$")
+_PIECE = re.compile(r"^reinterpret_tensor\((\w+), \([^()]*\), \([^()]*\), (\d{1,15})\)$")
 _KEYWORD = re.compile(r"^([A-Za-z_]\w*)=(?!=)(.*)$")
 _BASE = re.compile(r"^(?:(?:torch\.ops\.inductor\.)?_?reinterpret_tensor\(|aten\.\w+(?:\.\w+)?\()*([A-Za-z_]\w*)")
 MAX_DEPTH = 20
@@ -110,6 +111,8 @@ class Version:
     by: int
     """The step that wrote it, -1 for an input of the function."""
     shape: Shape | None = None
+    strides: tuple[str, ...] = ()
+    """The strides of its allocation; () if unknown."""
     node: str = ""
     """The node with this value, '' while unknown."""
     reader: str = ""
@@ -134,9 +137,11 @@ class Step:
     line: int
     reads: list[Version] = field(default_factory=list)
     """The versions read, in the order of the arguments."""
+    offsets: dict[int, int] = field(default_factory=dict)
+    """Number in `reads` → where in an input of the function the argument begins."""
     writes: list[Version] = field(default_factory=list)
     updates: list[tuple[Version, Version]] = field(default_factory=list)
-    """The versions before and after, for arguments both read and written."""
+    """The versions before and after, for arguments both read and written, or written into again under one name."""
     complete: bool = True
     """Whether the use of each argument is known."""
 
@@ -160,6 +165,8 @@ class _Storage:
 
     content: Version | None = None
     parts: dict[str, Version] = field(default_factory=dict)
+    reused: bool = False
+    """Whether the content may be dead: the memory got another name."""
 
 
 @dataclass(slots=True, eq=False)
@@ -170,6 +177,7 @@ class _Buffer:
     shape: Shape | None = None
     offset: str = ""
     """The offset of a part; '' for the entire storage."""
+    strides: tuple[str, ...] = ()
 
 
 class _Walk:
@@ -208,11 +216,13 @@ class _Walk:
             for name in (part.strip() for part in match[1].split(",")) if depth == 0 else ():
                 self.give(name)
         elif match := _ALLOCATED.match(text):
-            self.buffers[match[1]] = _Buffer(_Storage(), _allocated(match[2]))
+            self.buffers[match[1]] = _Buffer(_Storage(), _allocated(match[2]), strides=_allocated_strides(match[2]))
         elif match := _SHOWN.match(text):
             self.show(match[1], match[2], match[3], "# alias" in full_text)
+            self.buffers[match[1]].storage.reused |= "# reuse" in full_text
         elif match := _RENAMED.match(text):
             self.buffers[match[1]] = self.buffer(match[2])
+            self.buffers[match[1]].storage.reused |= "# reuse" in full_text
         elif match := _ITEM.match(text):
             self.bind_item(match[1], match[2], int(match[3]))
         elif (match := _LISTED.match(text)) and "(" not in match[2].partition("reinterpret")[0]:
@@ -274,18 +284,28 @@ class _Walk:
             storage.content, storage.parts = joined, {}
         return storage.content
 
+    def below(self, argument: str) -> Version | None:
+        """Return what a kernel wrote into a buffer that is written into again: a scatter writes into a part of it."""
+        match = _BASE.match(argument)
+        buffer = self.buffers.get(match[1]) if match else None
+        if buffer is None or buffer.offset or buffer.storage.reused or buffer.storage.parts:
+            return None
+        content = buffer.storage.content
+        return content if content is not None and content.by >= 0 else None
+
     def write(self, argument: str, step: int) -> Version | None:
         match = _BASE.match(argument)
         if match is None:
             return None
         buffer = self.buffers.setdefault(match[1], _Buffer(_Storage()))
         version = self.version(step, buffer.shape)
+        version.strides = buffer.strides
         if match[1] in self.takes:
             self.out.updated[match[1]] = version
         if buffer.offset:
             buffer.storage.parts[buffer.offset] = version
         else:
-            buffer.storage.content, buffer.storage.parts = version, {}
+            buffer.storage.content, buffer.storage.parts, buffer.storage.reused = version, {}, False
         return version
 
     def call(self, n: int, text: str, depth: int) -> None:
@@ -353,7 +373,7 @@ class _Walk:
             if before is not None:
                 step.reads.append(before)
             if use in (WRITE, BOTH):
-                written.append((part, before))
+                written.append((part, before or self.below(part)))
         for part, before in written:
             version = self.write(part, step.number)
             if version is not None:
@@ -370,7 +390,11 @@ class _Walk:
                 written = [value]
                 continue
             pieces = arguments(value[1:-1]) if value[:1] in ("[", "(") and value[-1:] in ("]", ")") else [value]
-            step.reads += [version for piece in pieces if piece and (version := self.read(piece)) is not None]
+            for piece in pieces:
+                if piece and (version := self.read(piece)) is not None:
+                    if (match := _PIECE.match(piece)) and match[1] in self.takes:
+                        step.offsets[len(step.reads)] = int(match[2])
+                    step.reads.append(version)
         if in_place(name) and operands:
             written = [operands[0]]
         step.writes = [written_version for part in written if (written_version := self.write(part, step.number)) is not None]
@@ -434,3 +458,9 @@ def _allocated(text: str) -> Shape | None:
     dtype = next((part.rpartition(".")[2] for part in parts if part.startswith(("torch.", "dtype=torch."))), "")
     sizes = next((part for part in parts if part[:1] == "("), None)
     return Shape(_DTYPES[dtype], _sizes(sizes)) if dtype in _DTYPES and sizes is not None else None
+
+
+def _allocated_strides(text: str) -> tuple[str, ...]:
+    """Parse the second bracket of `(8, 32), (32, 1), torch.float32`."""
+    brackets = [part for part in arguments(text) if part[:1] == "("]
+    return _sizes(brackets[1]) if len(brackets) > 1 else ()

@@ -1,0 +1,105 @@
+"""What to do next about exceptions and messages of torch in a job's output."""
+
+from __future__ import annotations
+
+import re
+
+from tltui.text.frozen import frozen
+
+TEXT_READ = 4000
+"""Characters of a failure that are matched."""
+
+
+@frozen
+class AdviceRow:
+    """The next step for one exception or message."""
+
+    pattern: re.Pattern[str]
+    """It matches the type and the message."""
+    next_step: str
+    """One sentence with what to type or to change."""
+    source: str
+    """The file with the text."""
+
+
+def _row(pattern: str, next_step: str, source: str) -> AdviceRow:
+    return AdviceRow(re.compile(pattern), next_step, source)
+
+
+ROWS: tuple[AdviceRow, ...] = (
+    _row(
+        r"No valid triton configs|out of resource: ",
+        "Reduce the tile sizes (for flex_attention: kernel_options), or turn max-autotune off.",
+        "torch/_inductor/runtime/triton_heuristics.py",
+    ),
+    _row(
+        r"CppCompileError|C\+\+ compile error", "Correct the first error of the C++ compiler: it is below the exception.",
+        "torch/_inductor/exc.py",
+    ),
+    _row(
+        r"Cannot find a working triton installation|TritonMissing", "Install the triton of this torch version.",
+        "torch/_inductor/exc.py",
+    ),
+    _row(
+        r"\bOutOfMemoryError\b|CUDA out of memory",
+        "Reduce the batch, or recompute activations with torch.utils.checkpoint.", "c10/cuda/CUDACachingAllocator.cpp",
+    ),
+    _row(
+        r"\bCheckpointError\b",
+        "Forward and recomputation differ: raise the recompile limit, or compile the function outside of the checkpoint.",
+        "torch/utils/checkpoint.py",
+    ),
+    _row(
+        r"\bConstraintViolationError\b|Constraints violated",
+        "Your code fixes a size that is marked as dynamic: use maybe_mark_dynamic, or change that line.",
+        "torch/fx/experimental/symbolic_shapes.py",
+    ),
+    _row(
+        r"\bFailOnRecompileLimitHit\b",
+        "Remove the cause of the recompiles, or raise torch._dynamo.config.recompile_limit.", "torch/_dynamo/exc.py",
+    ),
+    _row(
+        r"\bUnsupported\b", "Change the line as torch's hints describe, or compile without fullgraph=True.", "torch/_dynamo/exc.py",
+    ),
+    _row(
+        r"expected size \d+==\d+",
+        "A compiled graph got other sizes than it was compiled for: delete the compile cache and start again.",
+        "torch/csrc/dynamo/guards.cpp",
+    ),
+    _row(
+        r"\bTorchRuntimeError\b", "Run this line in eager mode with the same shapes, and see whether it fails there too.",
+        "torch/_dynamo/exc.py",
+    ),
+    _row(
+        r"\bBackendCompilerFailed\b|\bInductorError\b|\bLoweringException\b",
+        'Compile with backend="aot_eager": if that works, the fault is in the backend.', "torch/_dynamo/exc.py",
+    ),
+    _row(
+        r"\bInternalTorchDynamoError\b", 'Compile with backend="eager": if that fails too, Dynamo has the fault.',
+        "torch/_dynamo/exc.py",
+    ),
+    _row(
+        r"Watchdog caught collective operation timeout",
+        "Record TORCH_TRACE on all ranks: `tltui where DIR` then names the rank that others wait for.",
+        "torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp",
+    ),
+    _row(
+        r"Timed out waiting \d+ms for (?:recv|send) operation|failed to pass monitoredBarrier",
+        "Record TORCH_TRACE on all ranks: `tltui where DIR` then names the rank that others wait for.",
+        "gloo/transport/tcp/unbound_buffer.cc, torch/csrc/distributed/c10d/ProcessGroupGloo.cpp",
+    ),
+    _row(
+        r"failed(?: first)? \(exit code -?\d+\)$|failed(?: first)? \(SIG\w+\)$",
+        "The text has no error of this process: start torchrun with --tee 3, and open its output.",
+        "torch/distributed/elastic/multiprocessing/errors/__init__.py",
+    ),
+)  # fmt: skip
+"""The first row that matches counts."""
+IN_COMPILER = 'Compile with backend="aot_eager", then with backend="eager": the first that works shows which part has the fault.'
+
+
+def next_step(failure: str, in_compiler: bool) -> str:
+    """Return the next step for a failure; `in_compiler`: torch's compiler raised it. '' if there is none."""
+    text = failure[:TEXT_READ]
+    step = next((row.next_step for row in ROWS if row.pattern.search(text)), "")
+    return step or (IN_COMPILER if in_compiler else "")

@@ -33,8 +33,9 @@ async def test_an_empty_directory_is_waited_for_until_a_log_comes_and_q_leaves(t
 @pytest.mark.parametrize("command", [[], ["ls"], ["summary"]])
 def test_without_a_terminal_it_is_one_message(command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*command, str(tmp_path)]) == 2
-    *_, said = capsys.readouterr().err.splitlines()
-    assert said == f"tltui: {tmp_path}: no trace, TORCH_LOGS text, debug directory or tlparse output found"
+    *_, problem, advice = capsys.readouterr().err.splitlines()
+    assert advice == "  tltui run -- python train.py records a trace"
+    assert problem == f"tltui: {tmp_path}: no trace, TORCH_LOGS text, debug directory or tlparse output found"
 
 
 async def test_an_output_alone_is_what_is_shown_first(tmp_path: Path) -> None:

@@ -194,7 +194,7 @@ def test_ls_of_a_directory_tells_what_it_left_out(tmp_path: Path, tltui: Command
     mt.write(tmp_path, mt.compiled() + mt.metrics()[:50], "good.log")
     mt.write(tmp_path, ("a line of text" * 9).encode("utf-16-le"), "wide.log")
     text = tltui("ls", str(tmp_path))
-    assert "wide.log: UTF-16 text: convert it to UTF-8 first" in text
+    assert "wide.log: UTF-16 text without a byte order mark; convert it to UTF-8 first" in text
     assert "1 damaged record: tltui damage " in text
 
 

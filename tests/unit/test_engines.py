@@ -202,7 +202,7 @@ NONE = ["", "dask", "dask://", "dask://h", "dask://:1", "dask://h:0", "dask://h:
 
 @pytest.mark.parametrize("name", NONE)
 def test_what_is_no_engine(name: str) -> None:
-    with pytest.raises(NoEngineError, match="Engines: process, serial, dask://HOST:PORT, mpi"):
+    with pytest.raises(NoEngineError, match="engines: process, serial, dask://HOST:PORT, mpi"):
         check_engine(name)
 
 

@@ -428,7 +428,9 @@ def test_the_vocabulary_is_collected_from_source(tmp_path: Path) -> None:
 def test_a_directory_that_is_not_there_is_not_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = str(TRACES / "torch-2.13" / "errors")
     assert main(["bundle", source, "-o", str(tmp_path / "not" / "there" / "x.log")]) == 2
-    assert capsys.readouterr().err.count("\n") == 1 and list(tmp_path.iterdir()) == []
+    missing = tmp_path / "not" / "there"
+    assert capsys.readouterr().err == f"tltui: {missing}: no such directory\n  mkdir -p {missing}\n"
+    assert list(tmp_path.iterdir()) == []
     assert main(["bundle", source, "-o", f"{tmp_path}/made/"]) == 0, "the directory itself is"
 
 

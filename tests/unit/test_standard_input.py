@@ -55,10 +55,14 @@ def test_pages_and_payloads_of_it(tmp_path: Path) -> None:
     assert b"class GraphModule" in found.stdout
 
 
+NO_TRACE = (
+    "tltui: -: not a trace, TORCH_LOGS text, debug directory or tlparse output\n  tltui run -- python train.py records a trace\n"
+)
+
+
 @pytest.mark.parametrize(("given", "said"), [
     (b"", "tltui: standard input is empty: '-'\n  the command before the pipe printed nothing\n"),
-    (b"hello\n", "tltui: -: not a trace, TORCH_LOGS text, debug directory or tlparse output\n"),
-    (gzip.compress(b"hello", mtime=0), "tltui: -: not a trace, TORCH_LOGS text, debug directory or tlparse output\n"),
+    (b"hello\n", NO_TRACE), (gzip.compress(b"hello", mtime=0), NO_TRACE),
 ])  # fmt: skip
 def test_nothing_of_ours_comes(tmp_path: Path, given: bytes, said: str) -> None:
     found = tltui(tmp_path, "ls", "-", given=given)

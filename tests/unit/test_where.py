@@ -410,7 +410,8 @@ def test_many_ranks_at_many_places_take_few_lines(tmp_path: Path) -> None:
     ranks = [stuck(n, ["block0"] * (n % 7), f"block{n % 9}", STACK[: 3 + n % 4]) for n in range(300)]
     run = going_on(job(tmp_path, *ranks, *others(*range(300, 320), clock=20.0)))
     lines = text(page(run, "@where", 100)).splitlines()
-    assert len(lines) <= 30
+    before_chart = lines[: lines.index("So far: ranks over time") - 1]  # without the blank line
+    assert len(before_chart) <= 30 and len(lines) <= 48
     assert sum(group.count for group in where(run).groups) == 320
 
 

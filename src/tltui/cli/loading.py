@@ -200,10 +200,12 @@ def discover_logs(
 def _without_log(error: NothingFound) -> Failure:
     """Return the error that no input can be opened, with the reasons or with advice."""
     problem, _, reasons = str(error).partition("\n  ")
-    if not reasons:
-        is_absent = problem.endswith(os.strerror(errno.ENOENT))
-        reasons = "give a file or a directory that exists" if is_absent else RECORD
-    return Failure(problem, reasons)
+    if reasons:
+        return Failure(problem, reasons)
+    if problem.endswith(os.strerror(errno.ENOENT)):
+        return Failure(problem, "give a file or a directory that exists")
+    fault, _, remedy = problem.rpartition("; ")
+    return Failure(fault, remedy) if fault else Failure(problem, RECORD)
 
 
 def _requested_profiles(paths: Sequence[str]) -> tuple[FoundProfile, ...]:

@@ -147,7 +147,7 @@ _CUT = re.compile(rb"(?:\xef\xbb\xbf)?V\d{4} \d\d:\d\d:\d\d\.\d{6,} \d+(?: [^\n\
 """A log that ends inside its first line (full match)."""
 
 EMPTY = "the file is empty"
-UTF_16 = "UTF-16 text: convert it to UTF-8 first"
+UTF_16 = "UTF-16 text without a byte order mark; convert it to UTF-8 first"
 PACKED = "packed"
 """Of what is looked into (`sources/packed_sources.py`)."""
 REPORT = "a tlparse report without the trace"

@@ -129,7 +129,7 @@ def read_directory(source: ByteSource) -> tuple[dict[str, Any], int]:
     if not isinstance(directory, dict) or directory.get("format") != FORMAT:
         other = directory.get("format") if isinstance(directory, dict) else None
         version = f"format {other}" if type(other) is int else "another format"
-        raise BadIndex(f"it has {version}, but this tltui reads format {FORMAT}. Make a new index with tltui index")
+        raise BadIndex(f"it has {version}, but this tltui reads format {FORMAT}; make a new index with tltui index")
     return directory, offset
 
 

@@ -340,14 +340,14 @@ def where_document(run: Run, scope: Scope, options: Options, here: Here | None, 
         add_not_read(page, not_read(run))
         page.more("this page shows only records written until now")
         _groups(page, places)
-        if not str(scope.ref):
-            add_chart(page, (yield from read_chart(run)))
         if recorded is not None:
             add_collectives(page, recorded, run.dumps.refused)
         add_remarks(page, places)
         if here is not None:
             add_processes(page, run, here)
         add_advice(page, places, here is not None or bool(failures), _missing(run, recorded))
+        if not str(scope.ref):
+            add_chart(page, (yield from read_chart(run)))
         return report
 
     return GrowingDocument(ref or scope.page("where"), f"where{scope.title}", options, fill, Page)

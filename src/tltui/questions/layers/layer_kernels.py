@@ -114,7 +114,7 @@ def forward_layers(
     held = _held(nodes, inputs | attributes)
     for n, (node, key) in enumerate(nodes):
         sources = [by_name[name] for name in before.get(node.name, ()) if name in by_name]
-        if any(program.steps[k].key != key for k in sources):
+        if key[0] and any(program.steps[k].key != key for k in sources):
             sources = []  # a node that was left out, or one of the same name in another graph
         steps = [program.steps[k].layer for k in sources]
         if sources and None not in steps:

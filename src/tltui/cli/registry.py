@@ -28,6 +28,7 @@ COMMANDS: dict[str, Entry] = {
     "try": Entry("run a job again with each remedy that needs no edit, and show the effect of each", "try_job"),
     **{question.name: Entry(question.help, "view", question.key) for question in QUESTIONS},
     "ls": Entry("list ranks, frames and compiles with status and time", "records"),
+    "list": Entry("list the runs of a directory: date, torch, ranks, problems, time, change", "list_runs"),
     "show": Entry("print a compile, frame, rank or artifact", "records"),
     "source": Entry("follow a line of source: its nodes, kernels, guards, graph breaks and recompilations", "records"),
     "records": Entry("list every record in file order, with time, site and size", "records"),
@@ -50,7 +51,7 @@ COMMANDS: dict[str, Entry] = {
     "completions": Entry("print a completion script for bash, zsh or fish", "about"),
 }
 GROUPS: dict[str, tuple[str, ...]] = {
-    "look at a run": ("ls", "show", "records", "log", "damage"),
+    "look at a run": ("ls", "list", "show", "records", "log", "damage"),
     "why is it so": (),
     "many ranks, and hangs": (),
     "find and compare": ("grep", "source", "diff"),

@@ -43,6 +43,7 @@ PLAIN: dict[Any, dict[str, Any]] = {
 }  # fmt: skip
 RESULTS = {
     "ls": "tltui.tree.listing:Listing",
+    "list": "tltui.questions.compare.run_list_page:RunList",
     "records": "tltui.questions.records.records_page:Records",
     "source": "tltui.questions.source_lines.page:SourceLine",
     "grep": "tltui.questions.records.grep_page:GrepResult",

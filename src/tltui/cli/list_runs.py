@@ -1,0 +1,86 @@
+"""`tltui list`: the runs of a directory, one line each."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tltui.cli.exits import Failure
+from tltui.cli.options import add_json, add_output, add_text
+from tltui.cli.parser import Command, argument
+from tltui.cli.printing import as_json, as_text, layout
+from tltui.documents.envelope import envelope
+
+if TYPE_CHECKING:
+    from tltui.questions.compare.run_list_page import RunRow
+
+EXAMPLES = """\
+A run is a directory with a trace, a saved index (.tlx) or a packed trace, directly in DIR. Saved indexes open fastest:
+hundreds in about a second.
+"change" compares a run with the one above it.
+
+examples:
+  tltui list /shared/traces
+  tltui list /shared/traces --json | jq '.result.runs[] | select(.errors > 0).path'
+"""
+SAVED = ".tlx"
+
+
+def run(options: argparse.Namespace) -> Iterator[bytes]:
+    """Yield the list of runs. Raises `Failure` for what is no directory."""
+    from tltui.questions.compare.run_list_page import RunList, in_order, run_list_document
+
+    given = options.directory
+    if given is None:
+        raise Failure("missing DIR", "for example: tltui list /shared/traces")
+    top = os.path.expanduser(given)
+    try:
+        names = sorted(os.listdir(top))
+    except OSError as error:
+        raise Failure(f"{given}: {error.strerror}", "give a directory of runs") from None
+    rows: list[RunRow] = []
+    not_opened: list[str] = []
+    others = 0
+    for name in names:
+        if name.startswith("."):
+            continue
+        opened = _opened(os.path.join(top, name), os.path.join(given, name))
+        if isinstance(opened, str):
+            not_opened.append(opened)
+        elif opened is None:
+            others += 1
+        else:
+            rows.append(opened)
+    result = RunList(given, in_order(rows), tuple(not_opened), others)
+    if options.json:
+        yield from as_json(envelope("list", os.path.basename(os.path.normpath(top)), "", result))
+    else:
+        options.paths = [given]
+        yield from as_text(run_list_document(result, layout(options)), options, complete=True)
+
+
+def _opened(path: str, shown: str) -> RunRow | str | None:
+    """Open an entry: its row, why it cannot be opened, or None if it is no run."""
+    from tltui.inputs.index.format import BadIndex
+    from tltui.model.follow import open_run
+    from tltui.questions.compare.run_list_page import row_of
+    from tltui.sources.discover import NothingFound, discover
+
+    try:
+        opened = open_run(discover([path]))
+    except NothingFound as nothing:
+        is_meant = path.endswith(SAVED)
+        return str(nothing).replace(path, shown, 1).partition("\n")[0] if is_meant else None
+    except (OSError, BadIndex) as error:
+        return f"{shown}: {error}"
+    return row_of(opened, shown) if any(process.is_traced for process in opened.processes()) else None
+
+
+COMMANDS = {
+    "list": Command(run, (
+        argument("directory", nargs="?", metavar="DIR", help="a directory with a directory or a saved index for each run"),
+        add_text, add_json, add_output,
+    ), EXAMPLES),
+}  # fmt: skip

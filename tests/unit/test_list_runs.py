@@ -1,0 +1,89 @@
+"""`tltui list DIR`: a line per run, the change from the run before, entries that are no runs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import make_trace as t
+import pytest
+from indexing import index
+from real import TRACES
+
+from tltui.cli import main
+
+T213 = TRACES / "torch-2.13"
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    for name in ("breaks", "errors", "train"):
+        shutil.copytree(T213 / name, tmp_path / "runs" / name)
+    index([T213 / "ddp"], tmp_path / "runs" / "ddp.tlx")
+    (tmp_path / "runs" / "notes.txt").write_text("nothing of torch\n", encoding="utf-8")
+    (tmp_path / "runs" / "empty").mkdir()
+    return tmp_path / "runs"
+
+
+def listed(directory: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    assert main(["list", str(directory), "--json"]) == 0
+    result: dict[str, Any] = json.loads(capsys.readouterr().out)["result"]
+    return result
+
+
+def test_the_counts_are_those_of_each_run_alone(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = listed(directory, capsys)
+    assert [run["name"] for run in result["runs"]] == ["breaks", "errors", "train", "ddp.tlx"]
+    assert result["other_entries"] == 2 and result["not_opened"] == []
+    for run, source in zip(result["runs"], ("breaks", "errors", "train", "ddp"), strict=True):
+        assert main(["summary", str(T213 / source), "--json"]) == 0
+        tally = json.loads(capsys.readouterr().out)["result"]["tally"]
+        assert {name: run[name] for name in ("compiles", "errors", "breaks", "recompiles")} == {
+            name: tally[name] for name in ("compiles", "errors", "breaks", "recompiles")
+        }
+
+
+def test_each_run_has_its_change_from_the_one_before(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first, *others = listed(directory, capsys)["runs"]
+    assert first["change"] is None
+    for before, run in zip([first, *others], others, strict=False):
+        assert run["start_at_us"] >= before["start_at_us"]
+        for name, value in run["change"].items():
+            assert run[name] == pytest.approx(before[name] + value, abs=1e-5)
+
+
+@pytest.mark.parametrize("width", [60, 80, 140])
+def test_the_page(width: int, directory: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    assert main(["list", str(directory)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("4 runs in ") and all(len(line) <= max(width, len(lines[0])) for line in lines)
+    assert sum(name in " ".join(lines) for name in ("breaks", "errors", "train")) == 3
+    assert lines[-1] == "2 other entries without a trace."
+    if width == 140:
+        assert "-3 breaks" in " ".join(lines) and "2026-11-20 09:22" in " ".join(lines)
+
+
+def test_a_damaged_index_is_named(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    saved = directory / "ddp.tlx"
+    saved.write_bytes(saved.read_bytes()[:100])
+    result = listed(directory, capsys)
+    assert len(result["runs"]) == 3 and len(result["not_opened"]) == 1
+    assert result["not_opened"][0].startswith(str(saved))
+
+
+def test_a_run_without_a_date_is_the_last(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(T213 / "breaks", tmp_path / "b")
+    t.write(tmp_path / "a", t.artifact("a", "text", frame=0, compile=0))
+    assert [run["name"] for run in listed(tmp_path, capsys)["runs"]] == ["b", "a"]
+
+
+def test_wrong_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list"]) == 2
+    assert capsys.readouterr().err == "tltui: missing DIR\n  for example: tltui list /shared/traces\n"
+    assert main(["list", str(tmp_path / "no")]) == 2
+    assert capsys.readouterr().err == f"tltui: {tmp_path / 'no'}: No such file or directory\n  give a directory of runs\n"
+    assert main(["list", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.startswith(f"0 runs in {tmp_path}, the oldest first")

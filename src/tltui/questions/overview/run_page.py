@@ -125,9 +125,9 @@ def _head(page: Page, run: Run, summary: Summary, clocks: Sequence[Clock]) -> No
     if summary.tally.compiles:
         words.append(fmt.plural(summary.tally.compiles, "compile"))
     if summary.tally.compile_s:
-        scope_text = " in all ranks together" if numbered > 1 else ""
-        scope_text = " in the ranks that were read" if about else scope_text
-        words.append(f"{fmt.seconds(summary.tally.compile_s)} of compiling{scope_text}")
+        scope_text = "compiling in all ranks" if numbered > 1 else "of compiling"
+        scope_text = "of compiling in the ranks that were read" if about else scope_text
+        words.append(f"{fmt.seconds(summary.tally.compile_s)} {scope_text}")
     page.joined(words)
     if about:
         page.say(about, "", tokens.DIM)

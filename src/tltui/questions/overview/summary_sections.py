@@ -37,7 +37,7 @@ def add_span(page: Page, summary: Summary) -> None:
     """Add the time from the first compile to the end of the last."""
     if summary.start_at_us is not None and summary.end_at_us is not None:
         span = fmt.seconds(max(summary.end_at_us - summary.start_at_us, 0.0) / 1e6)
-        text = f"{span} from the first compile to the end of the last, starting {fmt.when(summary.start_at_us)}"
+        text = f"{span} from the first compile to the last, starting {fmt.when(summary.start_at_us)}"
         page.say(text, "", tokens.DIM)
 
 

@@ -108,12 +108,16 @@ def _name(row: TimelineRow) -> str:
 
 
 def _add_shares(page: Page, result: Timeline, label: int, width: int) -> None:
-    """Add the time of first compiles and of recompiles, each with a bar, and the number of compiles that are not drawn."""
+    """Add the time of first compiles and of recompiles, with bars where there is room, and the number of compiles not drawn."""
     total = result.first_s + result.recompile_s
-    if result.recompile_s:
-        for name, seconds, style in (
-            (FIRST, result.first_s, tokens.VALUE), ("recompiles", result.recompile_s, tokens.RECOMPILE),
-        ):  # fmt: skip
+    shares = ((FIRST, result.first_s, tokens.VALUE), ("recompiles", result.recompile_s, tokens.RECOMPILE))
+    if result.recompile_s and page.width < WIDE:
+        pairs: list[Piece] = []
+        for name, seconds, style in shares:
+            pairs += [(name, style), f" {fmt.seconds(seconds)} {fmt.percent(seconds, total)}   "]
+        add_pairs(page, pairs, "  ")
+    elif result.recompile_s:
+        for name, seconds, style in shares:
             text = f"{fmt.seconds(seconds):>10}  {fmt.percent(seconds, total):>4}  "
             bar = fmt.bar((width - len(text)) * seconds / total)
             page.add("  ", (name.ljust(label), tokens.LABEL), "  ", (text, tokens.NUMBER), (bar, style))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -175,13 +174,15 @@ def runtime(options: argparse.Namespace) -> Iterator[bytes]:
 
 
 def compared(options: argparse.Namespace) -> Iterator[bytes]:
-    """Yield the page, or its result, with `--baseline` compared with another run: its `document` takes that."""
+    """Yield the page, or its result, with `--baseline` compared with another run."""
     if not options.baseline:
         yield from view(options)
         return
     from tltui.documents.scope import scope_of
+    from tltui.questions.autotune import page as autotune_page
+    from tltui.questions.cudagraphs import page as cudagraphs_page
 
-    document = import_module(BY_NAME[options.command].module).document
+    document = {"autotune": autotune_page.document, "cudagraphs": cudagraphs_page.document}[options.command]
     run, other = load(options), load_other(options.baseline, options.latest)
     yield from _print_page(run, document(run, scope_of(run, part_of(options)), layout(options), other), options)
 

@@ -148,14 +148,15 @@ class Workbench(Screen[T]):
 
     def on_mouse_down(self, event: MouseDown) -> None:
         """Pass a mouse press to the prompt; without one the right button goes back."""
-        if event.button == RIGHT_BUTTON and not self.prompt.is_open:
+        if event.button == RIGHT_BUTTON and self.is_whole and not self.prompt.is_open:
             self.perform(BY_ID[self.back_command])
         self.prompt.pressed(event)
 
     @on(Remark.Pressed)
     def _hint_pressed(self, message: Remark.Pressed) -> None:
         """Run a command of the footer as its key does."""
-        self.perform(BY_ID[message.command])
+        if self.is_whole:
+            self.perform(BY_ID[message.command])
 
     @property
     def back_command(self) -> str:
@@ -241,8 +242,12 @@ class Workbench(Screen[T]):
         return self
 
     def perform(self, command: Command) -> None:
-        """Run a command where it belongs."""
-        self.app.call_later(self.app.run_action, command.action, self.owner(command))
+        """Run a command where it belongs, unless an earlier one has closed the screen until then."""
+        self.app.call_later(self._run_command, command.action, self.owner(command))
+
+    async def _run_command(self, action: str, owner: DOMNode) -> None:
+        if self.is_whole:
+            await self.app.run_action(action, owner)
 
     def action_command_palette(self) -> None:
         """Open the palette of the commands that work here and now."""

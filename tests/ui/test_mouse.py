@@ -14,6 +14,7 @@ from screen import screen_lines
 from textual import events
 from textual.widget import Widget
 
+from tltui.commands import BY_ID
 from tltui.screens.compare import CompareScreen
 from tltui.screens.provenance import ProvenanceScreen
 from tltui.widgets.bars import WHEEL
@@ -313,3 +314,19 @@ async def test_the_right_button_goes_back_in_the_modes_too() -> None:
         await driver.until(lambda: not screen.is_helping)
         await driver.pilot.click(offset=(20, 6), button=3)
         await driver.until(lambda: not isinstance(driver.app.screen, ProvenanceScreen))
+
+
+async def test_two_clicks_at_once_close_the_mode_and_nothing_fails() -> None:
+    async with opened(GRAPHS) as driver:
+        driver.browser.go("0/0")
+        await driver.shown("0/0")
+        await driver.press("p")
+        await driver.until(lambda: isinstance(driver.app.screen, ProvenanceScreen))
+        screen = driver.app.screen
+        assert isinstance(screen, ProvenanceScreen)
+        await driver.until(lambda: bool(screen.shown_panes))
+        for _ in range(2):
+            screen.perform(BY_ID[screen.back_command])
+        await driver.until(lambda: not isinstance(driver.app.screen, ProvenanceScreen))
+        await driver.pilot.pause()
+        assert driver.app.faults == []

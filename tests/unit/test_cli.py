@@ -475,7 +475,7 @@ def test_help(name: str, tltui: Command) -> None:
     text = tltui(*([name] if name else []), "--help")
     assert text.startswith("usage: tltui")
     assert "example" in text
-    assert "PATH" in text or name in grouped()[OTHERS]
+    assert "PATH" in text or "[DIR]" in text or name in grouped()[OTHERS]
 
 
 # which argument is what

@@ -61,7 +61,7 @@ class _Slicer:
                 continue
             visited.add((name, user))
             node = values.nodes[name]
-            if node.kind == "get_attr" and not user and name not in read:  # a few numbers that stand in the code
+            if node.kind == "get_attr" and not user and name not in read:  # a few numbers written into the code
                 nodes.add(name)
                 continue
             if user and (name in read or name in self.lowered.constant):

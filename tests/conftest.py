@@ -32,7 +32,7 @@ LONG = recorded_long_tests()
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark the tests that the recorded run took long for; a test named on the command line runs without `-m`."""
     if item.nodeid in LONG and not any("::" in argument for argument in item.config.args):
-        item.add_marker("long")
+        item.add_marker(LONG[item.nodeid])
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The tests marked `long`, chosen from the CPU time that each took in a recorded run.
+"""The tests marked `long` and `exhaustive`, chosen from the CPU time that each took in a recorded run.
 
 `tools/record_durations.py` writes `durations.json`. It lists the parametrized cases of the test functions that exceed the
 budget of a function; a test without a record is quick.
@@ -14,6 +14,8 @@ from pathlib import Path
 RECORD = Path(__file__).with_name("durations.json")
 FUNCTION_BUDGET_PPM = 350
 """Share of the CPU time of a run, in millionths: quick cases of one test function take at most this, 0.5 s of 1,500."""
+LONG_FUNCTION_BUDGET_PPM = 1500
+"""The same of the long cases of one test function, 2.3 s of 1,500; the further ones, the most expensive, are exhaustive."""
 
 Shares = dict[str, dict[str, dict[str, int]]]
 """File, function and case in brackets (empty without parameters): millionths of the CPU time of a run."""
@@ -40,17 +42,24 @@ def shares(seconds: Mapping[str, float]) -> Shares:
     return dict(result)
 
 
-def long_tests(recorded: Shares) -> frozenset[str]:
-    """Choose the tests to mark: of each function the cheapest cases stay quick, as many as its budget has room for."""
-    chosen = set()
+def long_tests(recorded: Shares) -> dict[str, str]:
+    """Choose the tests to mark, and their mark: `long` or `exhaustive`.
+
+    Of each function the cheapest cases stay quick, as many as its budget has room for. The cheapest of the others are long, at
+    least one of them.
+    """
+    chosen = {}
     for file, functions in recorded.items():
         for function, cases in functions.items():
-            spent_ppm = 0
+            quick_ppm = long_ppm = 0
             for case, share_ppm in sorted(cases.items(), key=lambda item: (item[1], item[0])):
-                spent_ppm += share_ppm
-                if spent_ppm > FUNCTION_BUDGET_PPM:
-                    chosen.add(f"{file}::{function}{case}")
-    return frozenset(chosen)
+                quick_ppm += share_ppm
+                if quick_ppm <= FUNCTION_BUDGET_PPM:
+                    continue
+                is_further = long_ppm > 0 and long_ppm + share_ppm > LONG_FUNCTION_BUDGET_PPM
+                long_ppm += share_ppm
+                chosen[f"{file}::{function}{case}"] = "exhaustive" if is_further else "long"
+    return chosen
 
 
 def write(recorded: Shares) -> None:
@@ -62,6 +71,6 @@ def write(recorded: Shares) -> None:
     RECORD.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 
-def recorded_long_tests() -> frozenset[str]:
+def recorded_long_tests() -> dict[str, str]:
     """Read the record and choose; without a record every test is quick."""
-    return long_tests(json.loads(RECORD.read_text(encoding="utf-8"))) if RECORD.exists() else frozenset()
+    return long_tests(json.loads(RECORD.read_text(encoding="utf-8"))) if RECORD.exists() else {}

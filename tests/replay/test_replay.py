@@ -14,7 +14,7 @@ from tltui.model.run import Run
 TRACES = Path(__file__).parents[1] / "traces" / "torch-2.13"
 SOME = ("breaks", "errors", "recompiles", "ddp", "ca", "cache_hit", "resets", "outcomes")
 NAMES = sorted(path.name for path in TRACES.iterdir()) if os.environ.get("TLTUI_REPLAY_ALL") else SOME
-SEEDS = range(int(os.environ.get("TLTUI_REPLAY_SEEDS", "3")))  # tools/long_run replay takes all traces and more seeds
+SEEDS = range(int(os.environ.get("TLTUI_REPLAY_SEEDS", "2")))  # tools/long_run replay takes all traces and more seeds
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -204,4 +204,4 @@ def test_the_newest_of_several_jobs_is_known_by_the_directories_of_the_indexes(t
     found = discover([str(tmp_path)], latest=True)
     assert {Path(log.index).parent.name for log in found.logs} == {"4243"} and len(found.logs) == 4
     [note] = found.notes
-    assert f"{tmp_path}/4243 is open" in note and f"{tmp_path}/4242" in note
+    assert f"opened only {tmp_path}/4243:" in note and f"{tmp_path}/4242" in note

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 SOURCES = Path(tltui.__file__).parents[1]
-TIMEOUT = 20.0
+TIMEOUT = 60.0
 """Seconds that a test waits for what must happen."""
 KEYS = {
     "up": "\x1b[A", "down": "\x1b[B", "right": "\x1b[C", "left": "\x1b[D", "home": "\x1b[H", "end": "\x1b[F",

@@ -15,6 +15,7 @@ from tltui.commands import BY_ID, COMMANDS, Where, keymap_problems
 from tltui.config import Config, read_config
 from tltui.model.nodes import Compile
 from tltui.screens.marks import Mark, write_marks
+from tltui.screens.workbench import front
 from tltui.text.torch_names import graph_break_page
 from tltui.widgets.document_view import DocumentView
 from tltui.work.reader_threads import Scan
@@ -837,6 +838,7 @@ async def test_every_command_works_everywhere() -> None:
                     await driver.app.run_action(command.action, driver.browser.owner(command))
                     await driver.pilot.pause()
                     assert "fault" not in driver.message, (command, driver.message)
+                await driver.until(lambda: front(driver.app) is not None)
                 driver.prompt.leave()
                 while driver.app.screen is not driver.browser:
                     driver.app.pop_screen()

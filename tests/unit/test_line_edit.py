@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tltui.widgets.key_input import LineEdit
+from tltui.widgets.key_input import LONGEST_LINE, LineEdit
 
 
 @pytest.mark.parametrize(
@@ -45,3 +45,9 @@ def test_typing() -> None:
     assert (line.text, line.at) == ("x", 1)
     assert not line.key("f5")
     assert (line.text, line.at) == ("x", 1)
+
+
+def test_a_long_text_is_cut_at_the_length_of_a_line() -> None:
+    line = LineEdit("ab", 1)
+    line.insert("x" * 2 * LONGEST_LINE)
+    assert (len(line.text), line.at, line.text[-1]) == (LONGEST_LINE, LONGEST_LINE - 1, "b")

@@ -170,6 +170,10 @@ def _is_same_key(event: events.Key, other: events.Key | events.Paste) -> bool:
     return isinstance(other, events.Key) and other.key == event.key
 
 
+LONGEST_LINE = 4096
+"""Maximum characters of a typed line: the length of the longest path. Each key searches for the whole line."""
+
+
 @dataclass(slots=True)
 class LineEdit:
     """A text and where in it one types: `at` counts characters from 0."""
@@ -182,7 +186,8 @@ class LineEdit:
         self.text, self.at = text, len(text)
 
     def insert(self, text: str) -> None:
-        """Type."""
+        """Type. Characters beyond `LONGEST_LINE` are left out."""
+        text = text[: max(LONGEST_LINE - len(self.text), 0)]
         self.text = self.text[: self.at] + text + self.text[self.at :]
         self.at += len(text)
 

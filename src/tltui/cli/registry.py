@@ -44,6 +44,7 @@ COMMANDS: dict[str, Entry] = {
     "repro": Entry("write a compiled graph as a standalone, runnable script", "share"),
     "report": Entry("write the whole run into one HTML file, for readers without tltui", "share"),
     "bundle": Entry("write a small log of some compiles to share; can be redacted", "share"),
+    "mcp": Entry("answer the questions of a coding agent in 2 KB each (Model Context Protocol, or as text)", "mcp"),
     "guide": Entry("print the guide: slow, recompiling, breaking, diverging and hanging jobs", "about"),
     "glossary": Entry("explain a word of the pages, or all words", "about"),
     "config": Entry("list settings, environment variables and keys: the effective value and where it was set", "config"),
@@ -57,6 +58,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "find and compare": ("grep", "source", "diff"),
     "share, keep": ("report", "bundle", "case", "index", "extract", "repro"),
     "record, follow": ("run", "try", "tail"),
+    "for coding agents": ("mcp",),
     "hold a limit (CI)": ("check",),
 }
 """Heading of the help → its commands without a page; a page has its heading in its `QUESTION`. Other commands come last."""

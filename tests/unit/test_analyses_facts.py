@@ -29,6 +29,8 @@ from tltui.text.torch_names import is_framework
         ("<eval_with_key>.5", True),
         ("<frozen runpy>", True),
         ("C:\\venv\\Lib\\site-packages\\x.py", True),
+        ("/root/.cache/vllm/torch_compile_cache/1b9c/rank_0_0/inductor_cache/ab/cab.py", True),
+        ("/root/.cache/vllm/torch_compile_cache/1b9c/rank_0_0/backbone/computation_graph.py", True),
         ("/home/user/torch/train.py", False),
         ("/home/user/models/train.py", False),
         ("‹str#4›", False),

@@ -47,7 +47,7 @@ _RANKS = {owner: number for number, owner in enumerate(Owner)}
 WORDS = ("own", "library", "python", "torch")
 """What JSON calls the owners, in the same order."""
 _TORCH = re.compile(
-    r"/(?:site|dist)-packages/(?:torch|functorch|torchgen)/|^<eval_with_key>|/torchinductor_[^/]+/"
+    r"/(?:site|dist)-packages/(?:torch|functorch|torchgen)/|^<eval_with_key>|/torchinductor_[^/]+/|/inductor_cache/"
     # a checkout, or a packaged program; the second: as torch shortens its own paths in the comments of guards
     r"|(?:^|/)torch/(?:_|(?:nn|optim|fx|utils|autograd|distributed|distributions|export|jit|cuda|amp|func|ao|testing|compiler"
     r"|library|linalg|fft|special|sparse|nested|masked|profiler|multiprocessing|onnx|package|backends|futures|mps|xpu"
@@ -55,7 +55,8 @@ _TORCH = re.compile(
     r"|^_(?:dynamo|inductor|functorch|subclasses|prims|prims_common|refs|higher_order_ops|decomp|export|library|logging)/"
     r"|^_(?:ops|tensor|compile|guards|utils|utils_internal)\.py$|^nn/(?:modules/|parallel/|functional\.py$)|^fx/experimental/"
 )
-_LIBRARY = re.compile(r"/(?:site|dist)-packages/")
+_LIBRARY = re.compile(r"/(?:site|dist)-packages/|/torch_(?:compile_cache|aot_compile)/")
+"""Packages, and code that vLLM writes into its cache (`vllm/compilation`)."""
 _RUNNER = re.compile(
     r"/(?:site|dist)-packages/(?:_pytest|pytest|pluggy|xdist|pytest_\w+)(?:\.py)?(?:/|$)"
     r"|/python3[.\d]*/(?:unittest/|runpy\.py$)|/Python3\d+/Lib/(?:unittest/|runpy\.py$)|^<frozen runpy>$"

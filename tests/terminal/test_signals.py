@@ -101,7 +101,7 @@ def test_keys_that_are_meant_for_another_program(key: str, tmp_path: Path) -> No
         terminal.press(key)
         terminal.wait(lambda: b"heard" in terminal.raw, "what the pager says")
         terminal.press("?")
-        terminal.wait_for("Marks in the tree")
+        terminal.wait_for("Keys here")
 
 
 def modes(terminal: Terminal) -> dict[int, bool]:
@@ -146,7 +146,7 @@ def in_provenance(terminal: Opened) -> None:
 def while_help_is_open(terminal: Opened) -> None:
     terminal.wait_for("3 graph breaks")
     terminal.press("?")
-    terminal.wait_for("Marks in the tree")
+    terminal.wait_for("Keys here")
 
 
 MOMENTS = [first_byte, in_a_prompt, in_provenance, while_help_is_open]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,10 @@ from opened import BREAKS, log_of, opened
 from real import TRACES
 from screen import screen_lines
 
-from tltui.commands import BY_ID, COMMANDS, FOOTERS, HINTS, keymap_problems
+from tltui.commands import BY_ID, COMMANDS, FOOTERS, HINTS, Situation, Where, keymap_problems
 from tltui.config import Config
+from tltui.screens.palette import help_document
+from tltui.text.document import Document
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -68,6 +71,44 @@ async def test_a_key_without_a_command_is_answered() -> None:
         tree.focus()
         await driver.press("right_curly_bracket")
         assert "No command on } here." in driver.message
+
+
+def keys_here(document: Document) -> tuple[str, str]:
+    """Return the title of the first section of the help, and its text."""
+    first, *rest = document.text()
+    return first, "\n".join(rest).partition("\nGuide")[0]
+
+
+async def test_help_begins_with_the_keys_of_the_place() -> None:
+    async with opened(BREAKS, size=(80, 24)) as driver:
+        view, tree = driver.browser.document_view, driver.browser.tree_view
+        driver.browser.go("0/0:inductor_output_code")
+        await driver.shown("0/0:inductor_output_code")
+        for pane, place in ((view, "text of an artifact"), (tree, "tree")):
+            if not pane.has_focus:
+                await driver.press("tab")
+                await driver.until(lambda pane=pane: pane.has_focus)
+            await driver.press("question_mark")
+            await driver.shown("@help")
+            await driver.until(lambda place=place: screen_lines(driver.app)[2] == f" ▾ Keys here: {place}")
+            text = keys_here(view.document)[1]
+            assert "next artifact" in text and ("go to line" in text) is (pane is view)
+            await driver.press("question_mark")
+            await driver.shown("0/0:inductor_output_code")
+
+
+def test_the_keys_here_are_those_of_the_pane_or_mode_and_of_the_user() -> None:
+    config = Config(keys={"tree.expand": ("f6",), "document.wrap": ()})
+    situations = Situation(has_errors=True), Situation(Where.DOCUMENT), Situation(Where.PROVENANCE), Situation(Where.COMPARE)
+    texts = [keys_here(help_document(False, config, 76, now, "place")) for now in situations]
+    assert {title for title, _ in texts} == {"Keys here: place"}
+    in_tree, in_page, in_provenance, comparing = (text for _, text in texts)
+    assert re.search(r"^  e +next error +\S", in_tree, re.MULTILINE) and "next error" not in in_page
+    assert re.search(r"\bf6 +open\b", in_tree) and "go to line" not in in_tree
+    assert re.search(r": +go to line", in_page) and "by stacks" not in in_page and "wrap" not in in_page
+    assert all("1 summary · 2 problems" in text for text in (in_tree, in_page))
+    assert "next mapped line" in in_provenance and "next change" in comparing
+    assert "summary" not in in_provenance + comparing
 
 
 async def test_the_footer_belongs_to_the_place(tmp_path: Path) -> None:

@@ -228,7 +228,7 @@ async def test_help_takes_the_place_of_the_panes_and_gives_it_back() -> None:
         await driver.press("tab")
         pane, cursor = screen.focused_pane, screen.focused_pane.cursor
         await driver.press("question_mark")
-        await driver.until(lambda: "Marks in the tree" in screen_text(driver.app))
+        await driver.until(lambda: "Keys here" in screen_text(driver.app))
         await driver.press("tab", "full_stop", "P", "u")  # what is not in sight does not move
         assert screen.is_helping and pane.cursor == cursor
         await driver.press("slash", *"next mapped", "enter")

@@ -62,7 +62,7 @@ _SHOWN = {
     "right_curly_bracket": "}", "left_curly_bracket": "{", "minus": "-", "equals_sign": "=", "colon": ":", "slash": "/",
     "asterisk": "*", "number_sign": "#", "question_mark": "?", "f1": "F1", "right_square_bracket": "]", "left_square_bracket": "[",
     "greater_than_sign": ">", "less_than_sign": "<", "left_parenthesis": "(", "right_parenthesis": ")",
-    "vertical_line": "|", "apostrophe": "'", "comma": ",", "full_stop": ".",
+    "at": "@", "vertical_line": "|", "apostrophe": "'", "comma": ",", "full_stop": ".",
 }  # fmt: skip
 
 
@@ -124,8 +124,8 @@ COMMANDS: tuple[Command, ...] = (
     Command("app.copy", ("y",), "copy", "Copy the selected lines or the line; in the tree the address.", E_, "copy"),
     Command("app.copy_address", ("Y",), "copy address and path",
             "Copy the address of this page (for `o` and commands, such as 0/1) and the path of its log.", E_),
-    Command("app.pager", ("v",), "open in pager", "Show the document in $PAGER.", E_),
-    Command("app.editor", ("ctrl+e",), "open in editor", "Open the document in $EDITOR, as a copy.", E_),
+    Command("app.pager", ("X",), "open in pager", "Show the document in $PAGER.", E_),
+    Command("app.editor", ("v", "ctrl+e"), "open in editor", "Open the document in $EDITOR, as a copy.", E_),
     Command("app.raw", ("i",), "raw / laid out", "Switch between the stored text and the laid-out text.", E_),
     Command("app.provenance", ("p",), "provenance mode",
             "Follow a line of your code to the kernel that runs, and back; graphs and code side by side.", E_, "provenance"),
@@ -230,10 +230,10 @@ COMMANDS: tuple[Command, ...] = (
     Command("provenance.previous_match", ("left_parenthesis",), "previous match", "Go to the previous match.", P_),
     Command("provenance.next_unit", ("u",), "next unit",
             "Show the next unit: forward graph, backward graph, next submodule.", P_, "unit"),
-    Command("provenance.hottest", ("S",), "hottest line",
+    Command("provenance.hottest", ("exclamation_mark",), "hottest line",
             "Go to the line of this pane with the most time in a profile; a second press goes to the next one.", P_),
-    Command("provenance.hotter", ("s",), "hotter line", "Go back to the line with more time.", P_),
-    Command("provenance.pin", ("P",), "pin", "Keep the highlight while you move; a second press releases it.", P_, "pin"),
+    Command("provenance.hotter", ("at",), "hotter line", "Go back to the line with more time.", P_),
+    Command("provenance.pin", ("H",), "pin", "Keep the highlight while you move; a second press releases it.", P_, "pin"),
     Command("provenance.annotations", ("i",), "annotations",
             "Hide or show types, freed values and size checks. Copies, exports and searches always include them.",
             P_, "types"),

@@ -75,7 +75,7 @@ def test_the_terminal_is_given_back(number: int, code: int, opened: tuple[Opened
 
 def test_while_another_program_has_the_terminal(opened: tuple[Opened, list[Any]]) -> None:
     terminal, before = opened
-    terminal.press("v")
+    terminal.press("X")
     terminal.wait_for("paging")
     program = terminal.program
     [pager] = children(program)
@@ -96,7 +96,7 @@ def test_keys_that_are_meant_for_another_program(key: str, tmp_path: Path) -> No
     command = [sys.executable, "-m", "tltui", str(TRACES / "breaks")]
     with Terminal(command, home=tmp_path, environment={"PAGER": f"{sys.executable} {pager}"}) as terminal:
         terminal.wait_for("6 compiles", "3 graph breaks")
-        terminal.press("v")
+        terminal.press("X")
         terminal.wait_for("paging")
         terminal.press(key)
         terminal.wait(lambda: b"heard" in terminal.raw, "what the pager says")

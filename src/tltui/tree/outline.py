@@ -422,20 +422,26 @@ def _compile_label(compile_: Compile, ascii_: bool, name_of: NameOf) -> Label:
         detail = (("  recompile limit", colour(status)),)
     elif facts.failed:
         detail = ((f"  {'interrupted' if facts.interrupted else error_name(facts.fail_type)}", colour(status)),)
-    elif compile_.is_recompile and (reason := _reason(compile_)):
-        detail = ((f" {reason}", tokens.DIM),)
+    elif compile_.is_recompile and (reason := recompile_reason(compile_)):
+        detail = ((f" {_short_change(reason) or reason}", tokens.DIM),)
     right: tuple[Piece, ...] = ()
     if (took := compile_.duration_s) is not None:
         right = ((f"{seconds(took):>8}", tokens.DIM),)
     return Label(tuple(pieces), right, detail)
 
 
-def _reason(compile_: Compile) -> str:
+def _short_change(reason: str) -> str:
+    from tltui.questions.recompiles.failed_guard_text import short_change  # not before a recompilation is drawn
+
+    return short_change(reason)
+
+
+def recompile_reason(compile_: Compile) -> str:
     """Return the recompile reason of the metrics: its first line, without the id of the cache entry."""
     reason = next((m.recompile_reason for m in compile_.metrics if m.recompile_reason), "") or ""
     first = reason.strip().partition("\n")[0].partition("  #")[0]
     entry, colon, reason_text = first.partition(": ")
-    return (reason_text if colon and entry.replace("/", "").isdigit() else first).strip()
+    return (reason_text if colon and entry.removeprefix("!").replace("/", "").isdigit() else first).strip()
 
 
 def _stack_label(part: StackPart, ascii_: bool) -> Label:

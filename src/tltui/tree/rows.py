@@ -27,6 +27,7 @@ from tltui.tree.outline import (
     frame_node,
     label,
     path_to,
+    recompile_reason,
 )
 from tltui.tree.rank_folds import RankFolds
 
@@ -463,12 +464,13 @@ class OutlineRows:
 
 
 def text_of(node: Node) -> str:
-    """Return the text that a filter matches: the line of a node, torch's name of its function, and its address."""
+    """Return the text that a filter matches: the line of a node, torch's name of its function, torch's reason, and its address."""
     shown: Label = label(node)
     pieces = (*shown.left, *shown.detail, *shown.right)
     status = str(node.target.status) if isinstance(node.target, Compile) else ""
     line = "".join(piece_text(piece) for piece in pieces)
-    return f"{line} {_original_name(node)} {node.ref} {status}"
+    reason = recompile_reason(node.target) if isinstance(node.target, Compile) and node.target.is_recompile else ""
+    return f"{line} {_original_name(node)} {reason} {node.ref} {status}"
 
 
 def _original_name(node: Node) -> str:

@@ -21,6 +21,10 @@ class Where(Enum):
     COMPARE = "comparing side by side"
 
 
+PAGE_TITLE = "page: "
+"""The beginning of the titles of commands that open a page."""
+
+
 @frozen
 class Command:
     """A user command."""
@@ -43,6 +47,11 @@ class Command:
         name = self.id.partition(".")[2]
         return f"view('{name[5:]}')" if name.startswith("view_") else name
 
+    @property
+    def is_page(self) -> bool:
+        """Whether it opens a page about the run."""
+        return self.title.startswith(PAGE_TITLE)
+
     def keys_shown(self, keys: Iterable[str] | None = None) -> str:
         """Return the keys for display: `j ↓`."""
         return " ".join(key_label(key) for key in (self.keys if keys is None else keys))
@@ -53,7 +62,7 @@ _SHOWN = {
     "right_curly_bracket": "}", "left_curly_bracket": "{", "minus": "-", "equals_sign": "=", "colon": ":", "slash": "/",
     "asterisk": "*", "number_sign": "#", "question_mark": "?", "f1": "F1", "right_square_bracket": "]", "left_square_bracket": "[",
     "greater_than_sign": ">", "less_than_sign": "<", "left_parenthesis": "(", "right_parenthesis": ")",
-    "vertical_line": "|", "apostrophe": "'", "comma": ",", "full_stop": ".",
+    "at": "@", "vertical_line": "|", "apostrophe": "'", "comma": ",", "full_stop": ".",
 }  # fmt: skip
 
 
@@ -79,13 +88,13 @@ COMMANDS: tuple[Command, ...] = (
             "Go to the previous compile that failed, or whose function runs in eager mode.", E_),
     Command("app.next_break", ("b",), "next graph break", "Go to the next compile with a graph break.", E_, "next break"),
     Command("app.previous_break", ("B",), "previous graph break", "Go to the previous compile with a graph break.", E_),
-    Command("app.next_recompile", ("r",), "next compile of this frame", "Go to the next compile of the same frame.", E_,
+    Command("app.next_recompile", ("r",), "next compile", "Go to the next compile of the same frame.", E_,
             "next compile"),
-    Command("app.previous_recompile", ("R",), "previous compile of this frame",
+    Command("app.previous_recompile", ("R",), "previous compile",
             "Go to the previous compile of the same frame.", E_),
-    Command("app.next_rank", ("greater_than_sign",), "same code, next rank",
+    Command("app.next_rank", ("greater_than_sign",), "code on next rank",
             "Go to the compile of the same code object on the next rank; ids may differ between ranks.", E_, "rank"),
-    Command("app.previous_rank", ("less_than_sign",), "same code, previous rank",
+    Command("app.previous_rank", ("less_than_sign",), "code on previous rank",
             "Go to the compile of the same code object on the previous rank.", E_),
     Command("app.next_artifact", ("right_square_bracket",), "next artifact",
             "Go to the next artifact of this compile, in the order of the log.", E_, "next artifact"),
@@ -94,15 +103,15 @@ COMMANDS: tuple[Command, ...] = (
     Command("app.generated_code", ("c",), "generated code",
             "Go to the generated code of this compile; a second press goes to its next unit, such as the backward graph.",
             E_, "code"),
-    Command("app.other_down", ("J",), "line down in the other pane", "Scroll the other pane without leaving this one.", E_),
-    Command("app.other_up", ("K",), "line up in the other pane", "Scroll the other pane without leaving this one.", E_),
+    Command("app.other_down", ("J",), "other pane down", "Scroll the other pane without leaving this one.", E_),
+    Command("app.other_up", ("K",), "other pane up", "Scroll the other pane without leaving this one.", E_),
     *(
-        Command(f"app.view_{view.name}", (view.key,) if view.key else (), f"page: {view.name}",
+        Command(f"app.view_{view.name}", (view.key,) if view.key else (), f"{PAGE_TITLE}{view.name}",
                 f"The page {view.name}: {view.help}.", E_, "summary" if view.key == "1" else "")
         for view in QUESTIONS
     ),
-    Command("app.records", (), "page: records", "All records of the selection, in the order of the log.", E_),
-    Command("app.damage", (), "page: damage", "Damaged records in the logs, and files that were not opened.", E_),
+    Command("app.records", (), PAGE_TITLE + "records", "All records of the selection, in the order of the log.", E_),
+    Command("app.damage", (), PAGE_TITLE + "damage", "Damaged records in the logs, and files that were not opened.", E_),
     Command("app.output", ("O",), "output of the job",
             "The job's output, live; on an artifact taken from it, the matching lines.", E_, "output"),
     Command("app.all_views", ("0",), "all pages", "List all pages about the run.", E_, "pages"),
@@ -115,14 +124,14 @@ COMMANDS: tuple[Command, ...] = (
     Command("app.copy", ("y",), "copy", "Copy the selected lines or the line; in the tree the address.", E_, "copy"),
     Command("app.copy_address", ("Y",), "copy address and path",
             "Copy the address of this page (for `o` and commands, such as 0/1) and the path of its log.", E_),
-    Command("app.pager", ("v",), "open in pager", "Show the document in $PAGER.", E_),
-    Command("app.editor", ("ctrl+e",), "open in editor", "Open the document in $EDITOR, as a copy.", E_),
+    Command("app.pager", ("X",), "open in pager", "Show the document in $PAGER.", E_),
+    Command("app.editor", ("v", "ctrl+e"), "open in editor", "Open the document in $EDITOR, as a copy.", E_),
     Command("app.raw", ("i",), "raw / laid out", "Switch between the stored text and the laid-out text.", E_),
     Command("app.provenance", ("p",), "provenance mode",
             "Follow a line of your code to the kernel that runs, and back; graphs and code side by side.", E_, "provenance"),
-    Command("app.compare", ("d",), "mark for comparing / compare",
+    Command("app.compare", ("d",), "mark or compare",
             "Mark this page for comparing; on another artifact, compile or rank, compare the two.", E_, "compare"),
-    Command("app.compare_previous", ("D",), "compare with previous compile",
+    Command("app.compare_previous", ("D",), "compare with previous",
             "Compare with the previous compile of this frame; without one, a graph with the graph it was derived from.", E_),
     Command("app.sort", ("S",), "sort",
             "Sort the tables of the page in another order; in the matrix, change the values of the cells.", E_),
@@ -208,7 +217,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("document.numbers", ("number_sign",), "line numbers", "Show or hide line numbers.", D_),
     Command("provenance.next_pane", ("tab",), "next pane", "Go to the pane on the right.", P_, "pane"),
     Command("provenance.previous_pane", ("shift+tab",), "previous pane", "Go to the pane on the left.", P_),
-    Command("provenance.follow", ("enter",), "origin or result of this line",
+    Command("provenance.follow", ("enter",), "origin or result",
             "In the first column, go one step towards your source: from code to its node, from a node to your line, from your "
             "line to the code that runs. On a name, go to its definition.", P_, "follow"),
     Command("provenance.back", ("backspace",), "back in the mode",
@@ -221,10 +230,10 @@ COMMANDS: tuple[Command, ...] = (
     Command("provenance.previous_match", ("left_parenthesis",), "previous match", "Go to the previous match.", P_),
     Command("provenance.next_unit", ("u",), "next unit",
             "Show the next unit: forward graph, backward graph, next submodule.", P_, "unit"),
-    Command("provenance.hottest", ("S",), "hottest line",
+    Command("provenance.hottest", ("exclamation_mark",), "hottest line",
             "Go to the line of this pane with the most time in a profile; a second press goes to the next one.", P_),
-    Command("provenance.hotter", ("s",), "hotter line", "Go back to the line with more time.", P_),
-    Command("provenance.pin", ("P",), "pin", "Keep the highlight while you move; a second press releases it.", P_, "pin"),
+    Command("provenance.hotter", ("at",), "hotter line", "Go back to the line with more time.", P_),
+    Command("provenance.pin", ("H",), "pin", "Keep the highlight while you move; a second press releases it.", P_, "pin"),
     Command("provenance.annotations", ("i",), "annotations",
             "Hide or show types, freed values and size checks. Copies, exports and searches always include them.",
             P_, "types"),
@@ -290,6 +299,8 @@ FOOTERS = {
     "help": ("app.close", *FOOTER_HELP, "app.command_palette"),
 }  # fmt: skip
 """Place on the main screen → the commands of its footer; the way back comes first, help last."""
+PLACE_NAMES = {"tree": "tree", "page": "page", "code": "text of an artifact", "search": "search results", "help": "help"}
+"""Place on the main screen → its name in the help."""
 HINTS = 8
 """Commands in a footer at most."""
 
@@ -398,9 +409,9 @@ class Situation:
     has_compile: bool = False
     """Whether the tree's cursor is on a compile or in one."""
     has_recompiles: bool = False
+    """Whether the frame of that compile has others."""
     shows_graph: bool = False
     """Whether the document is a compiler graph, which can be compared with its source graph."""
-    """The frame of that compile has others."""
     has_errors: bool = False
     """Whether a compile failed, or its function runs in eager mode."""
     has_breaks: bool = False
@@ -449,6 +460,7 @@ _NOT_SIDE_BY_SIDE = frozenset(("document.wrap", "document.ask_filter"))
 _PLAIN = re.compile(r"\.(cursor|page|half|other)_(up|down)$|\.(top|bottom|expand|collapse|enter|close|command_palette)$")
 """Commands with commonly known keys: they come last."""
 _MODES = {Where.PROVENANCE: FOOTER_PROVENANCE, Where.COMPARE: FOOTER_COMPARE}
+_OTHER_PANE = {Where.TREE: Where.DOCUMENT, Where.DOCUMENT: Where.TREE}
 _WORD = re.compile(r"[\w$']+")
 
 
@@ -468,6 +480,12 @@ def commands_for(now: Situation) -> list[Command]:
     return sorted(order, key=lambda command: (_PLAIN.search(command.id) is not None, first.get(command.id, len(first))))
 
 
+def commands_here(now: Situation) -> list[Command]:
+    """Return the available commands of the focused pane or mode, the most useful first, without those of the other pane."""
+    other = _OTHER_PANE.get(now.where)
+    return [command for command in commands_for(now) if command.where is not other]
+
+
 def key_labels(command: Command, now: Situation, keys: Iterable[str] | None = None) -> str:
     """Return the keys of a command for display, with the pane's name for a command of the other pane."""
     labels = command.keys_shown(keys)
@@ -481,7 +499,7 @@ def _places(now: Situation) -> tuple[Where, ...]:
     """Return the active places of commands, the nearest first."""
     if now.where in _MODES:
         return now.where, Where.DOCUMENT
-    other = Where.DOCUMENT if now.where is Where.TREE else Where.TREE
+    other = _OTHER_PANE[now.where]
     return (now.where, Where.EVERYWHERE, other) if now.shows_both else (now.where, Where.EVERYWHERE)
 
 

@@ -1,4 +1,4 @@
-"""The config file, tltui's own directories, and the widths of panes stored there."""
+"""The config file, tltui's own directories, and the shares of panes stored there."""
 
 from __future__ import annotations
 
@@ -254,7 +254,8 @@ TREE_PANE = "tree"
 """Name of the tree pane on the main screen."""
 MAX_LAYOUT_BYTES = 4096
 """Maximum bytes of the layout file; a larger one is not ours."""
-MAX_PANE_WIDTH = 10_000
+SHARE_DIGITS = 4
+"""Decimal places of a stored share: cells of a screen with up to 5,000 columns."""
 
 
 def layout_path() -> Path:
@@ -262,25 +263,28 @@ def layout_path() -> Path:
     return state_path() / LAYOUT_FILE
 
 
-def read_width(pane: str) -> int | None:
-    """Return the stored width of a pane in cells; None without one, or if the file is unreadable or broken."""
+def read_share(pane: str) -> float | None:
+    """Return the stored share of a pane in the width of the screen, between 0 and 1.
+
+    None without one, or if the file is unreadable, broken or has widths in cells, as it once did.
+    """
     return _read_layout().get(pane)
 
 
-def write_width(pane: str, width: int) -> None:
-    """Store a width; widths of other panes in the file stay. Raises OSError."""
+def write_share(pane: str, share: float) -> None:
+    """Store a share; shares of other panes in the file stay. Raises OSError."""
     path = layout_path()
-    widths = {**_read_layout(), pane: width}
+    shares = {**_read_layout(), pane: round(share, SHARE_DIGITS)}
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path, private=True) as file:
-        file.write(json.dumps(widths).encode())
+        file.write(json.dumps(shares).encode())
 
 
-def _read_layout() -> dict[str, int]:
+def _read_layout() -> dict[str, float]:
     try:
         layout = read_small_json(layout_path(), MAX_LAYOUT_BYTES)
     except (OSError, ValueError):
         return {}
     if not isinstance(layout, dict):
         return {}
-    return {name: width for name, width in layout.items() if type(width) is int and 0 < width <= MAX_PANE_WIDTH}
+    return {name: share for name, share in layout.items() if type(share) is float and 0 < share < 1}

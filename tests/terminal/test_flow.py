@@ -126,9 +126,9 @@ def test_copy(terminal: Terminal, tmp_path: Path) -> None:
 
 def test_help_and_palette(terminal: Terminal) -> None:
     terminal.press("?")
-    terminal.wait_for("Marks in the tree")
+    terminal.wait_for("Keys here")
     terminal.press("q")
-    terminal.wait_gone("Marks in the tree")
+    terminal.wait_gone("Keys here")
     terminal.press("ctrl+p")
     terminal.press("next graph")
     terminal.wait_for("next graph break")
@@ -142,9 +142,9 @@ def test_typed_ahead(terminal: Terminal) -> None:
     """What is typed at once does what it does when typed slowly."""
     back = "\t" if is_narrow(terminal) else ""  # go to has shown the document
     terminal.press("b" + "\x7f" + "o4/0\r" + back + "b" + "f" + "_break\r" + "?")
-    terminal.wait_for("Marks in the tree")
+    terminal.wait_for("Keys here")
     terminal.press("q")
-    terminal.wait_gone("Marks in the tree")
+    terminal.wait_gone("Keys here")
     terminal.wait_gone("f ↩5")
     terminal.wait_for("inner_break")
     leave(terminal)

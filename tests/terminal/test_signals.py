@@ -75,7 +75,7 @@ def test_the_terminal_is_given_back(number: int, code: int, opened: tuple[Opened
 
 def test_while_another_program_has_the_terminal(opened: tuple[Opened, list[Any]]) -> None:
     terminal, before = opened
-    terminal.press("v")
+    terminal.press("X")
     terminal.wait_for("paging")
     program = terminal.program
     [pager] = children(program)
@@ -96,12 +96,12 @@ def test_keys_that_are_meant_for_another_program(key: str, tmp_path: Path) -> No
     command = [sys.executable, "-m", "tltui", str(TRACES / "breaks")]
     with Terminal(command, home=tmp_path, environment={"PAGER": f"{sys.executable} {pager}"}) as terminal:
         terminal.wait_for("6 compiles", "3 graph breaks")
-        terminal.press("v")
+        terminal.press("X")
         terminal.wait_for("paging")
         terminal.press(key)
         terminal.wait(lambda: b"heard" in terminal.raw, "what the pager says")
         terminal.press("?")
-        terminal.wait_for("Marks in the tree")
+        terminal.wait_for("Keys here")
 
 
 def modes(terminal: Terminal) -> dict[int, bool]:
@@ -146,7 +146,7 @@ def in_provenance(terminal: Opened) -> None:
 def while_help_is_open(terminal: Opened) -> None:
     terminal.wait_for("3 graph breaks")
     terminal.press("?")
-    terminal.wait_for("Marks in the tree")
+    terminal.wait_for("Keys here")
 
 
 MOMENTS = [first_byte, in_a_prompt, in_provenance, while_help_is_open]

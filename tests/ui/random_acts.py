@@ -28,7 +28,7 @@ from tltui.widgets.trace_tree import TraceTree
 SIZES = ((20, 5), (60, 20), (80, 24), (120, 40))
 ELSEWHERE = {"app.leave", "app.pager", "app.editor", "app.suspend", "app.processes"}
 """Commands that leave, or start other programs."""
-NEVER = {"q", "ctrl+q", "ctrl+z", "ctrl+e", "v", "P"}
+NEVER = {"q", "ctrl+q", "ctrl+z", "ctrl+e", "v", "X", "P"}
 """Their keys, which some modes use otherwise."""
 KEYS = sorted({key for command in COMMANDS if command.id not in ELSEWHERE for key in command.keys} - NEVER)
 ODD_KEYS = ["f1", "f12", "delete", "insert", "ctrl+c", "ctrl+up", "ctrl+left", "alt+x", "shift+f3", "é", "漢", "9", "~"]

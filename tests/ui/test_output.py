@@ -224,7 +224,7 @@ async def test_a_file_that_goes_away_is_told(printing: Printing) -> None:
 async def test_every_key_before_the_first_record(printing: Printing) -> None:
     """Nothing fails where there is no compile, no rank, no log yet: `shown` sees to it that there was no fault."""
     printing.write("hello\n")
-    leaving = {"q", "ctrl+z", "ctrl+q", "v", "ctrl+e"}
+    leaving = {"q", "ctrl+z", "ctrl+q", "v", "X", "ctrl+e"}
     keys = [key for command in COMMANDS if command.where in (Where.EVERYWHERE, Where.TREE, Where.DOCUMENT) for key in command.keys]
     async with shown(printing) as driver:
         for pane in ("tree", "document"):

@@ -15,7 +15,7 @@ from tltui.screens.workbench import copy
 pytestmark = pytest.mark.usefixtures("home")
 
 
-@pytest.mark.parametrize(("key", "name"), [("v", "PAGER"), ("ctrl+e", "EDITOR"), ("ctrl+e", "VISUAL")])
+@pytest.mark.parametrize(("key", "name"), [("X", "PAGER"), ("v", "EDITOR"), ("ctrl+e", "VISUAL")])
 async def test_a_variable_that_is_no_command(key: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, "less '")
     async with opened(BREAKS) as driver:
@@ -23,7 +23,7 @@ async def test_a_variable_that_is_no_command(key: str, name: str, monkeypatch: p
         await driver.until(lambda: driver.message.startswith(f"${name} is not a valid command: No closing quotation"))
 
 
-@pytest.mark.parametrize(("key", "name", "default"), [("v", "PAGER", "less -R"), ("ctrl+e", "EDITOR", "vi +1")])
+@pytest.mark.parametrize(("key", "name", "default"), [("X", "PAGER", "less -R"), ("v", "EDITOR", "vi +1")])
 async def test_a_variable_of_blanks_is_as_none(key: str, name: str, default: str, monkeypatch: pytest.MonkeyPatch) -> None:
     ran: list[list[str]] = []
     monkeypatch.setattr("tltui.screens.child_processes.ExternalPrograms._run", lambda self, command, lines: ran.append(command))
@@ -48,7 +48,7 @@ async def test_a_pager_gets_colours_if_it_shows_them(
     )
     monkeypatch.setenv("PAGER", pager)
     async with opened(BREAKS) as driver:
-        await driver.press("v")
+        await driver.press("X")
         await driver.until(lambda: ran)
     assert ran[0][0] == runs and ("\x1b[" in ran[0][1]) == has_colours
 

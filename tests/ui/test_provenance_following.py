@@ -110,14 +110,14 @@ async def test_enter_on_a_name_goes_to_its_definition_and_what_maps_to_nothing_p
         screen = await again(driver)
         await go(driver, screen, POST, "class GraphModule")
         assert "no match for this line" in screen_lines(driver.app)[-1]
-        await driver.press("P")
+        await driver.press("H")
         assert "cannot pin" in screen_lines(driver.app)[-1]
         assert not any(screen.view(pane).has_pinned for pane in ALL)
         await go(driver, screen, POST, "addmm_1 =")
-        await driver.press("P")
-        assert " pinned; P releases it" in screen_lines(driver.app)[-1]
+        await driver.press("H")
+        assert " pinned; H releases it" in screen_lines(driver.app)[-1]
         await go(driver, screen, POST, "class GraphModule")
-        await driver.press("P")
+        await driver.press("H")
         assert "unpinned" in screen_lines(driver.app)[-1]
 
 
@@ -232,20 +232,20 @@ async def test_what_kernels_took_stands_beside_them() -> None:
         driver.browser.trace.profiles.read()
         screen = await enter(driver)
         await go(driver, screen, PY, "extern_kernels.bmm(")
-        await driver.press("S")
+        await driver.press("exclamation_mark")
         code = screen.view(PY)
         hottest = place(screen)[1]
         row = screen_lines(driver.app)[2 + hottest - code.scroll_offset.y]
         assert re.search(r" [\d.]+ ms [▏▎▍▌▋▊▉█]+ .*extern_kernels.mm", row) and " ms per step · " in screen.status.plain_text()
-        await driver.press("S")
+        await driver.press("exclamation_mark")
         assert place(screen)[1] != hottest
-        await driver.press("s")
+        await driver.press("at")
         assert place(screen)[1] == hottest
-        await driver.press("s")
+        await driver.press("at")
         assert "no line in this pane took more time" in screen_text(driver.app)
     async with opened(TRAIN, size=(120, 30)) as driver:
         await enter(driver)
-        await driver.press("S")
+        await driver.press("exclamation_mark")
         assert "no times for this pane" in screen_text(driver.app)
 
 

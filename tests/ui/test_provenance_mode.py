@@ -97,9 +97,9 @@ async def test_units_and_panes_and_zoom_and_pin() -> None:
         assert sum(screen.view(pane).display for pane in ALL) == 1
         await driver.press("z")
         assert sum(screen.view(pane).display for pane in ALL) == 3
-        await driver.press("full_stop", "P")
+        await driver.press("full_stop", "H")
         assert any(screen.view(pane).has_pinned for pane in ALL)
-        await driver.press("P")
+        await driver.press("H")
         assert not any(screen.view(pane).has_pinned for pane in ALL)
 
 
@@ -228,8 +228,8 @@ async def test_help_takes_the_place_of_the_panes_and_gives_it_back() -> None:
         await driver.press("tab")
         pane, cursor = screen.focused_pane, screen.focused_pane.cursor
         await driver.press("question_mark")
-        await driver.until(lambda: "Marks in the tree" in screen_text(driver.app))
-        await driver.press("tab", "full_stop", "P", "u")  # what is not in sight does not move
+        await driver.until(lambda: "Keys here" in screen_text(driver.app))
+        await driver.press("tab", "full_stop", "H", "u")  # what is not in sight does not move
         assert screen.is_helping and pane.cursor == cursor
         await driver.press("slash", *"next mapped", "enter")
         await driver.until(lambda: "mapped" in screen_text(driver.app))

@@ -140,10 +140,10 @@ async def test_both_halves_of_a_comparison_scroll_together() -> None:
 # the line between the panes
 
 
-def kept() -> dict[str, int]:
+def kept() -> dict[str, float]:
     """What is remembered."""
     path = config.layout_path()
-    found: dict[str, int] = json.loads(path.read_bytes()) if path.exists() else {}
+    found: dict[str, float] = json.loads(path.read_bytes()) if path.exists() else {}
     return found
 
 
@@ -154,7 +154,7 @@ async def test_keys_move_the_line_between_the_panes() -> None:
         assert 36 <= before <= 44 and tree.size.width + document.outer_size.width + 1 == 120
         await driver.press("ctrl+right")
         assert tree.size.width == before + 4 and tree.size.width + document.outer_size.width + 1 == 120
-        await driver.until(lambda: kept() == {"tree": before + 4})
+        await driver.until(lambda: kept() == {"tree": round((before + 4) / 120, 4)})
         await driver.until(lambda: driver.browser.is_at_rest)
         lines = [line for line in document.document.text() if not line.strip().startswith("https://")]  # an address is never cut
         assert max(map(len, lines)) <= document.text_width, "the page is laid out to its width"
@@ -164,15 +164,17 @@ async def test_keys_move_the_line_between_the_panes() -> None:
         for _ in range(30):
             await driver.press("ctrl+right")
         assert document.outer_size.width == 40
-        await driver.until(lambda: kept() == {"tree": 79})
+        await driver.until(lambda: kept() == {"tree": round(79 / 120, 4)})
     async with opened(BREAKS) as driver:
         assert driver.browser.tree_view.size.width == 79
         await driver.pilot.resize_terminal(104, 40)
         await driver.until(lambda: driver.browser.tree_view.size.width == 63)
+        await driver.pilot.resize_terminal(240, 40)
+        await driver.until(lambda: driver.browser.tree_view.size.width == 158)
         await driver.pilot.resize_terminal(80, 24)
         await driver.until(lambda: driver.browser.tree_view.size.width == 80)
         await driver.press("ctrl+left")
-        assert "one pane has the whole screen" in driver.message and kept() == {"tree": 79}
+        assert "one pane has the whole screen" in driver.message and kept() == {"tree": round(79 / 120, 4)}
         await driver.pilot.resize_terminal(120, 40)
         await driver.until(lambda: driver.browser.tree_view.size.width == 79)
         await driver.press("z")
@@ -197,23 +199,26 @@ async def test_the_line_is_dragged_by_the_mouse() -> None:
         await driver.until(lambda: tree.size.width == 60)
         assert made == [] and kept() == {}
         mouse(MouseUp, 60)
-        await driver.until(lambda: kept() == {"tree": 60})
+        await driver.until(lambda: kept() == {"tree": 0.5})
         assert made == [1]
         mouse(MouseMove, 30)
         await driver.pilot.pause()
         assert tree.size.width == 60
 
 
-BROKEN = ["", "{", "[1]", '{"tree": "wide"}', '{"tree": true}', '{"tree": -3}', "[" * 3000, '"' + "x" * 9000]
+BROKEN = [
+    "", "{", "[1]", '{"tree": "wide"}', '{"tree": true}', '{"tree": -0.3}', '{"tree": 1.5}', '{"tree": 71}', '{"tree": NaN}',
+    "[" * 3000, '"' + "x" * 9000,
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("said", BROKEN)
 async def test_a_broken_file_is_none(said: str, state: Path) -> None:
     state.mkdir()
     config.layout_path().write_text(said)
-    assert config.read_width("tree") is None
-    config.write_width("tree", 50)
-    assert kept() == {"tree": 50} and config.layout_path().stat().st_mode & 0o77 == 0
+    assert config.read_share("tree") is None
+    config.write_share("tree", 0.5)
+    assert kept() == {"tree": 0.5} and config.layout_path().stat().st_mode & 0o77 == 0
 
 
 async def test_what_cannot_be_remembered_is_told(state: Path) -> None:

@@ -12,7 +12,7 @@ import real
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tltui.commands import COMMANDS
+from tltui.commands import COMMANDS, Situation
 from tltui.config import Config
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
@@ -202,7 +202,7 @@ def test_pages_fit_into_80_columns(name: str, ascii_: bool) -> None:
 @pytest.mark.parametrize("ascii_", [False, True])
 @pytest.mark.parametrize("width", [40, 76, 116])
 def test_help_fits_into_its_width(width: int, ascii_: bool) -> None:
-    lines = list(help_document(ascii_, Config(problems=("what was wrong " * 20,)), width).text())
+    lines = list(help_document(ascii_, Config(problems=("what was wrong " * 20,)), width, Situation(), "tree").text())
     code = ("    theme = ", "  [RANK[")
     assert [line for line in lines if cells(line) > width and not line.startswith(code)] == []
     assert all(map(str.isascii, lines)) is ascii_

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from golden import assert_golden
 from real import demo, trace
 
@@ -16,6 +17,7 @@ from tltui.model.run import (
     next_in_frame,
     on_next_rank,
 )
+from tltui.questions.recompiles.failed_guard_text import short_change
 from tltui.tree.outline import Node, children, label, path_to, root
 from tltui.tree.rows import OutlineRows, compiled
 
@@ -235,3 +237,25 @@ def test_ranks_are_set_off_from_their_compiles() -> None:
     ranks = children(root(demo()))
     assert [label(node).rule for node in ranks] == ["─"] * len(ranks)
     assert {label(node).rule for node in children(ranks[0])} == {""}
+
+
+@pytest.mark.parametrize(("reason", "change"), [
+    ("tensor 'kwargs['input_ids']' size mismatch at index 1. expected 8, actual 12", "input_ids dim 1: 8 → 12"),
+    ("tensor 'L['x']' stride mismatch at index 0. expected 6, actual 1", "x stride dim 0: 6 → 1"),
+    ("tensor 'x' dtype mismatch. expected Float, actual Double", "x dtype: float32 → float64"),
+    ("tensor 'x' rank mismatch. expected 1, actual 2", "x rank: 1 → 2"),
+    ("n == 7", ""), ("___check_type_id(n, 1403), type=<class 'int'>", ""), ("", ""),
+])  # fmt: skip
+def test_a_reason_is_shortened_to_its_change(reason: str, change: str) -> None:
+    assert short_change(reason) == change
+
+
+def test_the_row_of_a_recompile_has_the_change_and_a_filter_finds_the_reason_too() -> None:
+    run = trace("torch-2.13/reasons")
+    rows = OutlineRows(root(run))
+    assert rows.expand_all()
+    shown = [text(label(row.node).detail) for row in rows.rows]
+    assert " x dim 0: 3 → 5" in shown and " x dtype: float32 → float64" in shown and " up == True" in shown
+    for words in ("size mismatch at index 0", "x dim 0: 3"):
+        rows.set_filter(words)
+        assert rows.filter_counts[0], words

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from real import TRACES
 
-from tltui.config import layout_path, read_width
+from tltui.config import layout_path, read_share
 from tltui.screens.marks import read_marks
 from tltui.sources.job_output import is_job_output, read_state
 from tltui.text.safe_files import read_small_file, read_small_json
@@ -46,7 +46,7 @@ def test_state_that_is_none(make: Callable[[Path], None], tmp_path: Path, monkey
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     layout_path().parent.mkdir(parents=True)
     make(layout_path())
-    assert read_width("tree") is None
+    assert read_share("tree") is None
 
 
 def test_a_small_file(tmp_path: Path) -> None:

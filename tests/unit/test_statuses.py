@@ -13,6 +13,7 @@ from real import trace
 from test_follow import Live, part
 from viewed import text as seen
 
+from tltui.commands import Situation
 from tltui.config import Config
 from tltui.export import to_json
 from tltui.model.follow import open_run
@@ -58,7 +59,7 @@ def test_every_use_reads_from_the_table() -> None:
         marks_ = [getattr(row, attribute) for row in TABLE.values()]
         assert len(set(marks_)) == len(marks_) and all(len(mark) == 1 for mark in marks_)
     assert all(row.ascii.isascii() for row in TABLE.values())
-    text = "\n".join(help_document(False, Config(), 200).text())
+    text = "\n".join(help_document(False, Config(), 200, Situation(), "tree").text())
     assert all(f"{row.glyph}  {status:<10} {row.meaning}" in text for status, row in TABLE.items())
 
 

@@ -38,7 +38,7 @@ EXPLAINED = (
     "own device", "diverge", "region", "lookup", "specialization", "recompile reason", "node mapping", "derived, `≈`",
     "layer, iteration",
     "static cost", "form of input", "case", "profile", "flight recorder", "dump", "missing ranks", "output", "index",
-    "kind of ranks", "late, slow, wait", "open", "version",
+    "same outcomes", "kind of ranks", "late, slow, wait", "open", "version",
 )  # fmt: skip
 """Words of ours and of torch's that pages use without saying what they mean."""
 

@@ -132,12 +132,13 @@ def _view(words: Sequence[str], prepared: Prepared, options: argparse.Namespace)
 
 def _document_size() -> tuple[int, int]:
     """Return the approximate size of the document pane. The UI sends the exact one after its first frame."""
-    from tltui.config import TREE_PANE, read_width
+    from tltui.config import TREE_PANE, read_share
 
     columns, rows = os.get_terminal_size(2)
     tree = min(max(int(columns * SHARE), LEAST), WIDEST) if columns >= NARROW else 0
     if tree:
-        tree = (read_width(TREE_PANE) or tree) + 1  # the line beside it
+        share = read_share(TREE_PANE)
+        tree = (round(share * columns) if share else tree) + 1  # the line beside it
     return max(columns - tree - MARGIN, 20), max(rows - 3, 5)
 
 

@@ -12,7 +12,7 @@ from textual import on
 from textual.binding import BindingType
 from textual.dom import DOMNode
 
-from tltui.commands import BY_ID, Command, Situation, Where
+from tltui.commands import BY_ID, PLACE_NAMES, Command, Situation, Where
 from tltui.documents.format import plural
 from tltui.documents.scope import DOES, in_output, place_of
 from tltui.messages import Again, Scanned
@@ -55,6 +55,8 @@ class BrowserCommands(MainScreen):
         self.processes = Processes(self)
         self._before_help = False
         """Whether the document had the focus before help was asked for."""
+        self._helped = Situation(), PLACE_NAMES["tree"]
+        """The situation in which help was asked for, and the name of the focused pane."""
         self.own_pages[HELP] = self._help
 
     # panes
@@ -278,13 +280,14 @@ class BrowserCommands(MainScreen):
             self._leave_help()
             return
         self._before_help = self.document_view.has_focus
+        self._helped = self.situation(), PLACE_NAMES[self._place]
         self.show_ref(HELP)
         self.document_view.focus()
 
     def _help(self, run: Run, options: Options) -> Document:
         from tltui.screens.palette import help_document
 
-        return help_document(self.ascii_only, self.config, options.width)
+        return help_document(self.ascii_only, self.config, options.width, *self._helped)
 
     def _leave_help(self) -> None:
         self.step_back()

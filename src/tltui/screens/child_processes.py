@@ -51,7 +51,7 @@ def terminate_programs() -> None:
 
 
 class ExternalPrograms:
-    """The keys `v` and `ctrl+e`."""
+    """Show the page in $PAGER or $EDITOR."""
 
     def __init__(self, bench: MainScreen) -> None:
         self._bench = bench

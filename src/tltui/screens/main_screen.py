@@ -16,7 +16,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from tltui.commands import FOOTERS, HINTS
-from tltui.config import TREE_PANE, read_width, write_width
+from tltui.config import TREE_PANE, read_share, write_share
 from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile
 from tltui.model.ref import BadAddress, Ref, named_in, parse_ref, split_line
@@ -92,7 +92,7 @@ class MainScreen(Workbench[None]):
         yield RunBar(ascii_only=self.ascii_only, id="run-bar")
         with Horizontal(id="panes"):
             yield TraceTree(OutlineRows(root(self.trace)), mouse=self.mouse, ascii_only=self.ascii_only, id="tree")
-            yield Divider(least=LEAST, width=read_width(TREE_PANE), mouse=self.mouse, ascii_only=self.ascii_only, id="divider")
+            yield Divider(least=LEAST, share=read_share(TREE_PANE), mouse=self.mouse, ascii_only=self.ascii_only, id="divider")
             yield DocumentView(mouse=self.mouse, ascii_only=self.ascii_only, id="document")
         yield StatusBar((), ascii_only=self.ascii_only, id="status-bar")
         yield Asking(ascii_only=self.ascii_only)
@@ -155,11 +155,11 @@ class MainScreen(Workbench[None]):
 
     @on(Divider.Rested)
     def _divided(self, message: Divider.Rested) -> None:
-        """Render pages for the new width, and save it."""
+        """Render pages for the new width, and save the share of the tree."""
         if not self.document_view.document.language:
             self.lay_out_again()
         try:
-            write_width(TREE_PANE, message.width)
+            write_share(TREE_PANE, message.share)
         except OSError as error:
             self.show_message(f"could not save the width: {error.strerror or error}", tokens.WARN)
 

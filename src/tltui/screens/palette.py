@@ -6,7 +6,19 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
-from tltui.commands import COMMANDS, Command, Situation, Where, commands_for, commands_of, key_label, key_labels, match_commands
+from tltui.commands import (
+    COMMANDS,
+    PAGE_TITLE,
+    Command,
+    Situation,
+    Where,
+    commands_for,
+    commands_here,
+    commands_of,
+    key_label,
+    key_labels,
+    match_commands,
+)
 from tltui.config import Config, config_path
 from tltui.documents.format import wrap
 from tltui.documents.manual import CHAPTERS, title_of
@@ -16,9 +28,10 @@ from tltui.model.ref import BadAddress, named_in, parse_ref
 from tltui.model.run import Run, in_order
 from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, TABLE, glyph
 from tltui.questions.provenance.graph_names import Names
-from tltui.screens.prompts import Question, Row
+from tltui.screens.prompts import PROMPT_KEYS, Question, Row
 from tltui.text import tokens
 from tltui.text.document import Options, Piece, TextDocument, piece_text
+from tltui.text.formatting import cells
 from tltui.tree.name_search import BLOCK, Place, Places, everything, recent
 from tltui.work.scheduler import Lane, Scheduler, Steps
 
@@ -71,12 +84,15 @@ KEY_WIDTH, EXAMPLE_WIDTH, MARK_WIDTH = 20, 30, 16
 """Columns of what is explained, its indent included."""
 
 
-def help_document(ascii_only: bool, config: Config, width: int = 80) -> TextDocument:
-    """Return the help on marks, keys, addresses and settings, in lines of at most `width` columns."""
+def help_document(ascii_only: bool, config: Config, width: int, now: Situation, place: str) -> TextDocument:
+    """Return the help on keys, marks, addresses and settings, in lines of at most `width` columns.
+
+    It begins with the keys that work in the situation `now`; `place` is the name of the focused pane or mode.
+    """
     page = Page("@help", "help  (esc closes, / searches)", Options(width=width, ascii=ascii_only))
+    _add_keys_here(page, config, now, place)
     page.heading("Guide")
     page.say("For slow, recompiling, breaking, differing or hanging jobs; enter follows a link:", "  ")
-    page.begin_here()
     page.joined([("all chapters", tokens.LINK, "@guide"), *((title_of(name), tokens.LINK, f"@guide::{name}") for name in CHAPTERS),
                  ("glossary: the terms on the pages", tokens.LINK, "@glossary")], "  ")  # fmt: skip
     page.heading("Marks in the tree")
@@ -94,10 +110,11 @@ def help_document(ascii_only: bool, config: Config, width: int = 80) -> TextDocu
     for where in Where:
         page.heading(f"Keys: {where.value}")
         for command in commands_of(where):
-            keys = config.keys.get(command.id, command.keys)
-            labels = (label if (label := key_label(key)).isascii() or not ascii_only else key for key in keys)
-            listed = " ".join(labels) or "(palette)"
+            listed = " ".join(_labels(command, config, ascii_only)) or "(palette)"
             _explain(page, [(listed, tokens.KEYWORD)], command.help, KEY_WIDTH)
+    page.heading("Keys: prompts")
+    for keys, does in PROMPT_KEYS:
+        _explain(page, [(keys if not ascii_only else keys.replace("↑ ↓", "up down"), tokens.KEYWORD)], does, KEY_WIDTH)
     page.heading("Mouse")
     for gesture, does in (
         ("click", "moves the cursor; follows a link; focuses another pane"),
@@ -131,6 +148,35 @@ def help_document(ascii_only: bool, config: Config, width: int = 80) -> TextDocu
     for problem in config.problems:
         page.say(problem, "  ", tokens.WARN)
     return page.document()
+
+
+def _labels(command: Command, config: Config, ascii_only: bool) -> list[str]:
+    """Return the keys of a command for display; with `ascii_only` a key without an ASCII sign has Textual's name."""
+    keys = config.keys.get(command.id, command.keys)
+    return [label if (label := key_label(key)).isascii() or not ascii_only else key for key in keys]
+
+
+def _add_keys_here(page: Page, config: Config, now: Situation, place: str) -> None:
+    """Add the first key of each command that works now, in as many columns as fit, and the keys of pages in a paragraph."""
+    entries: list[tuple[str, str]] = []
+    views: list[str] = []
+    for command in commands_here(now):
+        labels = _labels(command, config, page.ascii)
+        if labels and command.is_page:
+            views.append(f"{labels[0]} {command.title.removeprefix(PAGE_TITLE)}")
+        elif labels:
+            entries.append((labels[0], command.title))
+    key_width, title_width = (max((cells(entry[n]) for entry in entries), default=0) for n in (0, 1))
+    columns = max((page.width - 2) // (key_width + title_width + 4), 1)
+    rows = -(-len(entries) // columns)
+    page.heading(f"Keys here: {place}")
+    for row in range(rows):
+        page.add("  ", *(
+            piece for keys, title in entries[row::rows] for piece in (
+                (keys, tokens.KEYWORD), " " * (key_width + 2 - cells(keys)), title + " " * (title_width + 2 - cells(title)))
+        ))  # fmt: skip
+    if views:
+        page.say("Pages: " + " · ".join(views), "  ", hang="         ")
 
 
 def _explain(page: Page, pieces: Sequence[Piece], text: str, column: int, style: str = "") -> None:

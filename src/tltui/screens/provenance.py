@@ -429,7 +429,7 @@ class ProvenanceScreen(PanesOfUnit):
             return
         for other in panes.ALL:
             self.view(other).set_pinned(() if pinned or not self._panes else self._panes.matches(pane, line, other))
-        self.show_message("unpinned" if pinned else "pinned; P releases it")
+        self.show_message("unpinned" if pinned else f"pinned; {self.key_of('provenance.pin')} releases it")
 
     # keys that lead somewhere
 

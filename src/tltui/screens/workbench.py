@@ -209,6 +209,7 @@ class Workbench(Screen[T]):
     def awaits_document(self) -> bool:
         """Whether keys are meant for a document that is still being made."""
         return False
+
     def key_of(self, name: str) -> str:
         """Return the label of a command's key, '' for one without."""
         keys = self.config.keys.get(name, BY_ID[name].keys)
@@ -505,7 +506,7 @@ class PanesScreen(Workbench[T]):
         view = self.query_one("#help", DocumentView)
         self._before_help = self.focused_pane
         width = max(self.size.width - view.gutter_width - 1, 40)
-        view.show(help_document(self.ascii_only, self.config, width))
+        view.show(help_document(self.ascii_only, self.config, width, self.situation(), self.WHERE.value))
         self.add_class("-help")
         closing = f"{self.WHERE.name.lower()}.help"
         self.status.show_hints([Hint(self.key_of(closing), "back", closing), *self.hints(FOOTER_HELP)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -13,7 +13,7 @@ from tltui.documents.scope import rank_title
 from tltui.model.artifacts import Artifact, Unit, artifacts_of, compile_calls, prefix_of, units_of
 from tltui.model.kind import Phase
 from tltui.model.nodes import Compile, Frame, Process, Rank
-from tltui.model.ref import NO_ID, CompileId, Ref
+from tltui.model.ref import NO_ID, CompileId, Ranks, Ref
 from tltui.model.run import Run
 from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, TABLE, Tally, colour, error_name, glyph
 from tltui.questions.runtime.costs import Costs
@@ -70,6 +70,15 @@ class StackPart:
         return self.counted(self.branch)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class RankGroup:
+    """Ranks with the same outcomes: equal functions, compile ids and statuses in the same order. Graphs are not compared."""
+
+    ranks: tuple[Rank, ...]
+    remark: str
+    """The difference from the largest group, '' for that one."""
+
+
 @frozen
 class CallGroup:
     """One of several compile calls of vLLM in a compile: what belongs to none of its pieces, then the pieces."""
@@ -81,7 +90,7 @@ class CallGroup:
     units: tuple[UnitGroup, ...]
 
 
-Target = Run | Rank | Process | Frame | Compile | Attempt | CallGroup | UnitGroup | PhaseGroup | Artifact | StackPart
+Target = Run | RankGroup | Rank | Process | Frame | Compile | Attempt | CallGroup | UnitGroup | PhaseGroup | Artifact | StackPart
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,6 +104,8 @@ class Node:
     expandable: bool
     numbered: bool = True
     """Whether its line says which of several records of a name it is; inside of a unit there is but one."""
+    remark: str = ""
+    """The difference of a rank from most others, '' for none."""
 
 
 @frozen
@@ -293,7 +304,12 @@ def _label(node: Node, ascii_: bool, name_of: NameOf) -> Label:
     if isinstance(target, Run):
         return Label(((target.title, tokens.TITLE),), _tally_pieces(target.tally, ascii_))
     if isinstance(target, Rank):
-        return Label(((rank_title(target), tokens.HEADING),), _tally_pieces(target.tally, ascii_), rule="─")
+        title: tuple[Piece, ...] = ((rank_title(target), tokens.HEADING),)
+        if node.remark:  # the counts would leave it no room
+            return Label(title, _time_pieces(target.tally), ((f"  {node.remark}", tokens.WARN),), rule="─")
+        return Label(title, _tally_pieces(target.tally, ascii_), rule="─")
+    if isinstance(target, RankGroup):
+        return _group_label(target)
     if isinstance(target, Process):
         return _process_label(target, ascii_)
     if isinstance(target, Frame):
@@ -332,10 +348,30 @@ def _marks(tally: Tally, ascii_: bool) -> list[Piece]:
 
 
 def _tally_pieces(tally: Tally, ascii_: bool) -> tuple[Piece, ...]:
-    pieces: list[Piece] = [(plural(tally.compiles, "compile"), tokens.DIM), *_marks(tally, ascii_)]
-    if tally.compile_s:
-        pieces.append((f"  {seconds(tally.compile_s):>6}", tokens.DIM))
-    return tuple(pieces)
+    return ((plural(tally.compiles, "compile"), tokens.DIM), *_marks(tally, ascii_), *_time_pieces(tally))
+
+
+def _time_pieces(tally: Tally) -> tuple[Piece, ...]:
+    return ((f"  {seconds(tally.compile_s):>6}", tokens.DIM),) if tally.compile_s else ()
+
+
+def _group_label(group: RankGroup) -> Label:
+    """Return `52 ranks, same outcomes  26.0–27.4 s`, or `ranks 300–303` with their difference."""
+    right = ((f"  {_time_range(group.ranks)}", tokens.DIM),)
+    numbers = str(Ranks(rank.number for rank in group.ranks if rank.number is not None))
+    if group.remark:
+        return Label(((f"ranks {numbers}", tokens.HEADING),), right, ((f"  {group.remark}", tokens.WARN),))
+    return Label(((f"{len(group.ranks):,} ranks, same outcomes", tokens.HEADING),), right, ((f"  {numbers}", tokens.DIM),))
+
+
+def _time_range(ranks: Sequence[Rank]) -> str:
+    """Return the least and the greatest compile time: `26.0–27.4 s`."""
+    times = [rank.tally.compile_s for rank in ranks]
+    low, high = seconds(min(times)), seconds(max(times))
+    if low == high:
+        return high
+    number, _, unit = low.rpartition(" ")
+    return f"{number if high.endswith(f' {unit}') and ' ' not in number else low}–{high}"
 
 
 def _process_label(process: Process, ascii_: bool) -> Label:
@@ -386,20 +422,26 @@ def _compile_label(compile_: Compile, ascii_: bool, name_of: NameOf) -> Label:
         detail = (("  recompile limit", colour(status)),)
     elif facts.failed:
         detail = ((f"  {'interrupted' if facts.interrupted else error_name(facts.fail_type)}", colour(status)),)
-    elif compile_.is_recompile and (reason := _reason(compile_)):
-        detail = ((f" {reason}", tokens.DIM),)
+    elif compile_.is_recompile and (reason := recompile_reason(compile_)):
+        detail = ((f" {_short_change(reason) or reason}", tokens.DIM),)
     right: tuple[Piece, ...] = ()
     if (took := compile_.duration_s) is not None:
         right = ((f"{seconds(took):>8}", tokens.DIM),)
     return Label(tuple(pieces), right, detail)
 
 
-def _reason(compile_: Compile) -> str:
+def _short_change(reason: str) -> str:
+    from tltui.questions.recompiles.failed_guard_text import short_change  # not before a recompilation is drawn
+
+    return short_change(reason)
+
+
+def recompile_reason(compile_: Compile) -> str:
     """Return the recompile reason of the metrics: its first line, without the id of the cache entry."""
     reason = next((m.recompile_reason for m in compile_.metrics if m.recompile_reason), "") or ""
     first = reason.strip().partition("\n")[0].partition("  #")[0]
     entry, colon, reason_text = first.partition(": ")
-    return (reason_text if colon and entry.replace("/", "").isdigit() else first).strip()
+    return (reason_text if colon and entry.removeprefix("!").replace("/", "").isdigit() else first).strip()
 
 
 def _stack_label(part: StackPart, ascii_: bool) -> Label:

@@ -15,7 +15,21 @@ from tltui.text.document import piece_text
 from tltui.text.frozen import frozen
 from tltui.text.search.child_process import compiled
 from tltui.text.torch_names import short
-from tltui.tree.outline import Label, Node, StackPart, Target, children, compile_node, frame_key_of, frame_node, label, path_to
+from tltui.tree.outline import (
+    Label,
+    Node,
+    RankGroup,
+    StackPart,
+    Target,
+    children,
+    compile_node,
+    frame_key_of,
+    frame_node,
+    label,
+    path_to,
+    recompile_reason,
+)
+from tltui.tree.rank_folds import RankFolds
 
 if TYPE_CHECKING:
     from tltui.tree.stack_rows import StackOrder
@@ -215,6 +229,7 @@ class OutlineRows:
     def __init__(self, root: Node, below: Callable[[Node], list[Node]] | None = None) -> None:
         self._root = root
         self._by_frames = self._below = below or KeptNodes()
+        self._folds = RankFolds()
         self._row_cache: dict[str, list[OutlineRow]] = {}
         """Key of a node → the rows of its children, when these are many."""
         self._held = ""
@@ -226,6 +241,8 @@ class OutlineRows:
         self.open: set[str] = {root.key}
         self._has_begun = False
         """Whether the first of several ranks was opened: a tree of closed ranks tells nothing."""
+        self._has_folded = False
+        """Whether the fold of all ranks was opened: there is nothing else to see."""
         self.rows: list[OutlineRow] = []
         self.refresh()
 
@@ -273,7 +290,7 @@ class OutlineRows:
 
     def _add(self, rows: list[OutlineRow], node: Node, depth: int) -> bool:
         """Append the visible rows below a node; return whether the filter leaves any."""
-        below = self._below(node)
+        below = self._children(node)
         if self._filter is None:
             self._add_open(rows, self._rows_of(node, below, depth), depth)
             return bool(below)
@@ -286,6 +303,19 @@ class OutlineRows:
             else:
                 del rows[place:]
         return is_visible
+
+    def _children(self, node: Node) -> list[Node]:
+        """Return the child nodes, with folds of the ranks that are alike."""
+        if isinstance(node.target, RankGroup):
+            return self._folds.members(node)
+        below = self._below(node)
+        if not isinstance(node.target, Run):
+            return below
+        folded = self._folds.folded(node.target, below)
+        if len(folded) == 1 and isinstance(folded[0].target, RankGroup) and not self._has_folded:
+            self._has_folded = True
+            self.open.add(folded[0].key)
+        return folded
 
     def _add_open(self, rows: list[OutlineRow], children: list[OutlineRow], depth: int) -> None:
         """Append rows, and the rows below open ones."""
@@ -426,6 +456,7 @@ class OutlineRows:
     def reveal(self, keys: Iterable[str]) -> int | None:
         """Open all but the last of the nodes with these keys (in frame order); return the row of the last one."""
         *path, last = keys if self.order is None else self.order.path(list(keys))
+        path += [fold for key in (*path, last) if (fold := self._folds.fold_of(key)) is not None]
         if not self.open.issuperset(path):
             self.open.update(path)
             self.refresh()
@@ -433,12 +464,13 @@ class OutlineRows:
 
 
 def text_of(node: Node) -> str:
-    """Return the text that a filter matches: the line of a node, torch's name of its function, and its address."""
+    """Return the text that a filter matches: the line of a node, torch's name of its function, torch's reason, and its address."""
     shown: Label = label(node)
     pieces = (*shown.left, *shown.detail, *shown.right)
     status = str(node.target.status) if isinstance(node.target, Compile) else ""
     line = "".join(piece_text(piece) for piece in pieces)
-    return f"{line} {_original_name(node)} {node.ref} {status}"
+    reason = recompile_reason(node.target) if isinstance(node.target, Compile) and node.target.is_recompile else ""
+    return f"{line} {_original_name(node)} {reason} {node.ref} {status}"
 
 
 def _original_name(node: Node) -> str:

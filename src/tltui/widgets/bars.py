@@ -326,10 +326,10 @@ class Divider(Grounded, can_focus=False):
 
     @dataclass
     class Rested(Message):
-        """It was moved, and rests now. `width`: cells of the widget before it."""
+        """It was moved, and rests now. `share`: that of the widget before it in the width of the screen."""
 
         divider: Divider
-        width: int
+        share: float
 
         @property
         def control(self) -> Divider:
@@ -340,18 +340,19 @@ class Divider(Grounded, can_focus=False):
         self,
         *,
         least: tuple[int, int],
-        width: int | None = None,
+        share: float | None = None,
         mouse: bool = True,
         ascii_only: bool = False,
         id: str | None = None,  # noqa: A002  (Textual's name for it)
     ) -> None:
         """Create a divider.
 
-        `least`: minimum cells of the widgets before and behind it; `width`: of the one before it, None for that of the style sheet.
+        `least`: minimum cells of the widgets before and behind it; `share`: that of the one before it in the width of the screen,
+        None for the width of the style sheet.
         """
         super().__init__(id=id)
         self._least = least
-        self._width = width
+        self._share = share
         self._mouse = mouse
         self._line = "|" if ascii_only else "│"
         self._grabbed = False
@@ -410,14 +411,14 @@ class Divider(Grounded, can_focus=False):
         event.stop()
         self._grabbed = False
         self.release_mouse()
-        if self._width is not None:
+        if self._share is not None:
             self._lay_out()
             self._rests_in(0)
 
     # where it is
 
     def _put(self, width: int) -> None:
-        self._width = min(max(width, self._least[0]), self._most)
+        self._share = min(max(width, self._least[0]), self._most) / self.screen.size.width
 
     @property
     def _most(self) -> int:
@@ -428,9 +429,9 @@ class Divider(Grounded, can_focus=False):
         if self._drawing is not None:
             self._drawing.stop()
             self._drawing = None
-        if self._width is not None:
+        if self._share is not None:
             self._pane.add_class("-placed")
-            self._pane.styles.width = min(self._width, self._most)
+            self._pane.styles.width = min(max(round(self._share * self.screen.size.width), self._least[0]), self._most)
 
     def _rests_in(self, seconds: float) -> None:
         if self._resting is not None:
@@ -441,8 +442,8 @@ class Divider(Grounded, can_focus=False):
 
     def _rested(self) -> None:
         self._resting = None
-        if self._width is not None:
-            self.post_message(self.Rested(self, self._width))
+        if self._share is not None:
+            self.post_message(self.Rested(self, self._share))
 
 
 def widen(panes: Sequence[Widget], focused: Widget, cells: int = STEP, least: int = 20) -> bool:

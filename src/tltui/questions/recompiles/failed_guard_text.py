@@ -77,6 +77,25 @@ def cause_of(text: str, hint: str = "") -> Cause:
     return cause_of(first, hint) if semicolon else Cause(guard_grammar.OTHER)
 
 
+_KEYWORD = re.compile(r"^kwargs\['(\w+)'\]")
+
+
+def short_change(text: str) -> str:
+    """Return the change of a tensor in a reason: `x dim 1: 8 → 12`, `x dtype: float32 → float64`; '' for any other reason.
+
+    An argument passed by keyword has its name alone: `kwargs['input_ids']` is `input_ids`.
+    """
+    cause = cause_of(text)
+    if cause.kind not in guard_grammar.TENSORS or not (cause.source and cause.expected and cause.actual):
+        return ""
+    words = [_KEYWORD.sub(r"\1", cause.source)]
+    if cause.kind != guard_grammar.SIZE:
+        words.append(cause.kind.removeprefix("tensor "))
+    if cause.dim is not None:
+        words.append(f"dim {cause.dim}")
+    return f"{' '.join(words)}: {cause.expected} → {cause.actual}"
+
+
 _GEOMETRY = {"size": guard_grammar.SIZE, "stride": guard_grammar.STRIDE, "rank": guard_grammar.RANK}
 
 

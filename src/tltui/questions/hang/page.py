@@ -316,6 +316,7 @@ def where_document(run: Run, scope: Scope, options: Options, here: Here | None, 
     """Return the page `where` with the processes on this machine; `ref`: its address, where it is not that of the view."""
 
     def fill(page: Page) -> Generator[None, None, WhereReport]:
+        page.add((f"Where{scope.title}", tokens.TITLE))
         places = yield from read_where(run, scope.processes if str(scope.ref) else None)
         yield from run.dumps.steps()
         recorded = _recorded(run, scope)

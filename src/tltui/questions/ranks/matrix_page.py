@@ -224,6 +224,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
     aspect = ASPECTS.get(options.sort, ASPECTS[DIFFERENCE])
 
     def fill(page: Page) -> Generator[None, None, MatrixReport]:
+        page.add(("Matrix", tokens.TITLE))
         lanes = yield from read_lanes(run)
         matrix = named_columns(run, matrix_of(lanes))
         yield

@@ -368,6 +368,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
     """Return the page `ranks` for the run, in any scope: a single rank has nothing to compare with."""
 
     def fill(page: Page) -> Generator[None, None, RanksReport]:
+        page.add(("Ranks", tokens.TITLE))
         lanes = yield from read_lanes(run)
         differing = yield from read_between(run, lanes)
         missing, unread = missing_ranks(run), not_read(run)

@@ -103,6 +103,7 @@ class _View:
         frames = frames_of(compiles)
         recompiles = [c for _, members in frames for c in members]
         seconds, spent = sum(c.tally.compile_s for c in compiles), sum(c.tally.compile_s for c in recompiles)
+        page.add((f"Recompiles{self._scope.title}", tokens.TITLE))
         self._head(page, compiles, frames, seconds, spent)
         yield
         summaries: dict[int, FrameRecompiles] = {}

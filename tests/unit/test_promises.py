@@ -219,4 +219,4 @@ def test_an_index_of_version_1_opens() -> None:
     done = subprocess.run([sys.executable, "-m", "tltui", "recompiles", str(INDEX)], capture_output=True, text=True, timeout=60,
                           env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "COLUMNS": "100"}, check=True)  # fmt: skip
     assert done.stdout.startswith("Recompiles\n4 recompiles of 1 frame")
-    assert "a dimension of a tensor had another size" in done.stdout
+    assert "a dimension of a tensor had a different size" in done.stdout

@@ -231,7 +231,7 @@ class _View:
         words: list[Piece] = [fmt.plural(len(frame.compiles), "compile") + each + took]
         words.append((fmt.plural(len(every), "recompile") + each + fmt.took_from_to(spent, " (", ")"), tokens.RECOMPILE))
         if each:
-            words.append((f"below those of rank {ref.partition(':')[0]}", tokens.DIM))
+            words.append((f"shown: those of rank {ref.partition(':')[0]}", tokens.DIM))
         page.joined(words, "  ")
 
     @staticmethod
@@ -252,7 +252,7 @@ class _View:
     def _by_cause(self, page: Page) -> None:
         page.heading("Reasons by class")
         page.table(BY_CAUSE, self._ordered())
-        page.add("  ", ("how many recompiles named it; one can name several", tokens.DIM))
+        page.add("  ", ("recompiles with this reason; one can have several", tokens.DIM))
 
 
 def _add_callees(page: Page, frame: Frame, callees: Sequence[str]) -> None:
@@ -403,7 +403,7 @@ QUESTION = Question(
     name="recompiles",
     help="why functions were recompiled: the guard that failed, the changed values, and the fix",
     key="3",
-    group="why is it so",
+    group="find causes",
     order=30,
     needs=Needs("has no times", ("recompiles",), "the reasons of recompiles"),
     document=document,

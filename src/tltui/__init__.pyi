@@ -120,7 +120,7 @@ def matrix(run: Run | Node, ref: str | Node = "", *, show: str = "", width: int 
     """
 
 def metrics(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[MetricRow, RunMetrics | CompileMetrics]:
-    """All fields of the metrics. For one compile a row per field; for several a row per number, with sum, least and most."""
+    """All fields of the metrics. For one compile a row per field; for several a row per number, with sum, minimum and maximum."""
 
 def passes(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[PassRow, Passes]:
     """Graph changes by each compiler step, one row per step."""
@@ -195,4 +195,4 @@ def vllm(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[V
     """Compile calls of vLLM, piecewise graphs by compile range, and changes by each pass. One row per piece."""
 
 def where(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[WhereRow, WhereReport]:
-    """Where a job hangs: open work of each rank, since when, and ranks with nothing open. One row per group of ranks."""
+    """Where a job hangs: the compile phase of each rank, since when, and ranks outside of any compile. A row per group of ranks."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from tltui.model.run import Run
 from tltui.questions.build import build
 from tltui.text.document import Document, Options
@@ -22,3 +24,8 @@ def page(run: Run, ref: str, width: int = 80, ascii_: bool = False) -> Document:
 def flat_text(run: Run, ref: str, width: int = 80) -> str:
     """Return the text of the page at an address in one line, each run of white space as one blank."""
     return " ".join("\n".join(page(run, ref, width).text()).split())
+
+
+def is_url(line: str) -> bool:
+    """Return whether a line is one URL: it is never broken, so it may exceed the width."""
+    return re.fullmatch(r"\W{0,2}https?://\S+", line.strip()) is not None

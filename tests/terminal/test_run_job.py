@@ -303,7 +303,8 @@ def test_the_exit_code_comes_first(tmp_path: Path) -> None:
 def test_a_job_that_failed_before_it_compiled_is_not_a_lost_trace(tmp_path: Path) -> None:
     done = tltui(tmp_path, "--", sys.executable, "nosuch.py")
     lines = said(done)
-    assert "tltui: the job failed (exit code 2) before anything was compiled" in lines
+    failed = lines.index("tltui: the job failed (exit code 2) before anything was compiled")
+    assert lines[failed + 1].strip() == "Its own error is printed above."
     assert not any("did not get TORCH_TRACE" in line for line in lines)
     assert done.returncode == 2
 

@@ -39,9 +39,10 @@ def test_stages_of_a_pipeline_are_no_difference(name: str) -> None:
     found = found_in(run)
     assert grouped(run) == [[0], [1], [2]]
     assert found.count == 0 and [(one.ranks, one.is_pipeline) for one in found.stages] == [((n,), True) for n in range(3)]
-    stages = "Pipeline, stages by their compiles: rank 0; rank 1; rank 2."
-    assert flat_text(run, "@ranks").startswith(f"{stages} No difference within stages.")
-    assert "diverge" not in flat_text(run, "@run") and "Pipeline, stages by their compiles: rank 0; " in flat_text(run, "@run")
+    stages = "Pipeline stages, grouped by their compiles: rank 0; rank 1; rank 2."
+    assert flat_text(run, "@ranks").startswith(f"Ranks {stages} No difference within stages.")
+    assert "diverge" not in flat_text(run, "@run")
+    assert "Pipeline stages, grouped by their compiles: rank 0; " in flat_text(run, "@run")
     assert gates(run, parse_limits("diverge=0")).limits[0].value == 0
     assert "No rank was late or slow" in flat_text(run, "@stragglers")
     lead_somewhere(run, page(run, "@ranks"))
@@ -78,7 +79,7 @@ def test_functions_that_have_nothing_in_common_are_groups(tmp_path: Path) -> Non
     run = fresh(tmp_path)
     assert grouped(run) == [[0], [1, 2]] and found_in(run).count == 0
     groups = "Different work by design: rank 0; ranks 1, 2."
-    assert flat_text(run, "@ranks").startswith(f"{groups} No difference within groups.")
+    assert flat_text(run, "@ranks").startswith(f"Ranks {groups} No difference within groups.")
 
 
 def test_one_function_in_common_and_ranks_are_compared(tmp_path: Path) -> None:

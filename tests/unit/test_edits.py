@@ -92,10 +92,10 @@ def test_crlf_and_a_missing_last_newline_stay(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("call", "reason"), [
     ("f(*batch)", "the call passes x by *"),
     ("f(**batch)", "the call has no argument for x"),
-    ("g(x)", "no call on the line is certainly the call of f"),
-    ("f(x) + f(y)", "2 calls on the line can be the call of f"),
-    ("[f(x) for x in batch]", "no call on the line is certainly the call of f"),
-    ("x and f(x)", "no call on the line is certainly the call of f"),
+    ("g(x)", "no call on the line can be identified as the call of f"),
+    ("f(x) + f(y)", "2 calls on the line could be the call of f"),
+    ("[f(x) for x in batch]", "no call on the line can be identified as the call of f"),
+    ("x and f(x)", "no call on the line can be identified as the call of f"),
     ("g(h(), f(x[:2]))", "another call in the statement runs before the argument is computed"),
     ("f((x := batch))", "the statement assigns, awaits or yields inside of an expression"),
     ("f(x); y = 2", "the line has several statements"),
@@ -177,7 +177,7 @@ def test_the_command_writes_no_file_but_its_own(tmp_path: Path, capsys: pytest.C
     trace = os.path.abspath("tests/traces/torch-2.13/recompiles")
     assert main(["try", "--edit", "-o", str(tmp_path / "fix.diff"), trace]) == 0
     shown = capsys.readouterr()
-    assert "tltui: not edited: f: torch._dynamo.mark_dynamic(x, 0): " in shown.err and not shown.out
+    assert "tltui: left unchanged: f: torch._dynamo.mark_dynamic(x, 0): " in shown.err and not shown.out
     assert os.listdir(tmp_path) == ["fix.diff"]
     assert main(["try", "--edit", "-o", str(tmp_path / "fix.diff"), trace]) == 2
     assert main(["try", "--edit", "--", "python", "train.py"]) == 2

@@ -34,11 +34,11 @@ def test_estimates_that_are_far_apart(tmp_path: Path, capfd: pytest.CaptureFixtu
     ranked(tmp_path, "--ranks", 4, "--compiles", 2, "--detail", "tiny")
     expect(tmp_path, 1, b"7085841.8")
     assert cli.main(["ranks", str(tmp_path)]) == 0
-    assert capfd.readouterr()[0] == "All 4 ranks agree (2 compiles each).\n", "noise"
+    assert capfd.readouterr()[0] == "Ranks\nAll 4 ranks agree (2 compiles each).\n", "noise"
     expect(tmp_path, 2, b"13885841.8")
     assert cli.main(["ranks", str(tmp_path)]) == 0
     lines = capfd.readouterr()[0].splitlines()
-    assert lines[0] == "All 4 ranks agree (2 compiles each)."
+    assert lines[1] == "All 4 ranks agree (2 compiles each)."
     assert "    rank 2 [2:1/0]: 27.9 ms  |  ranks 0, 3 [0:1/0]: 13.9 ms  → compare" in lines
     assert cli.main(["ranks", str(tmp_path), "--json"]) == 0
     found = json.loads(capfd.readouterr()[0])["result"]["expected"]

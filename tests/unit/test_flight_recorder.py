@@ -98,7 +98,7 @@ def test_where_finds_the_dumps_beside_the_logs(tmp_path: Path) -> None:
     run = going_on(tmp_path)
     document = page(run, "@where", 120)
     lines = text(document).splitlines()
-    assert lines[0].startswith("Rank 1 has not entered barrier, number 2 of the group of all ranks (")
+    assert lines[1].startswith("Rank 1 has not entered barrier, number 2 of the group of all ranks (")
     assert "flight_recorder.py:40 in step" in " ".join(lines[:3]), "the pickle is read, as JSON has no stacks"
     assert "Flight recorder of ranks 0–2" in lines
     unwrapped = " ".join(text(document).lower().split())
@@ -130,7 +130,7 @@ def test_a_dump_that_comes_while_the_job_is_followed(tmp_path: Path) -> None:
     for _ in range(40):
         for event in follower.poll():
             run.update(event)
-    assert text(page(run, "@where")).startswith("Rank 1 has not entered barrier")
+    assert text(page(run, "@where")).startswith("Where\nRank 1 has not entered barrier")
 
 
 def test_dumps_in_an_archive(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_dumps_of_an_earlier_job_are_left_out(tmp_path: Path) -> None:
     for rank in range(2):
         written(tmp_path, rank, entry(1, state="started" if rank else "completed", time_created_ns=START_NS - 10**9))
     shown = text(page(going_on(job(tmp_path, *others(0, 1))), "@where", 120))
-    assert shown.startswith("Both ranks have had nothing open")
+    assert shown.startswith("Where\nBoth ranks have been outside of any compile")
     assert "These dumps are older than this run, so they belong to another run." in shown
 
 

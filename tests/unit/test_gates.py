@@ -57,7 +57,7 @@ def test_bad_bars(text: str) -> None:
 
 
 def test_a_bad_bar_says_what_there_is() -> None:
-    with pytest.raises(BadLimit, match=r"unknown limit: 'foo'; limits: error, eager, break"):
+    with pytest.raises(BadLimit, match=r"unknown limit: 'foo'; tltui check --help lists the limits"):
         parse_limits("error,foo=2")
 
 

@@ -17,7 +17,7 @@ from tltui.questions.overview.graphs_made import ranks_without_graph
 from tltui.text.document import piece_text
 from tltui.tree.header import Live, header
 
-SENTENCE = "handed a graph with operations to a backend, so no operation runs in compiled code."
+SENTENCE = "passed a graph with operations to a backend, so no operation runs in compiled code."
 
 
 def uncompiled(path: Path) -> Log:
@@ -44,7 +44,7 @@ def test_it_is_said_of_the_ranks_that_it_is_true_of(tmp_path: Path) -> None:
     outcome = gates(run, parse_limits("no_graph")).limits[0]
     assert (outcome.value, outcome.exceeded) == (1, True)
     (reason,) = outcome.reasons
-    assert (reason.ref, reason.text) == ("0:0/0", "rank 0: no graph with operations in 2 compiles")
+    assert (reason.ref, reason.text) == ("0:0/0", "rank 0: none of the 2 compiles has a graph with operations")
 
 
 @pytest.mark.parametrize("fields", [{"graph_op_count": 3}, {"fail_type": "BackendCompilerFailed", "graph_op_count": None}])
@@ -59,7 +59,7 @@ def test_a_compile_without_an_end_is_unknown(tmp_path: Path) -> None:
 
 def test_the_page_without_recompilations_lists_calls_that_a_trace_cannot_show() -> None:
     shown = " ".join(text(page(trace("torch-2.13/breaks"), "@recompiles")).split())
-    assert shown.startswith("Torch recorded no recompilation; each of 6 frames was compiled once.")
+    assert shown.startswith("Recompiles Torch recorded no recompilation; each of 6 frames was compiled once.")
     for words in ('set_stance("force_eager")', "Trainer.evaluate", "torch.compiler.disable", "record a profile"):
         assert words in shown
     assert "No recompil" not in shown

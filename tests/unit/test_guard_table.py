@@ -75,7 +75,7 @@ def test_a_fix_without_effect_is_not_offered() -> None:
     assert effect(frame, "self.i") == (5, 1, 1)
     grad = variation(frame, "x")
     assert (grad.remedy, grad.code, grad.prediction) == ("", (), None)
-    assert grad.advice == "A fix of this alone removes no recompilation, because self.i differs too."
+    assert grad.advice == "Fixing this alone removes no recompilation, because self.i differs too."
     assert frame.variations[0].source == "self.i"
 
 
@@ -364,7 +364,7 @@ def test_a_model_without_a_graph_is_the_first_line_of_the_summary(tmp_path: Path
         write(tmp_path, data, f"dedicated_log_torch_trace_rank_{rank}_abcd{rank}.log")
     run = open_run(discover([str(tmp_path)]))
     first, second = text(page(run, "", 160)).splitlines()[:2]
-    assert "handed a graph with operations to a backend, so no operation runs in compiled code." in first + second
+    assert "passed a graph with operations to a backend, so no operation runs in compiled code." in first + second
     assert gates(run, parse_limits("no_graph")).limits[0].value == 2
 
 

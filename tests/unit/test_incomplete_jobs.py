@@ -106,7 +106,7 @@ def test_the_node_that_is_missing_is_told_by_its_ranks(copied: Path, printed: Ca
     (copied / "node0001.tlx").unlink()
     told = (
         "Ranks 2, 3 are missing, although there is a log of rank 7. Each of the 3 nodes here has 2 ranks: one more node of that "
-        "size would have them."
+        "size would contain the missing ranks."
     )
     assert told in printed("ranks", copied)
     assert told in printed("summary", copied)

@@ -59,7 +59,7 @@ Traceback (most recent call last):
     raise CheckpointError(
 torch.utils.checkpoint.CheckpointError: torch.utils.checkpoint: Recomputed values for the following tensors have other metadata.
 """
-LIMIT = "[0/1] forward reached the recompile limit inside of torch.utils.checkpoint before."
+LIMIT = "[0/1] forward reached the recompile limit inside of torch.utils.checkpoint before this failure."
 
 
 @pytest.mark.parametrize(("error", "named"), [("CheckpointError", True), ("ValueError", False)])

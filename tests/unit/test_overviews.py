@@ -10,6 +10,7 @@ import pytest
 import real
 from golden import assert_golden
 from made_logs import Log
+from pages import is_url
 from ranked import ranked
 from real import ROOT, TRACES
 
@@ -147,7 +148,7 @@ def test_every_page_fits_its_width_and_its_links_lead_somewhere(name: str) -> No
     for width in (60, 80, 120):
         for document in every_page(run, Options(width=width)):
             for line in document.lines:
-                assert len(line.text) <= width or is_graph_break_page(line.text.strip()), (document.ref, line.text)
+                assert len(line.text) <= width or is_url(line.text), (document.ref, line.text)
     for document in every_page(run, Options(width=100)):
         for line in document.lines:
             for link in line.links:

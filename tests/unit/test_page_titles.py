@@ -16,8 +16,6 @@ from tltui.text import tokens
 from tltui.text.document import Options
 
 NAMES = [question.name for question in QUESTIONS]
-BEGINS_WITH_COUNTS = {"recompiles", "ranks", "matrix", "where"}
-"""Pages whose first line is a finding instead of the name."""
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -28,7 +26,7 @@ def test_title_and_heading_are_the_command(name: str) -> None:
     assert document.title == name
     first = document.line(0)
     heading = [first.text for span in first.spans if span.style == tokens.TITLE]
-    assert [text.lower().replace(" ", "") for text in heading] == ([] if name in BEGINS_WITH_COUNTS else [name])
+    assert [text.lower().replace(" ", "") for text in heading] == [name]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -126,11 +126,11 @@ def test_differences_in_whole_logs(tmp_path: Path) -> None:
     assert wrong(fresh(tmp_path / "job"), truth) == []
 
 
-def test_a_clean_job_is_one_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_clean_job_is_one_line_below_the_title(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     truth = ranked(tmp_path / "job", "--ranks", 24, "--compiles", 4, "--detail", "tiny", "--seed", 3, "--layout", "hosts")
     assert wrong(fresh(tmp_path / "job"), truth) == []
     assert cli.main(["ranks", str(tmp_path / "job")]) == 0
-    assert capfd.readouterr().out == "All 24 ranks agree (4 compiles each).\n"
+    assert capfd.readouterr().out == "Ranks\nAll 24 ranks agree (4 compiles each).\n"
 
 
 def test_the_order_of_the_ranks_changes_nothing(tmp_path: Path) -> None:
@@ -230,7 +230,7 @@ def test_problems_name_the_first_difference(tmp_path: Path, capfd: pytest.Captur
     assert [line.partition("]")[0].strip() for line in lines if line.startswith("  [")] == ["[1/0"]
     assert cli.main(["problems", str(tmp_path), "--json"]) == 0
     said = json.loads(capfd.readouterr()[0])["result"]["rank_difference"]
-    assert said == "ranks diverge: block1: graphs differ (rank 2 unlike the other 3), and 1 more difference"
+    assert said == "ranks diverge at block1: graphs differ (rank 2 unlike the other 3), and 1 more difference"
     assert cli.main(["problems", str(tmp_path), "1:"]) == 0
     assert "Ranks that differ" not in capfd.readouterr()[0], "a rank alone differs in nothing"
 

@@ -271,7 +271,7 @@ def test_doubts_stand_below_the_window() -> None:
     page = Page("", "", Options(width=80))
     add_window(page, replace(window(), doubts=("3 events are cut by the edge of the window", *(f"doubt {n}" for n in range(6)))))
     told = list(page.document().text())
-    assert "3 events are cut by the edge of the window" in told and "3 more doubts" in told
+    assert "3 events are cut by the edge of the window" in told and "3 more caveats" in told
 
 
 def test_ranks_by_how_slow_they_are() -> None:

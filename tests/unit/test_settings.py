@@ -162,7 +162,7 @@ def test_the_table_of_the_ways_out_is_true() -> None:
         flags = parser_of(name).format_help()
         if "--redact" in flags:
             assert redacts[name], name
-        elif name in GROUPS["share, keep"]:
+        elif name in GROUPS["share and save"]:
             assert not redacts[name], name
 
 

@@ -83,7 +83,7 @@ def test_a_page_that_text_has_nothing_of_is_one_sentence_and_the_way_to_the_line
     lines = list(page(text_run(*RUNS["breaks"]), f"@{view}").text())
     assert " ".join(lines[:-2]).startswith("TORCH_LOGS text ")
     assert "To record it, set TORCH_TRACE=DIR." in " ".join(lines[:-2])
-    assert lines[-1] == "What is there: @log every line as it was written"
+    assert lines[-1] == "Available: @log every line as it was written"
 
 
 def test_an_empty_page_does_not_claim_that_there_is_nothing() -> None:
@@ -289,7 +289,7 @@ def test_the_log_goes_on_while_the_job_prints(tmp_path: Path) -> None:
 def test_a_debug_directory_alone_has_its_own_words() -> None:
     run = open_run(discover([str(unpacked("mlp/torch_compile_debug"))]))
     assert said(run, "@guards").startswith("A torch_compile_debug directory does not have guards. To record it")
-    assert "What is there: summary provenance layers fusion passes" in said(run, "@timing")
+    assert "Available: summary provenance layers fusion passes" in said(run, "@timing")
     assert (
         "A torch_compile_debug directory has no timestamps "
         "and does not record whether a compilation succeeded"

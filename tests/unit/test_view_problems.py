@@ -65,7 +65,7 @@ def test_golden(path: str, ref: str, width: int) -> None:
 def test_lines_fit(width: int) -> None:
     for path in ("src/tltui/demo", "tests/traces/torch-2.13/ddp", "tests/traces/torch-2.13/errors"):
         document = page(opened(path), width=width)
-        wide = [line for line in document.text() if len(line) > width and not is_graph_break_page(line.strip())]
+        wide = [line for line in document.text() if len(line) > width and not pages.is_url(line)]
         assert not wide
 
 
@@ -291,3 +291,10 @@ def test_a_break_in_two_attempts_of_a_compile_is_one_compile(tmp_path: Path) -> 
         log.artifact("dynamo_graph_break_reason", record, compile_=1, attempt=attempt)
     found = text(page(log.metrics(compile_=1, attempt=1).open(), "@problems"))
     assert "3 times in 2 compiles" in found and "while compiling  [0/0] f  [0/1] f" in found and "[]" not in found
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_a_url_of_a_message_is_whole_on_one_line(width: int) -> None:
+    url = "https://docs.pytorch.org/docs/main/user_guide/torch_compiler/compile/programming_model.recompilation.html"
+    lines = [line.strip() for line in page(opened("src/tltui/demo"), "@problems", width).text()]
+    assert url in lines

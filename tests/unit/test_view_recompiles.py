@@ -477,7 +477,7 @@ def test_the_first_lines_are_there_at_once(tmp_path: Path) -> None:
                 log.artifact("recompile_reasons", f"{frame}/{compile_ - 1}: n == {compile_}", **ids)
             log.start(**ids).add("dynamo_cpp_guards_str", {}, TREE * 20, **ids).metrics(**ids)
     document = build(log.open(), "@recompiles", Options(width=80))
-    assert "600 recompiles of 300 frames" in document.line(0).text
+    assert "600 recompiles of 300 frames" in document.line(1).text
     while not document.advance():
         pass
     assert len(result(document).frames) == 300

@@ -189,7 +189,7 @@ def source(run: Run | Node, place: str, ref: str | Node = "", *, width: int = WI
 
 
 def records(run: Run | Node, ref: str | Node = "", *, width: int = WIDTH) -> Result[RecordRow, Records]:
-    """List every record in file order, with time, site and size: one row each. Payloads are `run[…].bytes`."""
+    """List every record in file order, with time, code location and size: one row each. Payloads are `run[…].bytes`."""
     part = part_of(run, ref)
     return answer("records", part, lambda model, options: build(model, part.ref.at("records"), options), record_rows, width)
 

@@ -131,7 +131,7 @@ class RunViews:
     def metrics(
         self, ref: str | Node = "", *, rank: int | None = None, frame: int | None = None, width: int = 100,
     ) -> Result[MetricRow, RunMetrics | CompileMetrics]:
-        """All fields of the metrics. For one compile a row per field; for several a row per number, with sum, least and most."""
+        """All fields of the metrics. For one compile a row per field; for several a row per number, with sum, minimum and maximum."""
         return self._ask("metrics", ref, rank, frame, width=width)  # type: ignore[no-any-return]
 
     def passes(
@@ -223,5 +223,5 @@ class RunViews:
     def where(
         self, ref: str | Node = "", *, rank: int | None = None, frame: int | None = None, width: int = 100,
     ) -> Result[WhereRow, WhereReport]:
-        """Where a job hangs: open work of each rank, since when, and ranks with nothing open. One row per group of ranks."""
+        """Where a job hangs: the compile phase of each rank, since when, and ranks outside of any compile. A row per group of ranks."""
         return self._ask("where", ref, rank, frame, width=width)  # type: ignore[no-any-return]

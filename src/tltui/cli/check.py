@@ -35,7 +35,7 @@ with a profile (--profile FILE, or next to the log): guard_overhead eager_share 
            never_called
 A name without a number allows none. With --baseline it allows as many as OLD has; +N or +N% allows that many more.
 error: an exception reached the caller, or the output shows that a process of the job failed. break: every graph break.
-eager: a function fell back to eager mode. no_graph: no compile of a rank handed a graph with operations to a backend. The
+eager: a function fell back to eager mode. no_graph: a rank on which no compile passed a graph with operations to a backend. The
 default leaves it out, because a rank may compile only functions without operations.
 diverge: functions that differ between ranks.
 guard_overhead: share of guards in the time of compiled code. eager_share: share of eager operators in a step. wrapper_share: share
@@ -44,8 +44,8 @@ Exit code: 0 if no limit is exceeded, 1 if one is, 2 if something could not be c
 --format junit: XML with one test case per limit, for Jenkins, GitLab and others. --format github: annotations at your lines in a
 job of GitHub Actions, and a job summary if $GITHUB_STEP_SUMMARY is set. --format markdown: a comment of at most 60 lines.
 --baseline auto: the newest comparable run that `tltui run --keep-baseline NAME` kept (same command, torch, devices, ranks and
-settings). Without --fail-on it then checks error, eager, break, recompiles, recompile_limit, kernels, no_graph, and from three kept
-runs on compile_time, against the interval of their times. Files to copy: docs/ci.md.
+settings). Without --fail-on it then checks error, eager, break, recompiles, recompile_limit, kernels and no_graph. With three or
+more kept runs it also checks compile_time, against the range of their times. Files to copy: docs/ci.md.
 
 examples:
   tltui check /tmp/tracedir --fail-on error,eager,break,recompiles=2,cache_miss,compile_time=60

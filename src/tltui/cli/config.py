@@ -193,7 +193,7 @@ def _document(current: ConfigReport, options: Options, all_keys: bool, key: str)
         page.labelled("state", current.paths.state)
     if current.settings and not all_keys:
         _add_settings(page, "Settings", [row for row in current.settings if row.name])
-        _add_settings(page, "Variables alone", [row for row in current.settings if not row.name and (key or not row.internal)])
+        _add_settings(page, "Only as variables", [row for row in current.settings if not row.name and (key or not row.internal)])
         if os.environ.get("NO_COLOR") and any(row.name == "theme" and row.source != "option" for row in current.settings):
             page.say("NO_COLOR is set, so the theme is mono unless --theme is given.", "  ", tokens.WARN)
     keys = [row for row in current.keys if key or all_keys or row.source != "default"]

@@ -30,9 +30,9 @@ def write_edits(options: argparse.Namespace) -> Iterator[bytes]:
     frames, others = proposed_edits(run)
     diff = diff_of(frames, options.cwd or ".")
     for text in diff.refused:
-        print_error(f"tltui: not edited: {text}")
+        print_error(f"tltui: left unchanged: {text}")
     for other in others:
-        print_error(f"tltui: no edit of a call: {other.function}: {other.source}: {other.advice}")
+        print_error(f"tltui: call without an edit: {other.function}: {other.source}: {other.advice}")
     if not diff.text:
         print_error("tltui: no edits" if diff.refused or others else "tltui: no recompilation has a remedy that needs an edit")
     data = diff.text.encode()

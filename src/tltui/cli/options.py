@@ -41,7 +41,7 @@ def refs(help_: str, several: bool = False) -> Argument:
 
     def add(parser: Parser) -> None:
         parser.add_argument("refs", nargs="*" if several else "?", metavar="REF",
-                            help=f"{help_}; write a file with the name of an address as ./0/1")  # fmt: skip
+                            help=f"{help_}; a file that is named like an address is given as ./0/1")  # fmt: skip
         parser.set_defaults(takes_refs=True)
 
     return add
@@ -88,7 +88,7 @@ def add_command(parser: Parser) -> None:
 def add_text(parser: Parser, folds: bool = True) -> None:
     """Add the options of printed text. `folds`: the output may be cut."""
     if folds:
-        parser.common.add_argument("--all", action="store_true", help="cut nothing: all rows of tables, all frames of tracebacks")
+        parser.common.add_argument("--all", action="store_true", help="print all rows of tables and all frames of tracebacks")
     else:
         add_unused(parser, "--all")
     parser.common.add_argument("--ascii", action="store_true", default=None, help="draw with ASCII characters only")

@@ -23,11 +23,16 @@ DEFAULTS: dict[str, object] = {
 """Values of the shared options for commands without them."""
 
 
+SUGGESTED = 2
+"""Maximum number of suggested options for an unknown one."""
+
+
 class Parser(argparse.ArgumentParser):
     """A parser whose errors are two lines, whatever the arguments."""
 
     def __init__(self, command: str, description: str, epilog: str) -> None:
         super().__init__(prog=f"tltui {command}".rstrip(), description=description, epilog=epilog, exit_on_error=False,
+                         allow_abbrev=False,  # otherwise a new option makes abbreviations in scripts ambiguous
                          formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
         self.command = command
         """Its name, '' for the terminal UI."""
@@ -95,8 +100,10 @@ class Parser(argparse.ArgumentParser):
         if not word.startswith("-"):
             return Failure(f"unexpected argument: {word!r}", f"usage: {self.usage_line()}")
         name = word.partition("=")[0]
-        near = get_close_matches(name, [option for option in self.options() if option not in ("-h", "--help")], 1, 0.7)
-        return Failure(f"unknown option of {self.prog}: {name!r}", f"did you mean {near[0]}?" if near else self._help())
+        options = [option for option in self.options() if option not in ("-h", "--help")]
+        near = [option for option in options if option.startswith(name)] or get_close_matches(name, options, 1, 0.7)
+        advice = f"did you mean {' or '.join(near)}?" if 0 < len(near) <= SUGGESTED else self._help()
+        return Failure(f"unknown option of {self.prog}: {name!r}", advice)
 
     def _failure(self, error: argparse.ArgumentError) -> Failure:
         """Return the error for a bad value of an option."""

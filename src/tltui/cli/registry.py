@@ -31,7 +31,7 @@ COMMANDS: dict[str, Entry] = {
     "list": Entry("list the runs of a directory: date, torch, ranks, problems, time, change", "list_runs"),
     "show": Entry("print a compile, frame, rank or artifact", "records"),
     "source": Entry("follow a line of source: its nodes, kernels, guards, graph breaks and recompilations", "records"),
-    "records": Entry("list every record in file order, with time, site and size", "records"),
+    "records": Entry("list every record in file order, with time, code location and size", "records"),
     "log": Entry("print the output of the job: TORCH_LOGS text, tracebacks and everything else", "records", "O"),
     "grep": Entry("search every payload, envelope and page", "records", "s"),
     "diff": Entry("compare two artifacts, compiles, ranks or runs", "records", "d"),
@@ -53,13 +53,13 @@ COMMANDS: dict[str, Entry] = {
 }
 GROUPS: dict[str, tuple[str, ...]] = {
     "look at a run": ("ls", "list", "show", "records", "log", "damage"),
-    "why is it so": (),
-    "many ranks, and hangs": (),
+    "find causes": (),
+    "ranks and hangs": (),
     "find and compare": ("grep", "source", "diff"),
-    "share, keep": ("report", "bundle", "case", "index", "extract", "repro"),
-    "record, follow": ("run", "try", "tail"),
+    "share and save": ("report", "bundle", "case", "index", "extract", "repro"),
+    "record and follow": ("run", "try", "tail"),
     "for coding agents": ("mcp",),
-    "hold a limit (CI)": ("check",),
+    "enforce limits (CI)": ("check",),
 }
 """Heading of the help → its commands without a page; a page has its heading in its `QUESTION`. Other commands come last."""
 PAGES_BEFORE = 500

@@ -277,15 +277,15 @@ def _print_outcome(job: _Job, traces: _Traces) -> None:
     elif job.ending.status and not job.options.view:  # with --view that is printed when the screen closes
         before = " before anything was compiled" if traces.run is None else ""
         print_error(f"tltui: the job failed (exit code {job.ending.status}){before}")
+        if traces.run is None:
+            print_error("  Its own error is printed above.")
     if is_full(job.prepared.directory):
         print_error(
             f"tltui: no space left for {job.prepared.directory}: logs may be truncated, and compiles appear unfinished"
         )
     if traces.run is None:
         print_error(f"tltui: no log was written into {job.prepared.directory}")
-        if job.ending.status > 0:
-            print_error("  Its own error is printed above.")
-        else:
+        if job.ending.status <= 0:
             for line in why_no_log(job.words, job.prepared):
                 print_error(_wrapped(line))
         if job.limits:
@@ -385,7 +385,7 @@ COMMANDS = {
         argument("--record-steps", metavar="FIRST:LAST",
                  help="record these steps with torch.profiler (C++ kernels need a setting that changes the keys of "
                       "Inductor's caches)"),
-        fail_on("exit code 1 if the run exceeds these limits, as of tltui check"),
+        fail_on("exit code 1 if the run exceeds these limits, as in tltui check"),
         argument("--check", dest="fail_on", metavar="LIMITS", action=RenamedOption, new="--fail-on"),
         baseline("compare with this trace: a limit without a number allows as many as OLD has"),
         argument("--keep-baseline", metavar="NAME",

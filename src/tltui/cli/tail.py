@@ -243,7 +243,7 @@ COMMANDS = {
                  help="start with the last N lines, or with all of them (default: 10)"),
         argument("--until-idle", metavar="SECONDS", type=_seconds,
                  help="end if nothing was written for this long, even without a log"),
-        fail_on("limits to check at the end, as of tltui check"),
+        fail_on("limits to check at the end, as in tltui check"),
         baseline("compare with this trace: a limit without a number allows as many as OLD has"),
         partial(add_text, folds=False), add_json,
         defaults(waits_for_paths=True),

@@ -30,15 +30,16 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\
 The job runs twice unchanged, then once with each change that tltui recompiles and tltui problems propose without an edit. Such
-changes are variables, options of torch and arguments of torch.compile. The program's own arguments win. The last run combines the
-changes that helped. The table shows recompilations, graph breaks and times, and whether the job printed the same numbers.
+changes are variables, options of torch and arguments of torch.compile. Arguments that the program passes itself take precedence.
+The last run combines the changes that helped. The table shows recompilations, graph breaks and times, and whether the job printed
+the same numbers.
 Every run starts with empty, separate caches. Differences between the two unchanged runs do not count.
-It runs your job several times: it may write checkpoints, logs and uploads again. --until-step ends each process early.
+Your job runs several times, so it may write checkpoints, logs and uploads again. --until-step ends each process early.
 The job gets no input. Ctrl+c ends it with all its processes.
 Exit code: the job's exit code if it fails unchanged, otherwise 0.
 No PATH is read: each run records its own trace below DIR.
-With --edit nothing runs: the words are traces, and the output is a diff with the remedies that need an edit of the program. It has
-only your own regular files below the working directory or --cwd. A line is edited only if it equals the line in the trace.
+With --edit nothing runs: the arguments are traces, and the output is a diff with the remedies that need an edit of the program.
+It changes only regular files of your own below the working directory or --cwd, and only lines that equal those in the trace.
 
 examples:
   tltui try -- python train.py
@@ -109,7 +110,7 @@ def _command(options: argparse.Namespace) -> tuple[Sequence[str], str]:
 def _ask() -> None:
     """Ask whether the recorded command may run. Raises `Failure`."""
     if sys.stdin is None or not sys.stdin.isatty():
-        raise Failure("a recorded command runs only after an answer, and there is no terminal\n  --yes runs it without one")
+        raise Failure("a recorded command needs your confirmation, and there is no terminal\n  --yes runs it without one")
     print_error("tltui: run it? [y/N]")
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise Failure("not run")
@@ -274,12 +275,12 @@ COMMANDS = {
                  help="the directory of all runs, new or empty (default: ./tltui-try-DATE-TIME); with --edit the file of the diff"),
         argument("--edit", action="store_true", help="print a diff with the remedies that need an edit; run and change nothing"),
         argument("--budget", type=_seconds, metavar="SECONDS", default=BUDGET_S,
-                 help=f"end after this time; changes that do not fit in are listed (default: {BUDGET_S:g})"),
+                 help=f"stop after this time and list the changes that were not tried (default: {BUDGET_S:g})"),
         argument("--until-step", type=_step, metavar="N", default=0, help="end each process after its step N"),
         argument("--env", action="append", metavar="NAME=VALUE", default=[], help="a variable of the job; may be repeated"),
-        argument("--cwd", metavar="DIR", default="", help="the directory in which the job runs; with --edit the one of the files"),
+        argument("--cwd", metavar="DIR", default="", help="the directory of the job; with --edit, of the source files"),
         argument("--keep-caches", action="store_true", help="use your caches of torch and Triton instead of empty ones"),
-        argument("--yes", action="store_true", help="run a recorded command without a question"),
+        argument("--yes", action="store_true", help="run a recorded command without asking first"),
         partial(add_text, folds=False),
         add_json,
         add_command,

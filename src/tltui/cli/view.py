@@ -323,7 +323,7 @@ def _command(name: str) -> Command:
 OWN: dict[str, tuple[Callable[[argparse.Namespace], Iterator[bytes]], tuple[Argument, ...]]] = {
     "caches": (caches, (baseline("an earlier cache directory of vLLM: name the factors by which its hash differs"),)),
     "autotune": (compared, (baseline("compare winners and cost with this run"),)),
-    "cudagraphs": (compared, (baseline("list the compiles with another use of CUDA graphs than in this run"),)),
+    "cudagraphs": (compared, (baseline("list the compiles whose use of CUDA graphs differs from this run"),)),
     "guards": (guards, ()),
     "problems": (problems, (
         argument("--format", choices=DIAGNOSTICS, help="print for code review (sarif, rdjson, github) or vim (quickfix)"),

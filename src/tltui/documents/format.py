@@ -182,12 +182,22 @@ def sentences(text: str, width: int) -> str:
     return next((text[:end] for end in ends if formatting.cells(text[:end]) <= width), clip(text[: ends[-1]], width))
 
 
+_URL = re.compile(r"\W{0,2}https?://")
+"""The start of a word that is a URL, also in parentheses or quotes."""
+LONGEST_URL = 500
+"""Characters of a URL up to which it remains whole, so that it can be copied or clicked; a longer one is cut like other words."""
+
+
 def wrap(text: str, width: int) -> list[str]:
-    """Lines of at most `width` columns, broken at blanks and line ends; words that are longer are cut."""
+    """Lines of at most `width` columns, broken at blanks and line ends. Longer words are cut, but a URL is a whole line."""
     width = max(width, 10)
     lines: list[str] = []
     current = ""
     for word in filter(None, _BLANKS.split(text)):
+        if len(word) > width and len(word) <= LONGEST_URL and _URL.match(word):
+            lines += [current, word] if current else [word]
+            current = ""
+            continue
         while len(word) > width:
             room = width - len(current) - 1 if current else width
             if current and room < 8:

@@ -62,10 +62,10 @@ def stands_for(run: Run) -> str:
         return ""
     all_of = f"{len(run.crowd.newest):,} ranks"
     if len(run.crowd.classes) == 1:
-        return f"{all_of} did the same according to their saved indexes: rank {min(run.crowd.newest)} represents all of them."
+        return f"According to their saved indexes, {all_of} have the same compiles: rank {min(run.crowd.newest)} represents them."
     left = sum(not read.intersection(class_) for class_ in run.crowd.classes)
-    text = f"{all_of} did {len(run.crowd.classes):,} different things according to their saved indexes. One rank that was read "
-    return f"{text}represents those that did the same" + (f"; {left:,} of the things have no such rank." if left else ".")
+    text = f"According to their saved indexes, {all_of} form {len(run.crowd.classes):,} groups with the same compiles. "
+    return f"{text}One rank that was read represents its group" + (f"; no rank of {left:,} groups was read." if left else ".")
 
 
 def part_title(node: Compile | Frame | Process | Rank | None) -> str:

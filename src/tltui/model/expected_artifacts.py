@@ -244,7 +244,7 @@ def _no_start(outcome: Outcome) -> Why | None:
 
 
 def _no_break(outcome: Outcome) -> Why | None:
-    return "the analysis restarted for another reason than a graph break: see restart_reasons in the metrics", None
+    return "the analysis restarted for a reason other than a graph break: see restart_reasons in the metrics", None
 
 
 def _no_recompile_reasons(outcome: Outcome) -> Why | None:

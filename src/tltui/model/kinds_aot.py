@@ -38,7 +38,7 @@ AUTOGRAD: tuple[Kind, ...] = section(
             "min_cut_information",
             "json",
             "Partitioner decisions",
-            "Each node's memory and cost, and whether it is saved or recomputed. Only with AOT_PARTITIONER_DEBUG.",
+            "Memory and cost of each node: saved or recomputed. Written only with AOT_PARTITIONER_DEBUG.",
             since=(2, 7),
         ),
         Row(
@@ -295,7 +295,7 @@ RUNTIME: tuple[Kind, ...] = section(
             "debug_assert_wrapper",
             "python",
             "Debug checks of inputs",
-            "Generated code that checks requires_grad of the inputs on every call. Only with debug_assert.",
+            "Generated code that checks requires_grad of the inputs on every call. Written only with debug_assert.",
             since=(2, 12),
             until=(2, 14),
         ),

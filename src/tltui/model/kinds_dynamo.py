@@ -11,7 +11,7 @@ COMPILED_AUTOGRAD: tuple[Kind, ...] = section(
             "compiled_autograd_compile_reasons",
             "json",
             "Why compiled autograd compiled",
-            "The new part of this backward. Read it if the backward recompiles often.",
+            "The part of this backward that was not compiled before. Read it if the backward recompiles often.",
             since=(2, 7),
         ),
         Row(
@@ -251,7 +251,7 @@ SYMBOLS: tuple[Kind, ...] = section(
             "guard_on_data_dependent_error",
             "json",
             "Data-dependent condition",
-            "A condition on a data-dependent size that torch could not evaluate. Only with TORCH_DTRACE.",
+            "A condition on a data-dependent size that torch could not evaluate. Written only with TORCH_DTRACE.",
             artifact=False,
             since=(2, 7),
         ),

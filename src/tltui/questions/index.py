@@ -33,69 +33,69 @@ QUESTIONS: tuple[Entry, ...] = (
     ),
     Entry(
         "recompiles", "3", "why functions were recompiled: the guard that failed, the changed values, and the fix",
-        "why is it so", 30, "tltui.questions.recompiles.page",
+        "find causes", 30, "tltui.questions.recompiles.page",
     ),
     Entry(
         "stacks", "4", "where in the code compilations happen: their stacks as one tree",
-        "why is it so", 65, "tltui.questions.stacks.page",
+        "find causes", 65, "tltui.questions.stacks.page",
     ),
     Entry(
         "guards", "5", "guards by source, their cost, and later failures",
-        "why is it so", 50, "tltui.questions.guards.page",
+        "find causes", 50, "tltui.questions.guards.page",
     ),
     Entry(
         "shapes", "6", "dynamic sizes: symbols, their guards, and specializations with the source line",
-        "why is it so", 60, "tltui.questions.shapes.page",
+        "find causes", 60, "tltui.questions.shapes.page",
     ),
     Entry(
         "caches", "7", "cache hits, misses, bypasses: reasons, time saved, differences of missed keys",
-        "why is it so", 70, "tltui.questions.caches.page",
+        "find causes", 70, "tltui.questions.caches.page",
     ),
     Entry(
         "timing", "8", "compile time by phase, function, compile and rank; a flame graph of each compile",
-        "why is it so", 80, "tltui.questions.timing.page",
+        "find causes", 80, "tltui.questions.timing.page",
         sorts=("own", "total", "count", "name"),
     ),
     Entry(
         "runtime", "T", "run time from a profile: compiles, kernels, lines, guards, eager code",
-        "why is it so", 90, "tltui.questions.runtime.page",
+        "find causes", 90, "tltui.questions.runtime.page",
         sorts=("time", "mean", "calls", "name", "code"),
     ),
     Entry(
         "ranks", "9", "how the ranks of a job differ: in which property, on which ranks, and since when",
-        "many ranks, and hangs", 100, "tltui.questions.ranks.page",
+        "ranks and hangs", 100, "tltui.questions.ranks.page",
     ),
     Entry(
         "matrix", "M", "a grid of ranks by compiles: differences, status, graphs, compile time or cache hits",
-        "many ranks, and hangs", 110, "tltui.questions.ranks.matrix_page",
+        "ranks and hangs", 110, "tltui.questions.ranks.matrix_page",
         sorts=("difference", "status", "graph", "time", "cache"), sort_label="the cells show:",
     ),
     Entry(
         "stragglers", "", "which ranks were late or slow, which ranks waited for them, and whose clock is off",
-        "many ranks, and hangs", 120, "tltui.questions.ranks.stragglers_page",
+        "ranks and hangs", 120, "tltui.questions.ranks.stragglers_page",
     ),
     Entry(
-        "where", "W", "where a job hangs: open work of each rank, since when, and ranks with nothing open",
-        "many ranks, and hangs", 130, "tltui.questions.hang.page",
+        "where", "W", "where a job hangs: the compile phase of each rank, since when, and ranks outside of any compile",
+        "ranks and hangs", 130, "tltui.questions.hang.page",
     ),
     Entry(
         "provenance", "", "source lines, graph nodes and kernels that belong together, and how much is known",
-        "why is it so", 140, "tltui.questions.provenance.page",
+        "find causes", 140, "tltui.questions.provenance.page",
         in_debug_dir=True,
     ),
     Entry(
         "layers", "", "kernels, graph nodes and source lines by model layer, with memory traffic and time",
-        "why is it so", 150, "tltui.questions.layers.page",
+        "find causes", 150, "tltui.questions.layers.page",
         sorts=("each", "merged"), sort_label="iterations:", in_debug_dir=True,
     ),
     Entry(
         "fusion", "", "operations by kernel, and nodes that were not fused, with reasons",
-        "why is it so", 160, "tltui.questions.fusion.page",
+        "find causes", 160, "tltui.questions.fusion.page",
         in_debug_dir=True,
     ),
     Entry(
         "passes", "", "graph changes by each compiler step: nodes added, removed, replaced",
-        "why is it so", 170, "tltui.questions.passes.page",
+        "find causes", 170, "tltui.questions.passes.page",
         in_debug_dir=True,
     ),
     Entry(
@@ -108,19 +108,19 @@ QUESTIONS: tuple[Entry, ...] = (
     ),
     Entry(
         "exports", "", "export runs: values that export guessed, could not decide or found wrong, and why",
-        "why is it so", 700, "tltui.questions.exports.page",
+        "find causes", 700, "tltui.questions.exports.page",
     ),
     Entry(
         "vllm", "", "vLLM: compile calls, piecewise graphs by compile range, and changes by each pass",
-        "why is it so", 710, "tltui.questions.vllm.page",
+        "find causes", 710, "tltui.questions.vllm.page",
     ),
     Entry(
         "cudagraphs", "", "CUDA graphs by compile: used, skipped with the reason and line, or recorded for many sizes",
-        "why is it so", 720, "tltui.questions.cudagraphs.page",
+        "find causes", 720, "tltui.questions.cudagraphs.page",
     ),
     Entry(
         "autotune", "", "autotuning by operation and shape: choices, winner, cost of the search, your lines",
-        "why is it so", 730, "tltui.questions.autotune.page",
+        "find causes", 730, "tltui.questions.autotune.page",
     ),
 )
 BY_NAME = {question.name: question for question in QUESTIONS}

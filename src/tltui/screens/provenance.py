@@ -248,7 +248,7 @@ class PanesOfUnit(PanesScreen[None]):
         self._is_zoomed = not self._is_zoomed
         self._arrange(self.pane)
         if self._is_zoomed and panes.fitting(self.size.width) == 1:
-            self.show_message("one pane has the screen already: tab turns it")
+            self.show_message("one pane already has the whole screen: tab shows the other pane")
 
     # what is left out
 

@@ -43,7 +43,7 @@ PIECE = 1 << 20
 """Bytes that are copied at once."""
 _BYTECODE = ("_ORIGINAL_BYTECODE", "_MODIFIED_BYTECODE")
 LEGEND = (
-    "Kept from torch's source: operators, events, settings, files, lines and message texts. Also kept: shapes, "
+    "Not replaced: torch's own operators, events, settings, files, lines and message texts. Also kept: shapes, "
     "dtypes, sizes, times, ids, other numbers, names of one or two letters, and your names that torch also uses "
     "(forward, layer, weight). Your source lines keep only the kind of statement (if, return). Everything else becomes anonN, "
     "the same name everywhere."

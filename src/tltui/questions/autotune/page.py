@@ -184,7 +184,7 @@ def tuning_rows(report: AutotuneReport) -> Iterator[TuningRow]:
 QUESTION = Question(
     name="autotune",
     help="autotuning by operation and shape: choices, winner, cost of the search, your lines",
-    group="why is it so",
+    group="find causes",
     order=730,
     needs=Needs("has only the printed tables of autotuning, without your lines", reads_output=True),
     document=document,

@@ -689,7 +689,7 @@ QUESTION = Question(
     name="caches",
     help="cache hits, misses, bypasses: reasons, time saved, differences of missed keys",
     key="7",
-    group="why is it so",
+    group="find causes",
     order=70,
     needs=Needs("has no cache hits, misses or keys", in_vllm_cache=True),
     document=document,

@@ -196,7 +196,7 @@ def _wrappers(facts: Facts) -> list[Occurrence]:
 
     def describe(compile_time: CompileTime) -> str:
         total_us = sum(graph.time.us for graph in compile_time.graphs)
-        return f"{_percent(us(compile_time), total_us)} of the graphs' time is in no kernel: "
+        return f"{_percent(us(compile_time), total_us)} of the time in graphs is spent outside of kernels: "
 
     return _dearest(facts, us, describe)
 
@@ -445,7 +445,7 @@ def _without_graph(facts: Facts) -> list[Occurrence]:
     for rank in ranks_without_graph(facts.run):
         compiles = [compile_ for process in rank.processes for compile_ in process.ordered() if compile_.is_compile]
         title = f"{rank.title}: " if rank.number is not None else ""
-        text = f"{title}no graph with operations in {len(compiles)} compiles"
+        text = f"{title}none of the {len(compiles)} compiles has a graph with operations"
         results.append(Occurrence(str(compiles[0].ref), text, rank.title, *_at(compiles[0])))
     return results
 
@@ -554,14 +554,14 @@ MEASURES: dict[str, Measure] = {
     "kernels": Measure(
         "kernel calls in the generated code", lambda f: sum(count for _, count in _kernel_counts(f)), _kernels, "provenance"),
     "no_graph": Measure(
-        "ranks without a graph for a backend", lambda f: len(ranks_without_graph(f.run)), _without_graph, "summary"),
+        "ranks that passed no graph to a backend", lambda f: len(ranks_without_graph(f.run)), _without_graph, "summary"),
     "empty": Measure(
         "compiles without operations", lambda f: len(_skipped(f)), _skipped, "problems"),
     "unfinished": Measure(
         "compiles that are running or unfinished", lambda f: len(f.problems.unfinished) + len(f.problems.running), _unfinished,
         "problems"),
     "damage": Measure(
-        "damaged places of the logs", lambda f: f.run.damaged, _damage, "damage"),
+        "damaged places in the logs", lambda f: f.run.damaged, _damage, "damage"),
     "unknown": Measure(
         "records of unknown kinds and lines that are not records", lambda f: len(_unknown(f)), _unknown, "records"),
     "no_compile_id": Measure(
@@ -666,14 +666,18 @@ def parse_limits(text: str, baseline: bool = False) -> tuple[Limit, ...]:
             raise BadLimit(f"{name} needs {number}, or --baseline", f"for example {name}={example}")
         limits[name] = limit
     if not limits:
-        raise BadLimit("no limit given", f"limits: {', '.join(MEASURES)}")
+        raise BadLimit("no limit given", f"for example error,break; {LISTED}")
     return tuple(limits.values())
 
 
+LISTED = "tltui check --help lists the limits"
+"""Advice of errors about the name of a limit."""
+
+
 def unknown_limit(name: str, names: Collection[str]) -> BadLimit:
-    """Return the error for an unknown limit, with the nearest name and all of them."""
+    """Return the error for an unknown limit, with the nearest of the names and the command that lists all."""
     near = get_close_matches(name, names, 1)
-    return BadLimit(f"unknown limit: {name!r}", f"{f'did you mean {near[0]}? ' if near else ''}limits: {', '.join(names)}")
+    return BadLimit(f"unknown limit: {name!r}", f"{f'did you mean {near[0]}? ' if near else ''}{LISTED}")
 
 
 def _limit(name: str, number: str) -> Limit:

@@ -70,7 +70,7 @@ def _nodes(missing: Missing) -> str:
     lacking = missing.count // missing.ranks_per_node
     return (
         f" Each of the {fmt.count(missing.node_count)} nodes here has {missing.ranks_per_node} ranks: "
-        f"{'one more node' if lacking == 1 else f'{fmt.count(lacking)} more nodes'} of that size would have them."
+        f"{'one more node' if lacking == 1 else f'{fmt.count(lacking)} more nodes'} of that size would contain the missing ranks."
     )
 
 

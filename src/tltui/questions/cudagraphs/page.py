@@ -176,7 +176,7 @@ def cudagraph_rows(report: CudagraphReport) -> Iterator[CudagraphRow]:
 QUESTION = Question(
     name="cudagraphs",
     help="CUDA graphs by compile: used, skipped with the reason and line, or recorded for many sizes",
-    group="why is it so",
+    group="find causes",
     order=720,
     needs=Needs(
         "has only the printed messages about CUDA graphs", ("cudagraphs",), "recordings of CUDA graphs", reads_output=True

@@ -295,7 +295,7 @@ def export_rows(data: Exports) -> Iterator[ExportRow]:
 QUESTION = Question(
     name="exports",
     help="export runs: values that export guessed, could not decide or found wrong, and why",
-    group="why is it so",
+    group="find causes",
     order=700,
     needs=Needs("has no reports of torch.export"),
     document=document,

@@ -272,7 +272,7 @@ class KnownCause:
 
 _ORDER = (
     "Another node depends on the first and feeds the second. If that node is fused with one of them, the next round may fuse the "
-    "rest. Pairs that remain apart have to."
+    "rest. Otherwise the two stay separate, because fusing them would create a cycle."
 )
 _LOOPS = "The two run over different numbers of elements, so they cannot share one loop."
 _LIBRARY = (
@@ -309,7 +309,7 @@ KNOWN_REASONS: tuple[KnownCause, ...] = (
     KnownCause("Fusion will increase peak memory",
           "Fusing would keep buffers alive that could otherwise be reused, which costs more than it saves."),
     KnownCause("memory deps did not match",
-          "In the same loop step, the second reads other places of a buffer than the first has just written (shifted, transposed, "
+          "In the same loop step, the second reads places of a buffer that the first has not just written (shifted, transposed, "
           "or all of it).",
           "torch._inductor.config.loop_ordering_after_fusion = True (the default of newer versions) tries other orders of the "
           "loops on a GPU; in the model, moving .contiguous() may help."),
@@ -341,7 +341,7 @@ KNOWN_REASONS: tuple[KnownCause, ...] = (
     KnownCause("node2 is extern or nop", _LIBRARY, _TEMPLATES),
     KnownCause("node1 is extern but node2", f"{_OWN} it is element-wise."),
     KnownCause("node1's triton kernel doesn't support epilogue fusion",
-          "Later operations cannot be fused into this user-defined Triton kernel: switched off, or an unsupported kernel."),
+          "Fusing later operations into this user-defined Triton kernel is switched off, or the kernel is unsupported."),
     KnownCause("epilogue reads from buffers other than the mutated output", f"{_OWN} it reads nothing but its output."),
     KnownCause("node1 and node2 uses different buf layouts", f"{_OWN} it has the same sizes, strides and device."),
     KnownCause("node1 is nop", "The first computes nothing; it only gives memory a new name."),

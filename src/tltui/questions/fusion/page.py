@@ -552,9 +552,9 @@ def fusion_rows(data: FusionReport) -> Iterator[FusionRow]:
 QUESTION = Question(
     name="fusion",
     help="operations by kernel, and nodes that were not fused, with reasons",
-    group="why is it so",
+    group="find causes",
     order=160,
-    needs=Needs("", ("ir_pre_fusion", "ir_post_fusion", "fusion"), "fusions, and reasons against more", in_debug_dir=True),
+    needs=Needs("", ("ir_pre_fusion", "ir_post_fusion", "fusion"), "fusions, and the reasons against others", in_debug_dir=True),
     document=document,
     answer=FusionReport,
     rows=FusionRow,

@@ -227,7 +227,7 @@ def _additional(places: Where) -> list[Line]:
         lines.append((f"In addition, process {one.pid} {'was' if one.has_ended else 'is'} in {_open(one.open)}", one.open.ref))
     rest = len(places.other_processes) - len(lines)
     if rest:
-        lines.append((f"{fmt.plural(rest, 'more process', 'more processes')} with something open.", ""))
+        lines.append((f"{fmt.plural(rest, 'more process', 'more processes')} with open compile phases.", ""))
     if places.other_threads:
         first, more = places.other_threads[0], len(places.other_threads) - 1
         whose = f"Also open on rank {first.rank}" if places.has_ranks else "Also open"
@@ -259,12 +259,12 @@ def add_advice(page: Page, places: Where, asked: bool = False, missing: tuple[in
         page.say(f"{waits}. Look at {subject(first, places)}.", "", tokens.DIM)
     elif first.state == INSIDE and any(group.state != INSIDE for group in running):
         page.say(
-            f"The logs do not show yet whether the ranks with nothing open compute or wait for {subject(first, places)}.", "",
+            f"The logs do not show yet whether the ranks outside of any compile compute or wait for {subject(first, places)}.", "",
             tokens.DIM,
         )  # fmt: skip
     elif first.state != INSIDE:
         page.say(
-            "By its logs, the job is outside of torch.compile. If it hangs now, it hangs in a kernel, a collective, data "
+            "According to its logs, the job is outside of torch.compile. If it hangs now, it hangs in a kernel, a collective, data "
             "loading or code that is not compiled.", "", tokens.DIM,
         )  # fmt: skip
     rank, pid = missing or (first.first_rank, first.pid)
@@ -316,6 +316,7 @@ def where_document(run: Run, scope: Scope, options: Options, here: Here | None, 
     """Return the page `where` with the processes on this machine; `ref`: its address, where it is not that of the view."""
 
     def fill(page: Page) -> Generator[None, None, WhereReport]:
+        page.add((f"Where{scope.title}", tokens.TITLE))
         places = yield from read_where(run, scope.processes if str(scope.ref) else None)
         yield from run.dumps.steps()
         recorded = _recorded(run, scope)
@@ -428,9 +429,9 @@ def where_rows(data: WhereReport) -> Iterator[WhereRow]:
 
 QUESTION = Question(
     name="where",
-    help="where a job hangs: open work of each rank, since when, and ranks with nothing open",
+    help="where a job hangs: the compile phase of each rank, since when, and ranks outside of any compile",
     key="W",
-    group="many ranks, and hangs",
+    group="ranks and hangs",
     order=130,
     needs=Needs("does not record open phases", reads_output=True),
     document=document,
@@ -438,6 +439,6 @@ QUESTION = Question(
     rows=WhereRow,
     records=where_rows,
     doc="""
-    Where a job hangs: open work of each rank, since when, and ranks with nothing open. One row per group of ranks.
+    Where a job hangs: the compile phase of each rank, since when, and ranks outside of any compile. A row per group of ranks.
     """,
 )

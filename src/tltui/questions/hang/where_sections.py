@@ -141,14 +141,14 @@ def waited_for(places: Where) -> str:
 
 
 def _absent(group: Group, compile_: str, places: Where) -> str:
-    """`rank 1 has not reached expert [0/1] yet (nothing open since 14:25:02, after expert [0/0])`"""
+    """`rank 1 has not reached expert [0/1] yet (outside of any compile since 14:25:02, after expert [0/0])`"""
     if group.state == INSIDE:
         return position_words(group, places)
     if group.state == EMPTY or not compile_:
         return _idle_words(group, places)
     had = "had" if group.has_ended else "have" if group.count > 1 else "has"
     yet = "" if group.has_ended else " yet"
-    since = f"nothing open since {fmt.clock(group.last_record_at_us)}, after {compile_label(group)}"
+    since = f"outside of any compile since {fmt.clock(group.last_record_at_us)}, after {compile_label(group)}"
     return f"{subject(group, places)} {had} not reached {compile_}{yet} ({since})"
 
 
@@ -174,7 +174,7 @@ def _ranks(count: int, places: Where) -> str:
 
 
 def _idle(idle: Sequence[Group], places: Where) -> str:
-    """Describe the ranks with nothing open: `ranks 0–6 have had nothing open since block1 [1/0]`."""
+    """Describe the ranks with nothing open: `ranks 0–6 have been outside of any compile since block1 [1/0]`."""
     if len(idle) == 1:
         return _idle_words(idle[0], places)
     if len(idle) == 2:
@@ -182,7 +182,7 @@ def _idle(idle: Sequence[Group], places: Where) -> str:
     count, over = sum(group.count for group in idle), all(group.has_ended for group in idle)
     first = idle[0]
     who = fmt.plural(count, "rank") if places.has_ranks else fmt.plural(count, "process", "processes")
-    text = f"{who} had nothing open at the end of their logs" if over else f"{who} have nothing open so far"
+    text = f"{who} were outside of any compile at the end of their logs" if over else f"{who} are outside of any compile so far"
     behind = "after " + compile_label(first) if first.state != EMPTY else "before a first compile"
     return f"{text}: {subject(first, places)} {behind}, the others after later compiles"
 
@@ -192,12 +192,14 @@ def _idle_words(group: Group, places: Where) -> str:
     who = subject(group, places)
     if not group.ranks:
         after = f", after {compile_label(group)}" if group.state != EMPTY else ": no compile has begun"
-        return f"nothing was open at the end of the log{after}" if group.has_ended else f"nothing is open so far{after}"
+        is_ = "was" if group.has_ended else "is"
+        return f"the process {is_} outside of any compile {'at the end of its log' if group.has_ended else 'so far'}{after}"
     if group.state == EMPTY:
         return f"{who} began no compile" if group.has_ended else f"{who} {'have' if many else 'has'} not begun a compile yet"
     if not group.has_ended:
-        return f"{who} {'have' if many else 'has'} had nothing open since {compile_label(group)} so far"
-    return f"{who} had nothing open at the end of {'their logs' if many else 'its log'}, after {compile_label(group)}"
+        return f"{who} {'have' if many else 'has'} been outside of any compile since {compile_label(group)} so far"
+    place = "were outside of any compile at the end of their logs" if many else "was outside of any compile at the end of its log"
+    return f"{who} {place}, after {compile_label(group)}"
 
 
 def add_group(page: Page, group: Group, places: Where, is_detailed: bool) -> None:
@@ -210,7 +212,7 @@ def add_group(page: Page, group: Group, places: Where, is_detailed: bool) -> Non
     elif group.state == INSIDE:
         pieces += [(doing(group, compile_ids(group)), tokens.LINK, group.ref)]
     else:
-        pieces.append("nothing open after " if group.has_ended else "so far nothing open since ")
+        pieces.append("outside of any compile, after " if group.has_ended else "so far outside of any compile since ")
         pieces.append((f"{_function(group)} {compile_ids(group)}", tokens.LINK, group.ref))
     if group.file is not None:
         pieces += ["  ", page.place(group.file, group.line)]

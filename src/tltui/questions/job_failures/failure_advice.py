@@ -51,7 +51,7 @@ ROWS: tuple[AdviceRow, ...] = (
     ),
     _row(
         r"\bConstraintViolationError\b|Constraints violated",
-        "Your code fixes a size that is marked as dynamic: use maybe_mark_dynamic, or change that line.",
+        "Your code specializes a size that is marked as dynamic: use maybe_mark_dynamic, or change that line.",
         "torch/fx/experimental/symbolic_shapes.py",
     ),
     _row(
@@ -63,7 +63,7 @@ ROWS: tuple[AdviceRow, ...] = (
     ),
     _row(
         r"expected size \d+==\d+",
-        "A compiled graph got other sizes than it was compiled for: delete the compile cache and start again.",
+        "A compiled graph was called with sizes for which it was not compiled: delete the compile cache and start again.",
         "torch/csrc/dynamo/guards.cpp",
     ),
     _row(
@@ -75,7 +75,7 @@ ROWS: tuple[AdviceRow, ...] = (
         'Compile with backend="aot_eager": if that works, the fault is in the backend.', "torch/_dynamo/exc.py",
     ),
     _row(
-        r"\bInternalTorchDynamoError\b", 'Compile with backend="eager": if that fails too, Dynamo has the fault.',
+        r"\bInternalTorchDynamoError\b", 'Compile with backend="eager": if that fails too, Dynamo is at fault.',
         "torch/_dynamo/exc.py",
     ),
     _row(
@@ -95,7 +95,7 @@ ROWS: tuple[AdviceRow, ...] = (
     ),
 )  # fmt: skip
 """The first row that matches counts."""
-IN_COMPILER = 'Compile with backend="aot_eager", then with backend="eager": the first that works shows which part has the fault.'
+IN_COMPILER = 'Compile with backend="aot_eager", then with backend="eager": the first one that works shows which part is at fault.'
 
 
 def next_step(failure: str, in_compiler: bool) -> str:

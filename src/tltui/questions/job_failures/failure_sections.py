@@ -33,7 +33,7 @@ INDENT = "    "
 CHECKPOINT_ERROR = "CheckpointError"
 CHECKPOINT = "torch/utils/checkpoint.py"
 AFTER_LIMIT = (
-    "Calls that match no compiled version run in eager mode, which may save other tensors than the compiled forward.",
+    "Calls that match no compiled version run in eager mode, which may save different tensors than the compiled forward.",
     "Raise torch._dynamo.config.recompile_limit, or remove the cause of its recompilations.",
 )
 SHOWN = 3
@@ -104,7 +104,7 @@ def _place(item: RunFailure) -> str:
     if item.compiling:
         work = "the backward" if item.is_backward else "the compile"
         return f", in {work} of {fmt.clip_middle(sanitize(item.compiling), 60)}"
-    return ", with no compile open" if is_outside(item) else ""
+    return ", outside of any compile" if is_outside(item) else ""
 
 
 def is_outside(item: RunFailure) -> bool:
@@ -194,7 +194,7 @@ def _add_limit_in_checkpoint(page: Page, run: Run, item: RunFailure) -> None:
     if hit is None:
         return
     ref, name = str(hit.ref), sanitize(display_name(hit.frame) or "a function")
-    text = f" {name} reached the recompile limit inside of torch.utils.checkpoint before."
+    text = f" {name} reached the recompile limit inside of torch.utils.checkpoint before this failure."
     page.row([(f"[{ref}]", tokens.LINK, ref), text], INDENT)
     for sentence in AFTER_LIMIT:
         page.say(sentence, INDENT)

@@ -50,7 +50,7 @@ ROWS: tuple[WarningRow, ...] = (
     WarningRow(
         b"TensorFloat32 tensor cores for float32 matrix multiplication available but not enabled", "TensorFloat32 is off",
         "Matrix multiplications of float32 do not use the tensor cores of this GPU.",
-        'Call torch.set_float32_matmul_precision("high"): they are faster and less exact then.',
+        'Call torch.set_float32_matmul_precision("high"): they are then faster and less exact.',
         ALL, "torch/_inductor/compile_fx.py",
     ),
     WarningRow(

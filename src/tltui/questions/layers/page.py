@@ -575,7 +575,7 @@ def layer_rows(data: tuple[CompileLayers, ...]) -> Iterator[LayerRow]:
 QUESTION = Question(
     name="layers",
     help="kernels, graph nodes and source lines by model layer, with memory traffic and time",
-    group="why is it so",
+    group="find causes",
     order=150,
     sorts=SORTS,
     sort_label="iterations:",

@@ -79,7 +79,7 @@ _TABLE: dict[str, dict[str, tuple[str, str]]] = {
         "dynamo_cumulative_compile_time_us": (MICROS, "the entire frame, including the next four"),
         "aot_autograd_cumulative_compile_time_us": (MICROS, "the backend, including the next three"),
         "inductor_cumulative_compile_time_us": (MICROS, "Inductor, including the next two"),
-        "inductor_code_gen_cumulative_compile_time_us": (MICROS, "code generation; with the next one"),
+        "inductor_code_gen_cumulative_compile_time_us": (MICROS, "code generation, including the next one"),
         "triton_compile_time_us": (MICROS, "compiling kernels or waiting for them; on a CPU C++"),
         "backward_cumulative_compile_time_us": (MICROS, "the whole backward, compiled later"),
         "pre_grad_pass_time_us": (MICROS, ""),

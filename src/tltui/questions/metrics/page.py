@@ -552,6 +552,6 @@ QUESTION = Question(
     rows=MetricRow,
     records=metric_rows,
     doc="""
-    All fields of the metrics. For one compile a row per field; for several a row per number, with sum, least and most.
+    All fields of the metrics. For one compile a row per field; for several a row per number, with sum, minimum and maximum.
     """,
 )

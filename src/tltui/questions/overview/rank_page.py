@@ -32,7 +32,8 @@ def rank_document(run: Run, node: Rank, options: Options) -> TextDocument:
     page = Page(str(node.ref), node.title, options)
     page.add((node.title, tokens.TITLE))
     if node.unread:
-        page.say(f"Represents {rank_title(node)}, which did the same according to their saved indexes.", "", tokens.DIM)
+        text = f"This rank represents {rank_title(node)}, which have the same compiles according to their saved indexes."
+        page.say(text, "", tokens.DIM)
     _head(page, summary, node.processes)
     if len(node.processes) > 1:
         _processes(page, node)

@@ -339,7 +339,7 @@ def _ended(run: Run, culprits: Sequence[RunFailure]) -> list[Hint]:
     first = culprits[0]
     if first.compile and first.ranks:
         rank = first.ranks if first.rank is None else first.rank
-        text = f"the compile that failed on rank {rank}" if first.open is None else f"the compile that rank {rank} was in"
+        text = f"the compile that failed on rank {rank}" if first.open is None else f"the compile in progress on rank {rank}"
         return [Hint(first.compile, text, "tltui where")]
     text = next_step_of(run, first) or "how the job ended: errors, tracebacks and exit codes"
     return [Hint("@problems", text, "tltui problems")]

@@ -45,7 +45,7 @@ def add_without_graph(page: Page, ranks: Sequence[int | None], of: int) -> None:
     """Add that no operation runs in compiled code, of the ranks for which this is so."""
     if ranks:
         where = f" on {ranks_text(set(ranks))}" if len(ranks) < of else ""
-        text = f"No compile{where} handed a graph with operations to a backend, so no operation runs in compiled code."
+        text = f"No compile{where} passed a graph with operations to a backend, so no operation runs in compiled code."
         page.say(page.so_far(text), "", tokens.ERROR)
 
 

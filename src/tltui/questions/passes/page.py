@@ -519,7 +519,7 @@ def pass_rows(data: Passes) -> Iterator[PassRow]:
 QUESTION = Question(
     name="passes",
     help="graph changes by each compiler step: nodes added, removed, replaced",
-    group="why is it so",
+    group="find causes",
     order=170,
     needs=Needs("", GRAPH_LOGS, "the graph after each step", in_debug_dir=True),
     document=document,

@@ -33,11 +33,12 @@ SKIPS = (
 FALLBACK_CAUSES = {
     Eager.SKIPPED: "Torch cannot resume after a graph break in it.",
     Eager.SUPPRESSED: (
-        "suppress_errors is on, so the error did not reach the caller. Under fullgraph=True it does, and torch logs both alike."
+        "suppress_errors is on, so the error did not reach the caller. With fullgraph=True it does reach the caller; torch logs "
+        "both cases alike."
     ),
     Eager.UNTRACED: (
-        "Dynamo failed before it traced the function, so torch skipped it. Under fullgraph=True the exception reaches the caller, "
-        "and torch logs both alike."
+        "Dynamo failed before it traced the function, so torch skipped it. With fullgraph=True the exception reaches the caller; "
+        "torch logs both cases alike."
     ),
 }
 NO_BREAKS = "This graph break is an error because fullgraph=True (or error_on_graph_break) was set."

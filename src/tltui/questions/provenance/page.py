@@ -460,7 +460,7 @@ def provenance_rows(data: ProvenanceJson | Coverages) -> Iterator[ProvenanceRow]
 QUESTION = Question(
     name="provenance",
     help="source lines, graph nodes and kernels that belong together, and how much is known",
-    group="why is it so",
+    group="find causes",
     order=140,
     needs=Needs(
         "has no mapping from kernels to nodes",

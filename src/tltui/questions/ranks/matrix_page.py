@@ -224,6 +224,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
     aspect = ASPECTS.get(options.sort, ASPECTS[DIFFERENCE])
 
     def fill(page: Page) -> Generator[None, None, MatrixReport]:
+        page.add(("Matrix", tokens.TITLE))
         lanes = yield from read_lanes(run)
         matrix = named_columns(run, matrix_of(lanes))
         yield
@@ -461,7 +462,7 @@ QUESTION = Question(
     name="matrix",
     help="a grid of ranks by compiles: differences, status, graphs, compile time or cache hits",
     key="M",
-    group="many ranks, and hangs",
+    group="ranks and hangs",
     order=110,
     sorts=("difference", "status", "graph", "time", "cache"),
     sort_label="the cells show:",

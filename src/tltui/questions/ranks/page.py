@@ -89,9 +89,9 @@ def add_stages(page: Page, differing: Differing) -> None:
         return
     is_pipeline = differing.stages[0].is_pipeline
     page.heading("Pipeline" if is_pipeline else "Different work")
-    alike = "compiles of torch.distributed.pipelining; stages with the same compiles share one line"
+    alike = "they compile for torch.distributed.pipelining. Stages with the same compiles share one line"
     why = alike if is_pipeline else "no function is compiled in two groups"
-    page.say(f"Ranks are compared within a {'stage' if is_pipeline else 'group'}: {why}.", "  ", tokens.DIM)
+    page.say(f"Ranks are compared only within a {'stage' if is_pipeline else 'group'}, because {why}.", "  ", tokens.DIM)
     for stage in differing.stages[:STAGES_LISTED]:
         pieces: list[Piece] = [(with_noun(stage.ranks), tokens.STRONG), "  ", (f"[{stage.ref}]", tokens.LINK, stage.ref), " "]
         pieces.append((fmt.clip_middle(sanitize(stage.function), 40), tokens.FUNCTION))
@@ -103,8 +103,8 @@ def add_stages(page: Page, differing: Differing) -> None:
 
 
 def stages_words(differing: Differing) -> str:
-    """Describe stages: `pipeline, stages by their compiles: rank 0; ranks 1, 2`. A log has no stage numbers."""
-    title = "pipeline, stages by their compiles" if differing.stages[0].is_pipeline else "different work by design"
+    """Describe stages: `pipeline stages, grouped by their compiles: rank 0; ranks 1, 2`. A log has no stage numbers."""
+    title = "pipeline stages, grouped by their compiles" if differing.stages[0].is_pipeline else "different work by design"
     shown = [with_noun(stage.ranks) for stage in differing.stages[:STAGES_LISTED]]
     more = f" and {fmt.count(len(differing.stages) - STAGES_LISTED)} more" if differing.stages[STAGES_LISTED:] else ""
     return f"{title}: {'; '.join(shown)}{more}"
@@ -196,7 +196,7 @@ def _add_sides(page: Page, run: Run, divergence: Divergence) -> None:
     """Add the sides of a difference in one line if there is room, else in a line each."""
     rows = [_side(page, side, divergence) for side in divergence.groups]
     if divergence.ranks_in_no_group:
-        rows.append([(f"{fmt.plural(divergence.ranks_in_no_group, 'more rank')} with yet other values", tokens.DIM)])
+        rows.append([(f"{fmt.plural(divergence.ranks_in_no_group, 'more rank')} with other values", tokens.DIM)])
     if target := compared(run, divergence):
         rows[-1] += ["  ", to_page("compare", target)]
     if sum(len(piece_text(piece)) for row in rows for piece in row) + 5 * (len(rows) - 1) + 4 <= page.width:
@@ -301,9 +301,9 @@ def leading_sentence(run: Run, differing: Differing) -> tuple[str, str] | None:
             ref,
             f"a graph break on {subject(broken, first)} only, in {first.function.name}: {fmt.one_line(broken.description)}{more}",
         )
-    whose = "" if first.compile_count else f"{first.function.name}: "
+    where = "" if first.compile_count else f" at {first.function.name}"
     who = "ranks of one stage diverge" if differing.stages else "ranks diverge"
-    text = f"{who}: {whose}{WORDS[first.properties[0]].difference} ({subject(other, first)} unlike "
+    text = f"{who}{where}: {WORDS[first.properties[0]].difference} ({subject(other, first)} unlike "
     text += f"the other {fmt.count(usual.count)})" if first.has_majority and len(first.groups) == 2 else f"{subject(usual, first)})"
     return ref, text + more
 
@@ -368,6 +368,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
     """Return the page `ranks` for the run, in any scope: a single rank has nothing to compare with."""
 
     def fill(page: Page) -> Generator[None, None, RanksReport]:
+        page.add(("Ranks", tokens.TITLE))
         lanes = yield from read_lanes(run)
         differing = yield from read_between(run, lanes)
         missing, unread = missing_ranks(run), not_read(run)
@@ -379,7 +380,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
         sentence = answer(differing)
         page.say(sentence, "", tokens.STRONG)
         _incomplete(page, missing, unread)
-        page.more("ranks that are not as far may still compile more")
+        page.more("ranks that have made less progress may still compile more")
         add_received(page, differing)
         add_behind(page, differing)
         add_stages(page, differing)
@@ -484,7 +485,7 @@ QUESTION = Question(
     name="ranks",
     help="how the ranks of a job differ: in which property, on which ranks, and since when",
     key="9",
-    group="many ranks, and hangs",
+    group="ranks and hangs",
     order=100,
     needs=Needs(
         "does not record inputs, settings and caches, in which ranks may differ",

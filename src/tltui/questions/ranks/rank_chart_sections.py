@@ -60,7 +60,7 @@ def add_chart(page: Page, chart: RankChart | None, pace: Pace | None = None) -> 
     if short:
         page.say(f"too short to draw: {fmt.plural(short, 'compile')}", "  ", tokens.DIM)
     if any(row.spread_s >= chart.duration_s / width for row in chart.rows[:ROWS]):
-        page.say("±: largest distance in time between the drawn rank of a row and another one", "  ", tokens.DIM)
+        page.say("±: largest time difference between the rank drawn in a row and the other ranks of that row", "  ", tokens.DIM)
 
 
 def cells_of(bars: Sequence[ChartBar], duration_s: float, width: int) -> list[ChartBar | None]:

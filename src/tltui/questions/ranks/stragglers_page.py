@@ -91,7 +91,7 @@ def extra_words(run: Run, one: Extra) -> str:
     again = sum(compile_.is_recompile for compile_ in one.compiles)
     compiles = fmt.plural(len(one.compiles), "recompile" if again == len(one.compiles) else "compile")
     reason = next(filter(None, (reason_of(run, compile_.ref) for compile_ in one.compiles)), "")
-    return f"{fmt.seconds(one.compile_s)} in {compiles} that the others do not have" + (f", {reason}" if reason else "")
+    return f"{fmt.seconds(one.compile_s)} in {compiles} that no other rank has" + (f", {reason}" if reason else "")
 
 
 def reason_of(run: Run, ref: str) -> str:
@@ -137,12 +137,12 @@ def _behind(page: Page, one: Late) -> list[Piece]:
     if not one.late_compiles_after:
         return []
     text = f"{fmt.plural(one.late_compiles_after, 'later compile')} began equally late"
-    return [(text if page.goes_on else f"{text}; the delay was not made up", tokens.DIM), "  "]
+    return [(text if page.goes_on else f"{text}; the rank did not catch up", tokens.DIM), "  "]
 
 
 def _waited(wait: Wait | None) -> list[Piece]:
     if wait is None:
-        return [("no rank is known to have waited", tokens.DIM)]
+        return [("the logs show no rank that waited", tokens.DIM)]
     where = " in the compile" if wait.is_in_collective else ""
     many = "rank" if wait.waiting_rank_count == 1 else "ranks"
     text = f"{fmt.count(wait.waiting_rank_count)} {many} waited{where}, {fmt.seconds(wait.median_wait_s)} each"
@@ -471,7 +471,7 @@ def straggler_rows(data: Stragglers) -> Iterator[StragglerRow]:
 QUESTION = Question(
     name="stragglers",
     help="which ranks were late or slow, which ranks waited for them, and whose clock is off",
-    group="many ranks, and hangs",
+    group="ranks and hangs",
     order=120,
     needs=Needs("has no times"),
     document=document,

@@ -103,6 +103,7 @@ class _View:
         frames = frames_of(compiles)
         recompiles = [c for _, members in frames for c in members]
         seconds, spent = sum(c.tally.compile_s for c in compiles), sum(c.tally.compile_s for c in recompiles)
+        page.add((f"Recompiles{self._scope.title}", tokens.TITLE))
         self._head(page, compiles, frames, seconds, spent)
         yield
         summaries: dict[int, FrameRecompiles] = {}
@@ -230,7 +231,7 @@ class _View:
         words: list[Piece] = [fmt.plural(len(frame.compiles), "compile") + each + took]
         words.append((fmt.plural(len(every), "recompile") + each + fmt.took_from_to(spent, " (", ")"), tokens.RECOMPILE))
         if each:
-            words.append((f"below those of rank {ref.partition(':')[0]}", tokens.DIM))
+            words.append((f"shown: those of rank {ref.partition(':')[0]}", tokens.DIM))
         page.joined(words, "  ")
 
     @staticmethod
@@ -251,7 +252,7 @@ class _View:
     def _by_cause(self, page: Page) -> None:
         page.heading("Reasons by class")
         page.table(BY_CAUSE, self._ordered())
-        page.add("  ", ("how many recompiles named it; one can name several", tokens.DIM))
+        page.add("  ", ("recompiles with this reason; one can have several", tokens.DIM))
 
 
 def _add_callees(page: Page, frame: Frame, callees: Sequence[str]) -> None:
@@ -402,7 +403,7 @@ QUESTION = Question(
     name="recompiles",
     help="why functions were recompiled: the guard that failed, the changed values, and the fix",
     key="3",
-    group="why is it so",
+    group="find causes",
     order=30,
     needs=Needs("has no times", ("recompiles",), "the reasons of recompiles"),
     document=document,

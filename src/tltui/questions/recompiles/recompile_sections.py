@@ -145,9 +145,9 @@ class RecompileLines:
     def _became(self, change: Dynamic) -> str:
         name, again = name_of(change.source, change.dim), self._fixed.get((change.source, change.dim))
         if change.fixed is not None:
-            return f"{name} was to be dynamic, and was specialized to {change.fixed} in this compile"
+            return f"{name} was about to become dynamic, but was specialized to {change.fixed} in this compile"
         if again:
-            return f"{name} became dynamic: {change.symbol}, but was fixed again: {id_of(again)} is for another value"
+            return f"{name} became dynamic: {change.symbol}, but was specialized again: {id_of(again)} has a different value"
         return f"{name} became dynamic: {change.symbol} from here on"
 
     def _head(self, recompile: Explained) -> list[Piece]:
@@ -229,7 +229,7 @@ class RecompileLines:
     def add_folded(self) -> None:
         """Add one line for all recompiles whose older reasons are folded."""
         if self.folded and not self._alone:
-            text = "Each of these also failed the guards of every older compile, for the same causes."
+            text = "The calls that triggered these recompiles also failed the guards of every older compile, for the same causes."
             self.page.say(text, self.indent, tokens.DIM)
 
     def add_row(self, recompiles: Sequence[Explained]) -> Iterator[None]:
@@ -405,7 +405,7 @@ def _share(variation: Variation, recompiles: int) -> str:
     if not variation.only_cause_refs:
         if variation.reported == variation.count:
             return f"a cause of {of}"
-        share = f"named first in {fmt.count(variation.reported)}" if variation.reported else "named by torch in none"
+        share = f"named first in {fmt.count(variation.reported)}" if variation.reported else "but torch named it in none of them"
         return f"a cause of {of}, {share}"
     if len(variation.only_cause_refs) == variation.count:
         cause = f"the only cause {'of' if variation.is_proven else 'that torch named for'}"

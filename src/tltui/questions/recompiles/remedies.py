@@ -333,7 +333,7 @@ def condition(facts: CauseFacts, settings: Settings) -> Advice | None:
     if not items:
         return None
     more = f" Sizes {ONES}." if any(item.dim is not None and item.value in SPECIAL for item in items) else ""
-    return Advice(f"A graph covers one outcome of a condition. Each other outcome triggers a recompilation.{more}")
+    return Advice(f"A graph covers one outcome of a condition. Every other outcome triggers a recompilation.{more}")
 
 
 def _zero_one(facts: CauseFacts, reason: Reason) -> Advice:
@@ -384,10 +384,10 @@ def _decides(facts: CauseFacts, reason: Reason) -> Advice:
         return _divides(reason)
     if reason.origin == TORCH:
         start = f"Torch asked ({why or reason.torch_line})" if why or reason.torch_line else "Torch asked"
-        text = f"{start}, and a graph covers one answer: each other answer triggers a recompilation."
+        text = f"{start}, and a graph covers one answer: every other answer triggers a recompilation."
     else:
         who = "Your line branches" if reason.origin == PROGRAM else "Library code branches"
-        text = f"{who} on it, and a graph covers one outcome: each other outcome triggers a recompilation."
+        text = f"{who} on it, and a graph covers one outcome: every other outcome triggers a recompilation."
     more = f" Sizes {ONES}." if any(other.origin == ZERO_ONE for other in facts.reasons) else ""
     return Advice(text + more)
 

@@ -391,4 +391,4 @@ def _effective(
         text = f"{advice.text} In this log that removes no recompilation, because each of them is the first with a new value."
         return Advice(text)
     more = f"{', '.join(others[:3])} differ{'s' if len(others) == 1 else ''} too" if others else "other guarded values differ too"
-    return Advice(f"A fix of this alone removes no recompilation, because {more}.")
+    return Advice(f"Fixing this alone removes no recompilation, because {more}.")

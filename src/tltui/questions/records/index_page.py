@@ -47,7 +47,7 @@ def pages(run: Run | None = None) -> tuple[Page, ...]:
         *((OUTPUT,) if run is not None and run.discovered.outputs else ()),
         *(Page(f"@{view.name}", view.name, view.help, view.key, f"tltui {view.name} PATH") for view in QUESTIONS),
         *((LOG,) if run is not None and has_log_page(run) else ()),
-        Page("@records", "records", "every record in file order, with time, site and size", "", "tltui records PATH"),
+        Page("@records", "records", "every record in file order, with time, code location and size", "", "tltui records PATH"),
         Page("@damage", "damage", "damaged records, and files that were not opened", "", "tltui damage PATH"),
     )
 

@@ -335,7 +335,7 @@ def add_window(page: Page, runtime: Runtime) -> None:
     for doubt in runtime.doubts[:DOUBTS_SHOWN]:
         page.say(sanitize(doubt), "", tokens.WARN)
     if more := runtime.doubts[DOUBTS_SHOWN:]:
-        with page.fold(fmt.plural(len(more), "more doubt"), ""):
+        with page.fold(fmt.plural(len(more), "more caveat"), ""):
             for doubt in more:
                 page.say(sanitize(doubt), "  ", tokens.WARN)
 
@@ -683,7 +683,7 @@ QUESTION = Question(
     name="runtime",
     help="run time from a profile: compiles, kernels, lines, guards, eager code",
     key="T",
-    group="why is it so",
+    group="find causes",
     order=90,
     sorts=("time", "mean", "calls", "name", "code"),
     needs=Needs("has no graph keys to match with a profile", ("output_code",), "generated code"),

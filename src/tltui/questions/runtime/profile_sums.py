@@ -328,9 +328,9 @@ def _doubts(profile: Profile, case: _Case) -> tuple[str, ...]:
     """Return the evidence against a match."""
     doubts = []
     if not case.same_pid:
-        doubts.append(f"it is from process {profile.pid}, the trace from process {case.process.pid}; their graphs are the same")
+        doubts.append(f"it is from process {profile.pid}, the trace from process {case.process.pid}, but the graphs are the same")
     elif not case.in_time:
-        doubts.append("it was recorded before the trace began; their graphs are the same")
+        doubts.append("it was recorded before the trace began, but the graphs are the same")
     return tuple(doubts)
 
 

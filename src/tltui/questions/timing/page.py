@@ -749,7 +749,7 @@ QUESTION = Question(
     name="timing",
     help="compile time by phase, function, compile and rank; a flame graph of each compile",
     key="8",
-    group="why is it so",
+    group="find causes",
     order=80,
     sorts=SORTS,
     needs=Needs("has no times", reads_engine_log=True),

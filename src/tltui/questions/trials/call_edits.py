@@ -180,8 +180,8 @@ def _call(tree: ast.Module, statement: ast.stmt, line: int, function: Function) 
     exact = [call for call in calls if _last_name(call.func) in names]
     chosen = exact or calls
     if len(chosen) != 1:
-        raise Refused(f"{len(chosen)} calls on the line can be the call of {function.name}" if chosen else
-                      f"no call on the line is certainly the call of {function.name}")  # fmt: skip
+        raise Refused(f"{len(chosen)} calls on the line could be the call of {function.name}" if chosen else
+                      f"no call on the line can be identified as the call of {function.name}")  # fmt: skip
     return chosen[0]
 
 

@@ -546,7 +546,7 @@ def _settings(page: Page, call: Call, first: Call | None) -> None:
     before = {setting.name: setting.value for setting in first.settings} if first else {}
     shown = [setting for setting in call.settings if setting.value != before.get(setting.name)]
     if before and len(shown) < len(call.settings):
-        page.add("  ", ("configured as call 1" + (", but" if shown else ""), tokens.LABEL))
+        page.add("  ", ("same configuration as call 1" + (", except" if shown else ""), tokens.LABEL))
     gap = min(max((len(setting.name) for setting in shown), default=0) + 2, page.width // 2)
     for setting in shown:
         name = fmt.clip(setting.name, gap - 2)
@@ -722,7 +722,7 @@ def vllm_rows(data: Vllm) -> Iterator[VllmRow]:
 QUESTION = Question(
     name="vllm",
     help="vLLM: compile calls, piecewise graphs by compile range, and changes by each pass",
-    group="why is it so",
+    group="find causes",
     order=710,
     needs=Needs("has no vLLM records", reads_engine_log=True),
     document=document,

@@ -19,6 +19,7 @@ from pathlib import Path
 import commands
 import following
 import joining
+import recompiling
 import scale
 import screens
 import searching
@@ -27,7 +28,7 @@ import starting
 from rows import Bench, Row, printed
 
 BENCHES: dict[str, Bench] = {**starting.BENCHES, **commands.BENCHES, **screens.BENCHES, **searching.BENCHES, **following.BENCHES,
-                           **slow_line.BENCHES, **scale.BENCHES, **joining.BENCHES}
+                           **slow_line.BENCHES, **scale.BENCHES, **joining.BENCHES, **recompiling.BENCHES}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

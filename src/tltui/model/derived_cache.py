@@ -21,6 +21,8 @@ LATE = 8192
 """Items of what was asked last of single nodes and is too large to be kept of all."""
 SAMPLE = 16
 """Items of a long sequence whose weight is computed."""
+RECORDS = 2
+"""Records of a sequence whose weight is computed: they have the same fields."""
 OVERHEAD = 200
 """Bytes of an entry itself."""
 
@@ -165,9 +167,11 @@ def weigh(value: object) -> int:
             total += weigh(pair[0]) + weigh(pair[1])
         return total
     if isinstance(value, (tuple, list, set, frozenset)):
-        if len(value) > 2 * SAMPLE and isinstance(value, (tuple, list)):  # long ones have items of one kind
-            sample = value[:: len(value) // SAMPLE]
-            return 56 + 8 * len(value) + sum(map(weigh, sample)) * len(value) // len(sample)
+        if isinstance(value, (tuple, list)) and value:
+            most = RECORDS if _NAMES.get(type(value[0])) else SAMPLE
+            if len(value) > 2 * most:  # long ones have items of one kind
+                sample = value[:: len(value) // most]
+                return 56 + 8 * len(value) + sum(map(weigh, sample)) * len(value) // len(sample)
         total = 56 + 8 * len(value)
         for item in value:
             total += weigh(item)

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import lru_cache
 
 from tltui.model.derived_cache import MISSING
 from tltui.model.node_answers import Count, counts, parsed, part, reader_of
@@ -26,6 +27,8 @@ LIMIT = 64 << 20
 """Stored bytes of a guard tree that are read."""
 BLOCK = 400
 """Lines below a manager that are searched for its guards."""
+LINES_CACHED = 4096
+"""Lines of guard trees whose node is cached."""
 _DEPTH = re.compile(r"(?:\| )*")
 _TENSOR = re.compile(
     r"^(?P<class>[^,]*), (?:DispatchKeySet\((?P<keys>[^)]*)\)|[^,]*), (?:torch\.)?(?P<dtype>\w+), device=(?P<device>\w+), "
@@ -127,8 +130,8 @@ class GuardText:
     def manager_type(self, source: str) -> str:
         """Return the type of a source in torch's notation: `<enum 'Color'>`."""
         at = self._place(f"source={source}", ",\n")
-        nodes = parse([self._line(self._text.rfind("\n", 0, at) + 1)]).nodes if at >= 0 else ()
-        return nodes[0].type_name if nodes else ""
+        node = _node(self._line(self._text.rfind("\n", 0, at) + 1)) if at >= 0 else None
+        return node.type_name if node is not None else ""
 
     def same_object(self, source: str) -> str:
         """Return the expected object by the type in its guard; for a class, that class."""
@@ -152,15 +155,16 @@ class GuardText:
             return "" if cause.kind == guard_grammar.TYPE else self.fixes(cause.source)
         start = self._text.rfind("\n", 0, at) + 1
         depth = self._depth(start)
-        kind = class_name(parse([self._line(start)]).nodes[0].type_name) if self._line(start) else ""
+        manager = _node(self._line(start))
+        kind = class_name(manager.type_name) if manager is not None else ""
         if cause.kind == guard_grammar.TYPE:
             return kind
         for _ in range(BLOCK):
             start = self._text.find("\n", start) + 1
             if not start or self._depth(start) <= depth:
                 break
-            nodes = parse([self._line(start)]).nodes
-            expression = nodes[0].expression if nodes and self._depth(start) == depth + 1 else ""
+            node = _node(self._line(start)) if self._depth(start) == depth + 1 else None
+            expression = node.expression if node is not None else ""
             if expression.startswith(f"{cause.source} == "):
                 return expression[len(cause.source) + 4 :]
             if expression == f"{cause.source} is None":
@@ -207,8 +211,8 @@ class GuardText:
     def _at(self, place: int) -> GuardLine | None:
         start = self._text.rfind("\n", 0, place) + 1
         text = self._line(start)
-        nodes = parse([text]).nodes
-        return GuardLine(self._text.count("\n", 0, start) + 1, nodes[0], text) if nodes else None
+        node = _node(text)
+        return GuardLine(self._text.count("\n", 0, start) + 1, node, text) if node is not None else None
 
     def _line(self, start: int) -> str:
         end = self._text.find("\n", start)
@@ -217,6 +221,12 @@ class GuardText:
     def _depth(self, start: int) -> int:
         match = _DEPTH.match(self._text, start)
         return (match.end() - start) // 2 if match else 0
+
+
+@lru_cache(maxsize=LINES_CACHED)
+def _node(line: str) -> GuardNode | None:
+    """Parse a line of a guard tree, cached: the trees of a frame have most lines in common."""
+    return next(iter(parse([line]).nodes), None)
 
 
 def _of_keys(source: str) -> str:

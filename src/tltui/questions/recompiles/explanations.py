@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import NamedTuple, cast
 
 from tltui.model.node_answers import part, reader_of, reads
-from tltui.model.nodes import Compile, Frame, frame_key
+from tltui.model.nodes import Compile, frame_key
 from tltui.model.record_reader import Reader, list_in, records_of, text_in
 from tltui.model.ref import at_line
 from tltui.questions.guards.guard_report import GuardLine, GuardText, guard_text
@@ -31,6 +32,8 @@ from tltui.text.frozen import frozen
 
 Key = tuple[str, str, int | None]
 """Identity of a cause: class, source, dimension; for the global state the setting."""
+FAILED = 500
+"""Characters that a cached failed guard counts for, beside those of its reason."""
 
 
 @frozen
@@ -231,10 +234,19 @@ class _Texts:
     def __init__(self, compile_: Compile, with_guards: bool) -> None:
         self._compile, self._with_guards = compile_, with_guards
         self._earlier: dict[str, Compile | None] = {}
+        self._guards: list[GuardText | None] = []  # those of the compile itself, once they were asked for
+        self.file = compile_.frame.code[1]
+        """The file of the function."""
+        self._files: tuple[str, ...] | None = None
 
     def of(self, compile_: Compile) -> GuardText | None:
-        if compile_ is self._compile and not self._with_guards:
-            return None
+        if compile_ is self._compile:
+            if not self._guards:
+                self._guards.append(self._tree(compile_) if self._with_guards else None)
+            return self._guards[0]
+        return self._tree(compile_)
+
+    def _tree(self, compile_: Compile) -> GuardText | None:
         reads(self._compile, compile_)
         cache = reader_of(compile_).cache
         entry = cache.get(compile_)
@@ -244,6 +256,13 @@ class _Texts:
             cache.put(compile_, entry, text.characters if text else 1)
         tree: GuardText | None = entry[1]
         return tree
+
+    def files(self, earlier: Compile | None) -> Iterable[str]:
+        """Return the paths of the source files that the graphs of an earlier compile and of this one name."""
+        if self._files is None:
+            self._files = files_in(self._compile)
+        names = files_in(earlier) if earlier is not None else ()
+        return (*self._files, *names)
 
     def earlier(self, ref: str | None) -> Compile | None:
         """Return the compile that a reason names: of this frame, or of the same frame in the parent process."""
@@ -326,37 +345,79 @@ def _dynamic(change: Became, symbols: dict[str, tuple[str, str]], guards: GuardT
     return Dynamic(source, change.dim, change.before, change.now, symbol[0], value_of(fixed) if fixed else None)
 
 
+class _Failed(NamedTuple):
+    """A failed guard of an older compile: the same for each call that it failed for."""
+
+    reason: RecompileReason
+    compile_: Compile | None
+    """The older compile, if the log has it."""
+    guards: GuardText | None
+    cause: Cause
+    comment: Comment
+    where: tuple[str | None, int | None, str | None]
+    """File, line and code that were being traced; of the file the end of its path only, unless the reason has a stack."""
+    torch_line: str
+    hint: str
+    guard: str | None
+    """The address of the guard's line."""
+    guard_kind: str
+    fixed_by: str
+
+
+def _failed(reason: RecompileReason, compile_: Compile, texts: _Texts) -> _Failed:
+    """Return the failed guard of a reason. Torch repeats a reason for each later call, so the last ones are cached."""
+    cache, key = reader_of(compile_).cache, (compile_.frame, id(reason))
+    entry = cache.get(key)
+    if entry is not None and entry[1].reason is reason:
+        stamps, failed = entry
+        if stamps == (failed.compile_.stamp, compile_.process.naming.stamp):
+            reads(compile_, failed.compile_)
+            return cast(_Failed, failed)
+    cause, earlier = cause_of(reason.text, reason.note), texts.earlier(reason.earlier)
+    guards = texts.of(earlier) if earlier is not None else None
+    guard = guards.failed(cause, reason.text) if guards else None
+    if cause.kind != guard_grammar.OBJECT:  # the class of another object is in the guards of the call
+        cause = _refined(cause, guards, None)
+    comment = comment_of(guard.comment) if guard is not None and not reason.comment.origins else reason.comment
+    failed = _Failed(
+        reason, earlier, guards, cause, comment, _where(reason, guard, comment),
+        reason.torch_line or next((str(origin.by) for origin in comment.origins if origin.by is not None), ""),
+        reason.note or cause.note or comment.note, at_line(guards.ref, guard.line) if guards and guard else None,
+        guard.node.kind if guard else "", texts.fixed(reason.earlier, cause),
+    )  # fmt: skip
+    if earlier is not None and earlier is not compile_ and earlier.process is compile_.process:
+        cache.put(key, ((earlier.stamp, compile_.process.naming.stamp), failed), len(reason.text) + FAILED)
+    return failed
+
+
 def _reason(
     reason: RecompileReason, compile_: Compile, texts: _Texts, symbols: dict[str, tuple[str, str]],
     became: tuple[Became, ...],
 ) -> Reason:  # fmt: skip
-    cause = cause_of(reason.text, reason.note)
-    earlier = texts.at(reason.earlier)
-    guard = earlier.failed(cause, reason.text) if earlier else None
-    cause = _refined(cause, earlier, texts.of(compile_) if cause.kind == guard_grammar.OBJECT else None)
+    failed = _failed(reason, compile_, texts)
+    cause = failed.cause
+    if cause.kind == guard_grammar.OBJECT:
+        cause = _refined(cause, failed.guards, texts.of(compile_))
     actual = _actual(cause, compile_, texts, symbols, became)
     cause = guard_grammar.by_number_type(cause, actual)
     actual = cause.actual or actual
-    comment = reason.comment
-    if guard is not None and not comment.origins:
-        comment = comment_of(guard.comment)
-    hint = reason.note or cause.note or comment.note
-    condition = condition_of(strip_local(reason.text)) if cause.kind == guard_grammar.CONDITION else None
-    met = tuple(_met(condition, compile_, texts, symbols)) if condition is not None else ()
-    asker = asked(condition, {item.term: item.value for item in met}, comment) if condition is not None else Asked()
-    if condition is not None:
+    asker = Asked()
+    met: tuple[Met, ...] = ()
+    if cause.kind == guard_grammar.CONDITION and (condition := condition_of(strip_local(reason.text))) is not None:
+        met = tuple(_met(condition, compile_, texts, symbols))
+        asker = asked(condition, {item.term: item.value for item in met}, failed.comment)
         actual = _values_text(met)
-    file, line, code = _where(reason, guard, comment, compile_.frame, (texts.earlier(reason.earlier), compile_))
-    owner = whose(file) if file else ""
-    by = reason.torch_line or str(asker.origin.by or next((o.by for o in comment.origins if o.by is not None), ""))
+    file, line, code = failed.where
+    if file is not None and not reason.stack:
+        file = _full_path(file, failed.compile_, texts)
+    by = reason.torch_line or str(asker.origin.by or "") or failed.torch_line
     return Reason(
-        reason.earlier, texts.earlier(reason.earlier) is not None, reason.text,
+        reason.earlier, failed.compile_ is not None, reason.text,
         cause.kind, cause.source, cause.dim, cause.expected, actual, cause.value, cause.settings,
         asker.part.text if asker.part else "", asker.part.kind if asker.part else "", asker.part.bound if asker.part else None,
-        _origin(asker, compile_.frame, (texts.earlier(reason.earlier), compile_)), met,
-        at_line(earlier.ref, guard.line) if earlier and guard else None, guard.node.kind if guard else "",
-        file, line, code, owner, by, _why(asker, reason.text),
-        texts.fixed(reason.earlier, cause), reason.stack, hint,
+        _origin(asker, failed.compile_, texts), met, failed.guard, failed.guard_kind,
+        file, line, code, whose(file) if file else "", by, _why(asker, reason.text),
+        failed.fixed_by, reason.stack, failed.hint,
     )  # fmt: skip
 
 
@@ -395,23 +456,21 @@ def _refined(cause: Cause, earlier: GuardText | None, guards: GuardText | None) 
 
 
 def _where(
-    reason: RecompileReason, guard: GuardLine | None, comment: Comment, frame: Frame, compiles: Iterable[Compile | None]
+    reason: RecompileReason, guard: GuardLine | None, comment: Comment
 ) -> tuple[str | None, int | None, str | None]:
     """Return file, line and code that were being traced."""
-    file, line, code, traced = reason.file, reason.line, reason.code, comment.traced
-    if file is None and guard is not None and traced.place is not None:
-        file, line, code = traced.place.file, traced.place.line, traced.code
-    if file is not None and not reason.stack:
-        file = _full_path(file, frame, compiles)
-    return file, line, code
+    traced = comment.traced
+    if reason.file is None and guard is not None and traced.place is not None:
+        return traced.place.file, traced.place.line, traced.code
+    return reason.file, reason.line, reason.code
 
 
-def _origin(asker: Asked, frame: Frame, compiles: Iterable[Compile | None]) -> str:
+def _origin(asker: Asked, earlier: Compile | None, texts: _Texts) -> str:
     """Return the origin of a condition: `your line` only for a path that is complete, so that it shows whose it is."""
     place = asker.origin.place
     if asker.who != guard_grammar.PROGRAM or place is None:
         return asker.who
-    file = _full_path(place.file, frame, compiles)
+    file = _full_path(place.file, earlier, texts)
     return whose(file) or (guard_grammar.PROGRAM if is_complete(file) else "")
 
 
@@ -448,7 +507,7 @@ def _actual(cause: Cause, compile_: Compile, texts: _Texts, symbols: dict[str, t
     """Return the actual value: from torch's message, else from the new compile."""
     if cause.actual or cause.kind == guard_grammar.CONDITION:
         return cause.actual
-    if cause.kind in guard_grammar.VALUES | guard_grammar.NAMED and cause.source in symbols:
+    if cause.source in symbols and cause.kind in guard_grammar.VALUES | guard_grammar.NAMED:
         return symbols[cause.source][1]
     for change in became:
         if strip_local(change.source) == cause.source and change.dim is None and change.reason == "scalar change":
@@ -469,12 +528,11 @@ def files_in(compile_: Compile, reader: Reader) -> tuple[str, ...]:
     return tuple(name.decode("utf-8", "replace") for name in names)
 
 
-def _full_path(path: str, frame: Frame, compiles: Iterable[Compile | None]) -> str:
+def _full_path(path: str, earlier: Compile | None, texts: _Texts) -> str:
     """Complete the path of a source file from its end in a guard: by the function, else by the only match in the graphs."""
-    file = frame.code[1]
-    if file is not None and file.endswith(path):
-        return file
+    if texts.file is not None and texts.file.endswith(path):
+        return texts.file
     if path.startswith(("/", "<")):
         return path
-    matching = {name for compile_ in compiles if compile_ is not None for name in files_in(compile_) if is_end_of(path, name)}
+    matching = {name for name in texts.files(earlier) if is_end_of(path, name)}
     return matching.pop() if len(matching) == 1 else path

@@ -9,6 +9,8 @@ from functools import lru_cache
 from tltui.questions.recompiles import guard_grammar
 from tltui.questions.recompiles.guard_grammar import Cause, Condition, as_attribute, condition_of, value_kind
 
+CAUSES_CACHED = 8192
+"""Failed guards whose class is cached: those of all compiles of a frame."""
 _LOCAL = re.compile(r"L\[\s*['\"](.*?)['\"]\s*\]")
 _TENSOR = re.compile(
     r"^tensor '(?P<source>.*)' (?P<what>size|stride|rank|dtype|requires_grad|dispatch key set|Tensor device index|device)"
@@ -66,7 +68,7 @@ def strip_local(text: str) -> str:
     return "".join(_LOCAL.split(text)) if "L[" in text else text
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=CAUSES_CACHED)
 def cause_of(text: str, hint: str = "") -> Cause:
     """Classify a reason. `hint` is torch's comment on the guard."""
     text = strip_local(text.strip())

@@ -201,9 +201,11 @@ def table_of(frame: Frame, explained: Sequence[Explained]) -> Generator[None, No
 
 def _related(versions: Sequence[Version]) -> frozenset[Key]:
     """Return the sizes in conditions with several terms."""
+    first = versions[0].first if versions else {}
     texts = dict.fromkeys(
-        key.source for version in versions for key in (*(version.changes or ()), *version.first) if key.kind == required.CONDITION
-    )
+        key.source for keys in (first, *(version.changes or () for version in versions)) for key in keys
+        if key.kind == required.CONDITION
+    )  # fmt: skip
     conditions = [condition for text in texts if (condition := condition_of(text)) is not None and len(condition.terms) > 1]
     return frozenset((SIZE, term.source, term.dim) for each in conditions for term in each.terms if term.dim is not None)
 

@@ -218,7 +218,7 @@ def _serving(
 
     A call that was compared with some older versions only: what serves one of them serves it too.
     """
-    merged = dict.fromkeys(served.values(), 0)  # the conditions of versions that another one serves now, which fail
+    merged: dict[int, int] = defaultdict(int)  # the conditions of versions that another one serves now, which fail
     for pair in pairs:
         if pair.version in served:
             merged[served[pair.version]] |= pair.conditions & masks.fixed

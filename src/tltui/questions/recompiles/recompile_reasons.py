@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from tltui.model.kinds import kind_of
 from tltui.model.node_answers import part, reader_of, reads
@@ -247,9 +247,24 @@ def parse_payload(payload: bytes) -> list[str]:
 
 def parse_reason(text: str, compile_: Compile | None = None) -> RecompileReason:
     """Parse one reason: `0/1: n == 2     # return x * n  # models/f.py:4 in f`, optionally with a user stack below it."""
+    if compile_ is None:
+        name, text = _split_earlier(text)
+        return _parsed(text, _address_in(name) if name is not None else None, None)
+    cache, key = reader_of(compile_).cache, (compile_.frame, text)
+    entry = cache.get(key)
+    if entry is not None:  # torch repeats a reason for each later call
+        older, stamps, reason = entry
+        if stamps == (older.stamp, compile_.process.naming.stamp):
+            reads(compile_, older)
+            return cast(RecompileReason, reason)
     name, text = _split_earlier(text)
-    earlier, guards = _resolve(name, compile_) if name is not None else (None, None)
-    return _parsed(text, earlier, guards)
+    if name is None:
+        return _parsed(text, None, None)
+    older, earlier, guards = _resolve(name, compile_)
+    reason = _parsed(text, earlier, guards)
+    if older is not None and older.process is compile_.process:
+        cache.put(key, (older, (older.stamp, compile_.process.naming.stamp), reason), len(text))
+    return reason
 
 
 def _selected(texts: Sequence[str], most: int | None) -> tuple[Sequence[str], int]:
@@ -302,13 +317,17 @@ def _user_stack(text: str) -> tuple[StackFrame, ...]:
     return user_frames(traceback_frames(text))
 
 
-def _resolve(name: str, compile_: Compile | None) -> tuple[str, str | None]:
-    """Return the addresses of an earlier compile and of its guard tree."""
+def _address_in(name: str) -> str:
+    """Return the address that a reason has for an earlier compile."""
     ref = parsed_ref(name)
-    if ref is None:
-        return name, None
-    if compile_ is None or ref.id is None:
-        return str(ref), None
+    return name if ref is None else str(ref)
+
+
+def _resolve(name: str, compile_: Compile) -> tuple[Compile | None, str, str | None]:
+    """Return an earlier compile, if the log has it, its address, and that of its guard tree."""
+    ref = parsed_ref(name)
+    if ref is None or ref.id is None:
+        return None, _address_in(name), None
     process = compile_.process
     compile_id = ref.id.of(compile_.id.epoch)  # a guard of an earlier epoch is gone
     earlier = process.compiles.get(compile_id)
@@ -320,8 +339,8 @@ def _resolve(name: str, compile_: Compile | None) -> tuple[str, str | None]:
         if earlier is None:
             reads(compile_, process.parent)
     if earlier is None:
-        return str(process.ref_of(compile_id)), None
-    return guards_at(earlier)
+        return None, str(process.ref_of(compile_id)), None
+    return earlier, *guards_at(earlier)
 
 
 @lru_cache(maxsize=4096)

@@ -35,11 +35,14 @@ ALSO_SHOWN = 3
 def rows_of(recompiles: Sequence[Explained]) -> list[list[Explained]]:
     """Split recompiles into rows: single ones, or runs of at least `IN_A_ROW` with the same cause."""
     runs: list[list[Explained]] = []
+    last: frozenset[Key] | None = None  # the causes of the last run, if a recompile can continue it
     for recompile in recompiles:
-        if runs and len(recompile.keys) == 1 and recompile.keys == runs[-1][-1].keys:
+        keys = recompile.keys
+        if keys == last:
             runs[-1].append(recompile)
         else:
             runs.append([recompile])
+        last = keys if len(keys) == 1 else None
     rows: list[list[Explained]] = []
     for run in runs:
         rows += [run] if len(run) >= IN_A_ROW else [[recompile] for recompile in run]

@@ -89,6 +89,11 @@ QUESTIONS: tuple[Entry, ...] = (
         sorts=("each", "merged"), sort_label="iterations:", in_debug_dir=True,
     ),
     Entry(
+        "memory", "", "tensors saved for backward by layer and line, and the estimated peak of each graph",
+        "why is it so", 155, "tltui.questions.memory.page",
+        in_debug_dir=True,
+    ),
+    Entry(
         "fusion", "", "operations by kernel, and nodes that were not fused, with reasons",
         "why is it so", 160, "tltui.questions.fusion.page",
         in_debug_dir=True,

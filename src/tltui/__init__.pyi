@@ -45,6 +45,8 @@ from tltui.questions.guards.page import CompileGuards, GuardRow, GuardTable
 from tltui.questions.hang.page import WhereReport, WhereRow
 from tltui.questions.layers.layer_costs import CompileLayers
 from tltui.questions.layers.page import LayerRow
+from tltui.questions.memory.memory_report import CompileMemory
+from tltui.questions.memory.page import MemoryRow
 from tltui.questions.metrics.metric_sums import CompileMetrics, RunMetrics
 from tltui.questions.metrics.page import MetricRow
 from tltui.questions.overview.compile_sections import Study
@@ -117,6 +119,11 @@ def matrix(run: Run | Node, ref: str | Node = "", *, show: str = "", width: int 
     """A grid of ranks by compiles, one row per cell. Ranks that did the same share one row.
 
     `show`: content of the cells of the page: difference, status, graph, time, cache.
+    """
+
+def memory(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[MemoryRow, tuple[CompileMemory, ...]]:
+    """Tensors saved for backward by layer and line. A row per tensor. The estimated peak of each compiled graph is in
+    `data[…].graphs[…].peaks`, recomputed nodes in `data[…].saved[…].recomputed`.
     """
 
 def metrics(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[MetricRow, RunMetrics | CompileMetrics]:

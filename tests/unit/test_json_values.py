@@ -42,7 +42,7 @@ QUOTED = (
     re.compile(r"\.code(\[\])?$"),
 )
 """Texts of the log: settings, values of any type in guards as Python writes them, expressions, lines of code."""
-NAMES = re.compile(r"(\bref|\bpath|\blayers\[\]|group\.name|conflicts\[\]\.name)$")
+NAMES = re.compile(r"(\bref|\bpath|\blayer|\blayers\[\]|group\.name|conflicts\[\]\.name)$")
 """Addresses, module paths, process groups and processes: a number may be a name."""
 TIME_OR_SIZE = re.compile(r"(^|_)(time|duration|seconds|took|elapsed|latency|memory|bytes|saved|span|wait|since|until|ms|ns|us|s)$")
 UNITS = ("_s", "_us", "_bytes")

@@ -41,6 +41,7 @@ LACKING: dict[str, dict[str, str]] = {
         "": "guards name the line of the symbol, not its whole stack",
     },
     "layers": {"": "the text lacks what names parameters and modules: pre-grad graphs, guards, maps"},
+    "memory": {"": "the text lacks what names parameters and layers, and with them the kernels of the wrapper"},
     "problems": {"output_failures": "what the job printed stands only in the text"},
     "summary": {"ok": "the status", "output_failures": "what the job printed stands only in the text"},
 }  # fmt: skip

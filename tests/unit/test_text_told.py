@@ -289,7 +289,7 @@ def test_the_log_goes_on_while_the_job_prints(tmp_path: Path) -> None:
 def test_a_debug_directory_alone_has_its_own_words() -> None:
     run = open_run(discover([str(unpacked("mlp/torch_compile_debug"))]))
     assert said(run, "@guards").startswith("A torch_compile_debug directory does not have guards. To record it")
-    assert "Available: summary provenance layers fusion passes" in said(run, "@timing")
+    assert "Available: summary provenance layers memory fusion passes" in said(run, "@timing")
     assert (
         "A torch_compile_debug directory has no timestamps "
         "and does not record whether a compilation succeeded"

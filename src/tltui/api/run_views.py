@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from tltui.questions.hang.page import WhereReport, WhereRow
     from tltui.questions.layers.layer_costs import CompileLayers
     from tltui.questions.layers.page import LayerRow
+    from tltui.questions.memory.memory_report import CompileMemory
+    from tltui.questions.memory.page import MemoryRow
     from tltui.questions.metrics.metric_sums import CompileMetrics, RunMetrics
     from tltui.questions.metrics.page import MetricRow
     from tltui.questions.overview.compile_sections import Study
@@ -127,6 +129,14 @@ class RunViews:
         `show`: content of the cells of the page: difference, status, graph, time, cache.
         """
         return self._ask("matrix", ref, rank, frame, show=show, width=width)  # type: ignore[no-any-return]
+
+    def memory(
+        self, ref: str | Node = "", *, rank: int | None = None, frame: int | None = None, width: int = 100,
+    ) -> Result[MemoryRow, tuple[CompileMemory, ...]]:
+        """Tensors saved for backward by layer and line. A row per tensor. The estimated peak of each compiled graph is in
+        `data[…].graphs[…].peaks`, recomputed nodes in `data[…].saved[…].recomputed`.
+        """
+        return self._ask("memory", ref, rank, frame, width=width)  # type: ignore[no-any-return]
 
     def metrics(
         self, ref: str | Node = "", *, rank: int | None = None, frame: int | None = None, width: int = 100,

@@ -271,6 +271,11 @@ EXAMPLES = {
   tltui layers /tmp/tracedir 0/0 layers.3.attn            all kernels of that layer
   tltui layers /tmp/tracedir 0/0 'layers.*.attn' --json   of this layer in all repetitions
 """,
+    "memory": """\
+  tltui memory /tmp/tracedir                              saved bytes, and forward and backward peaks of each compile
+  tltui memory /tmp/tracedir 0/0                          each saved tensor with its layer and line; storages at the peaks
+  tltui memory /tmp/tracedir 0/0 --json                   the same, for programs
+""",
     "fusion": """\
   tltui fusion /tmp/tracedir                          kernels and fusions of each compile
   tltui fusion /tmp/tracedir 0/1                      operations by kernel, and reasons against fusing

@@ -89,6 +89,11 @@ QUESTIONS: tuple[Entry, ...] = (
         sorts=("each", "merged"), sort_label="iterations:", in_debug_dir=True,
     ),
     Entry(
+        "memory", "", "tensors saved for backward by layer and line, and the estimated peak of each graph",
+        "find causes", 155, "tltui.questions.memory.page",
+        in_debug_dir=True,
+    ),
+    Entry(
         "fusion", "", "operations by kernel, and nodes that were not fused, with reasons",
         "find causes", 160, "tltui.questions.fusion.page",
         in_debug_dir=True,

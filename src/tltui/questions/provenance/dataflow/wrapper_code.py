@@ -84,23 +84,25 @@ def _use_in_cpp(parameter: str) -> str:
 
 
 FUSED, EXTERN, FUNCTION = "fused", "extern", "function"
-_DTYPES = {
+DTYPES = {
     "float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16", "int64": "i64", "int32": "i32", "int16": "i16",
     "int8": "i8", "uint8": "u8", "bool": "b8", "complex64": "c64", "complex128": "c128", "float8_e4m3fn": "f8e4m3fn",
-    "float8_e5m2": "f8e5m2",
+    "float8_e5m2": "f8e5m2", "float8_e4m3fnuz": "f8e4m3fnuz", "float8_e5m2fnuz": "f8e5m2fnuz", "float8_e8m0fnu": "f8e8m0fnu",
+    "float4_e2m1fn_x2": "f4e2m1fnx2", "uint16": "u16", "uint32": "u32", "uint64": "u64", "complex32": "c32",
 }  # fmt: skip
-_UNPACK = re.compile(r"^\(?([A-Za-z_][\w, ]*?),?\s*\)? = args$")
+"""Names of dtypes in generated code → those in graphs (`torch.utils._dtype_abbrs`)."""
+UNPACK = re.compile(r"^\(?([A-Za-z_][\w, ]*?),?\s*\)? = args$")
 _ALLOCATED = re.compile(r"^(\w+) = (?:empty_strided\w*|empty\w*|alloc_from_pool|torch\.empty\w*)\((.*)\)$")
-_SHOWN = re.compile(r"^(\w+) = (?:torch\.ops\.inductor\.)?_?reinterpret_tensor\((\w+)\b(.*)\)$")
-_RENAMED = re.compile(r"^(\w+) = ([A-Za-z_]\w*)$")
-_ITEM = re.compile(r"^(\w+) = (\w+)\[(\d{1,6})\]$")
-_LISTED = re.compile(r"^(\w+) = \[(.*)\]$")
-_PARTITION = re.compile(r"^\(?([\w, ]*?),?\s*\)? = self\.partitions\[(\d{1,6})\]\((\w+)\)$")
-_FUNCTION = re.compile(r"^\(?([\w, ]*?),?\s*\)? = (\w+)\((\w+)\)$")
+SHOWN = re.compile(r"^(\w+) = (?:torch\.ops\.inductor\.)?_?reinterpret_tensor\((\w+)\b(.*)\)$")
+RENAMED = re.compile(r"^(\w+) = ([A-Za-z_]\w*)$")
+ITEM = re.compile(r"^(\w+) = (\w+)\[(\d{1,6})\]$")
+LISTED = re.compile(r"^(\w+) = \[(.*)\]$")
+PARTITION = re.compile(r"^\(?([\w, ]*?),?\s*\)? = self\.partitions\[(\d{1,6})\]\((\w+)\)$")
+FUNCTION_CALL = re.compile(r"^\(?([\w, ]*?),?\s*\)? = (\w+)\((\w+)\)$")
 _ASSIGNED = re.compile(r"^(\w+) = (.*)$")
 _PIECE = re.compile(r"^reinterpret_tensor\((\w+), \([^()]*\), \([^()]*\), (\d{1,15})\)$")
 _KEYWORD = re.compile(r"^([A-Za-z_]\w*)=(?!=)(.*)$")
-_BASE = re.compile(r"^(?:(?:torch\.ops\.inductor\.)?_?reinterpret_tensor\(|aten\.\w+(?:\.\w+)?\()*([A-Za-z_]\w*)")
+BASE = re.compile(r"^(?:(?:torch\.ops\.inductor\.)?_?reinterpret_tensor\(|aten\.\w+(?:\.\w+)?\()*([A-Za-z_]\w*)")
 MAX_DEPTH = 20
 
 
@@ -212,20 +214,20 @@ class _Walk:
 
     def statement(self, n: int, text: str, full_text: str, depth: int) -> None:
         """Process one statement; `whole` includes the continuation of its line."""
-        if match := _UNPACK.match(text):
+        if match := UNPACK.match(text):
             for name in (part.strip() for part in match[1].split(",")) if depth == 0 else ():
                 self.give(name)
         elif match := _ALLOCATED.match(text):
             self.buffers[match[1]] = _Buffer(_Storage(), _allocated(match[2]), strides=_allocated_strides(match[2]))
-        elif match := _SHOWN.match(text):
+        elif match := SHOWN.match(text):
             self.show(match[1], match[2], match[3], "# alias" in full_text)
             self.buffers[match[1]].storage.reused |= "# reuse" in full_text
-        elif match := _RENAMED.match(text):
+        elif match := RENAMED.match(text):
             self.buffers[match[1]] = self.buffer(match[2])
             self.buffers[match[1]].storage.reused |= "# reuse" in full_text
-        elif match := _ITEM.match(text):
+        elif match := ITEM.match(text):
             self.bind_item(match[1], match[2], int(match[3]))
-        elif (match := _LISTED.match(text)) and "(" not in match[2].partition("reinterpret")[0]:
+        elif (match := LISTED.match(text)) and "(" not in match[2].partition("reinterpret")[0]:
             self.lists[match[1]] = [part for part in arguments(match[2]) if part]
         elif "(" in text:
             self.call(n, text, depth)
@@ -266,7 +268,7 @@ class _Walk:
 
     def read(self, argument: str) -> Version | None:
         """Return the current version of an argument; None for numbers and unwritten memory."""
-        match = _BASE.match(argument)
+        match = BASE.match(argument)
         if match is None or match[1] in ("None", "True", "False", "inf", "nan") or match[1].isdigit():
             return None
         if match[1] not in self.buffers and match[1] not in self.shapes:
@@ -286,7 +288,7 @@ class _Walk:
 
     def below(self, argument: str) -> Version | None:
         """Return what a kernel wrote into a buffer that is written into again: a scatter writes into a part of it."""
-        match = _BASE.match(argument)
+        match = BASE.match(argument)
         buffer = self.buffers.get(match[1]) if match else None
         if buffer is None or buffer.offset or buffer.storage.reused or buffer.storage.parts:
             return None
@@ -294,7 +296,7 @@ class _Walk:
         return content if content is not None and content.by >= 0 else None
 
     def write(self, argument: str, step: int) -> Version | None:
-        match = _BASE.match(argument)
+        match = BASE.match(argument)
         if match is None:
             return None
         buffer = self.buffers.setdefault(match[1], _Buffer(_Storage()))
@@ -310,10 +312,10 @@ class _Walk:
 
     def call(self, n: int, text: str, depth: int) -> None:
         """Process a statement with brackets: a kernel call, a call of a generated function, or another call."""
-        if (match := _PARTITION.match(text)) and (function := self.functions.get(f"partition_{match[2]}")):
+        if (match := PARTITION.match(text)) and (function := self.functions.get(f"partition_{match[2]}")):
             self.inline(function, match[1], depth)
             return
-        match = _FUNCTION.match(text)
+        match = FUNCTION_CALL.match(text)
         if match and match[2] in self.functions and match[3] in self.lists:
             if match[2].startswith("partition_"):
                 self.inline(self.functions[match[2]], match[1], depth)
@@ -339,7 +341,7 @@ class _Walk:
         if depth < MAX_DEPTH:
             returned = self.run(function, depth + 1)
             for name, value in zip((part.strip() for part in results.split(",")), returned, strict=False):
-                base = _BASE.match(value)
+                base = BASE.match(value)
                 if name and base and base[1] in self.buffers:
                     self.buffers[name] = self.buffers[base[1]]
 
@@ -364,7 +366,7 @@ class _Walk:
         written: list[tuple[str, Version | None]] = []
         for place, part in enumerate(positional):
             use = uses[place] if place < len(uses) else NEITHER
-            base = _BASE.match(part)
+            base = BASE.match(part)
             if use == NEITHER:
                 if base is None or base[1] not in self.buffers or (uses and not _is_tensor(self.buffers[base[1]])):
                     continue
@@ -457,7 +459,7 @@ def _allocated(text: str) -> Shape | None:
     parts = arguments(text)
     dtype = next((part.rpartition(".")[2] for part in parts if part.startswith(("torch.", "dtype=torch."))), "")
     sizes = next((part for part in parts if part[:1] == "("), None)
-    return Shape(_DTYPES[dtype], _sizes(sizes)) if dtype in _DTYPES and sizes is not None else None
+    return Shape(DTYPES[dtype], _sizes(sizes)) if dtype in DTYPES and sizes is not None else None
 
 
 def _allocated_strides(text: str) -> tuple[str, ...]:

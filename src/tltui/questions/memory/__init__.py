@@ -1,0 +1,1 @@
+"""The question `memory`: tensors saved for backward, and the estimated peak of each compiled graph."""

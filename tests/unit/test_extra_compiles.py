@@ -31,9 +31,9 @@ def test_one_batch_of_another_size() -> None:
     assert one.ranks == (2,) and [(c.ref, c.is_recompile) for c in one.compiles] == [("2:0/1", True)]
     assert 2 < one.compile_s < 3 and one.median_s == 0
     document = page(run, "@stragglers")
-    assert "Rank 2 took 2.08 s in 1 recompile that the others do not have, x dim 0: 8 → 5." in flat_text(run, "@stragglers")
+    assert "Rank 2 took 2.08 s in 1 recompile that no other rank has, x dim 0: 8 → 5." in flat_text(run, "@stragglers")
     assert [(str(row.ranks), row.compiles[0].reason) for row in document.data().extra_compiles] == [("2", "x dim 0: 8 → 5")]
-    assert "rank 2 took 2.08 s in 1 recompile that the others do not have" in flat_text(run, "@run")
+    assert "rank 2 took 2.08 s in 1 recompile that no other rank has" in flat_text(run, "@run")
     lead_somewhere(run, document)
 
 

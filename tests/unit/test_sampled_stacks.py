@@ -187,7 +187,7 @@ def test_the_page_and_json_have_them(tmp_path: Path) -> None:
     assert isinstance(report, WhereReport) and report.answer == answer
     assert [str(group.ranks) for group in report.stacks] == ["1", "0, 2"]
     lines = text(document).splitlines()
-    assert lines[0] == answer
+    assert lines[:2] == ["Where", answer]
     assert "Python stacks at 14:25:02" in lines
     assert sum("_exception_logger" in line for line in lines) == 1, "one stack of each kind"
 

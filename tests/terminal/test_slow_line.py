@@ -155,7 +155,7 @@ def test_no_answer_is_for_anybody_else(tmp_path: Path) -> None:
         terminal.wait_for("6 compiles")
         terminal.to_trouble()
         terminal.wait_gone("reading")
-        for turn, key in enumerate("vq", 1):
+        for turn, key in enumerate("Xq", 1):
             terminal.wait(lambda: terminal.pump(1.0) == 0, "silence")
             asked = terminal.frames
             terminal.press(str(turn))

@@ -86,9 +86,9 @@ def test_keys_work_while_reading(tmp_path: Path) -> None:
     with Terminal.tltui(log, home=tmp_path) as terminal:
         terminal.wait_for("reading")
         terminal.press("?")
-        terminal.wait_for("Marks in the tree")
+        terminal.wait_for("Keys here")
         terminal.press("q")
-        terminal.wait_gone("Marks in the tree")
+        terminal.wait_gone("Keys here")
         terminal.wait_gone("reading")
         terminal.wait_for("compile ids restart")  # the log has the same ids again and again
         terminal.press("q")
@@ -117,9 +117,9 @@ def test_a_log_that_goes_away(how: str, tmp_path: Path) -> None:
         terminal.wait(lambda: "[1/0]" in terminal.lines()[1], "the overview of [1/0]")
         terminal.press("g", "=", "j", "j", "j", "J", "K", "tab", "G", "/", "x", "enter")
         terminal.press("?")
-        terminal.wait_for("Marks in the tree")
+        terminal.wait_for("Keys here")
         terminal.press("q")
-        terminal.wait_gone("Marks in the tree")
+        terminal.wait_gone("Keys here")
         terminal.press("q")
         assert terminal.wait_end() == 0
 

@@ -225,7 +225,7 @@ def test_a_flood_of_output(begun: Begun) -> None:
     terminal = begun(program + "print('the end')\n")
     terminal.wait_for("xxxxxxxx")
     terminal.press("?")
-    terminal.wait_for("Marks in the tree")
+    terminal.wait_for("Keys here")
     terminal.press("escape")
     terminal.wait_for("the end", "The job ended with exit code 0", timeout=60)
     terminal.press("/")

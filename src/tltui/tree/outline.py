@@ -423,17 +423,18 @@ def _compile_label(compile_: Compile, ascii_: bool, name_of: NameOf) -> Label:
     elif facts.failed:
         detail = ((f"  {'interrupted' if facts.interrupted else error_name(facts.fail_type)}", colour(status)),)
     elif compile_.is_recompile and (reason := recompile_reason(compile_)):
-        detail = ((f" {_short_change(reason) or reason}", tokens.DIM),)
+        detail = ((f" {_short_change(reason, ascii_) or reason}", tokens.DIM),)
     right: tuple[Piece, ...] = ()
     if (took := compile_.duration_s) is not None:
         right = ((f"{seconds(took):>8}", tokens.DIM),)
     return Label(tuple(pieces), right, detail)
 
 
-def _short_change(reason: str) -> str:
+def _short_change(reason: str, ascii_: bool) -> str:
     from tltui.questions.recompiles.failed_guard_text import short_change  # not before a recompilation is drawn
 
-    return short_change(reason)
+    change = short_change(reason)
+    return change.replace("→", "->") if ascii_ else change
 
 
 def recompile_reason(compile_: Compile) -> str:

@@ -179,7 +179,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
         elif readable:
             page.say(LIMITS, "", tokens.DIM)
         if len(results) == len(readable) == 1:
-            _compile(page, results[0])
+            _compile(page, results[0], run.finished)
         elif readable:
             page.blank()
             page.table(COMPILES, _overviews(page, readable))
@@ -223,24 +223,25 @@ def _highest(graphs: Sequence[GraphMemory]) -> str:
     return least + fmt.size_of(max((peak.peak_bytes for graph in graphs for peak in graph.peaks), default=0))
 
 
-def _compile(page: Page, memory: CompileMemory) -> None:
+def _compile(page: Page, memory: CompileMemory, is_final: bool) -> None:
+    """Add one compile. `is_final`: the wrapper of a forward that lacks one cannot follow."""
     if memory.symbols:
         sizes = ", ".join(f"{sanitize(symbol.symbol)} = {symbol.value}" for symbol in memory.symbols)
         page.labelled("sizes", f"{sizes} at this compile", "", 7)
     for region in memory.saved:
-        _saved(page, region)
+        _saved(page, region, is_final)
     for graph in memory.graphs:
         _graph(page, graph)
 
 
-def _saved(page: Page, region: SavedForBackward) -> None:
+def _saved(page: Page, region: SavedForBackward, is_final: bool) -> None:
     """Add the saved and the recomputed values of one region."""
     page.heading("Saved for backward" + (f" by the {fmt.graph_title(region.forward)}" if region.forward else ""))
     page.row([("forward graph", tokens.LINK, region.graph_ref), " · ", ("backward graph", tokens.LINK, region.backward_ref)])
     if not region.tensors:
         page.say("Backward reads nothing from forward.", "  ", tokens.DIM)
     page.table(SUMS, region.sums)
-    if not region.is_from_wrapper:
+    if not region.is_from_wrapper and is_final:
         page.say("≈ Shared storages are read from the views in the graph: the forward has no readable wrapper.", "  ", tokens.DIM)
     if region.unknown_sizes:
         page.say(f"≥: the size of {fmt.plural(region.unknown_sizes, 'saved tensor')} is unknown.", "  ", tokens.WARN)

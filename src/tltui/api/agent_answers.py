@@ -12,13 +12,15 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tltui.api.commands import check, diff, source
+from tltui.api.commands import breaks, check, diff, source
 from tltui.api.errors import BadAddress, BadArgument, safe
 from tltui.api.runs import Run
 from tltui.api.views import function_of
 from tltui.documents.format import plural
 from tltui.questions.check.limits import DEFAULT
 from tltui.questions.index import BY_NAME
+from tltui.questions.overview.run_page import START
+from tltui.questions.overview.timeline_sections import HEADING as TIMELINE
 from tltui.questions.trials.edits import proposed_edits
 from tltui.text.sanitize import sanitize
 from tltui.writers.repro.script import repro_of
@@ -48,15 +50,12 @@ CALLS = 3
 """Calls of a function that a fix names."""
 _BARS = re.compile(r"\s*[\u2581-\u258f]{2,}.*$|\s+[\u2581-\u258f]$")
 """Bars and timelines, which only a person sees."""
-PICTURES = ("The run", "Ranks over time")
-FIRST = "Start here"
-"""Headings of the summary: left out, and put first."""
 
 
 class Answers:
     """The questions that an agent asks about a run. Each public method is a tool; `page` counts the parts of a long answer from 1.
 
-    Every method raises an error of the API (`tltui.TltuiError`) for arguments that fit nothing in the run.
+    Every method raises an error of the API (`tltui.TltuiError`) for arguments without a match in the run.
     """
 
     def __init__(self, run: Run, directories: Sequence[str] = ()) -> None:
@@ -108,7 +107,8 @@ class Answers:
 
     def graph_break(self, place: str = "", page: int = 1) -> str:
         """Explain graph breaks. `place`: a function, or FILE:LINE (the end of the path is enough); without it all are listed."""
-        rows = [row for row in self._view("problems").rows if row.kind == "break"]
+        self._refresh()
+        rows = breaks(self._run).rows
         chosen = [row for row in rows if not place or _is_function(row.function or "", place) or _is_line(row, place)]
         if not chosen and place:
             raise BadArgument(safe(f"no graph break at {place!r}; graph breaks: {', '.join(map(_line_of, rows)) or 'none'}"))
@@ -202,16 +202,16 @@ def parts_of(lines: Iterable[str]) -> Iterator[list[str]]:
 
 
 def summary_lines(lines: list[str]) -> Iterator[str]:
-    """Yield the lines of the summary with its findings after the head, and without pictures."""
+    """Yield the lines of the summary with its findings after the head, and without its timeline."""
     sections: dict[str, list[str]] = {"": []}
     heading = ""
     for line in lines:
-        if line in (*PICTURES, FIRST):
+        if line in (TIMELINE, START):
             heading = line
         elif heading and line and not line.startswith(" "):
             heading = "rest"
         sections.setdefault(heading, []).append(line)
-    for heading in ("", FIRST, "rest"):
+    for heading in ("", START, "rest"):
         yield from sections.get(heading, ())
 
 

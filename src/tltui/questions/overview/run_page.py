@@ -48,6 +48,8 @@ from tltui.text import tokens
 from tltui.text.document import Options, Piece, TextDocument
 from tltui.text.sanitize import sanitize
 
+START = "Start here"
+"""Heading of the findings."""
 RANKS_NAMED = 12
 FILES_NAMED = 8
 CLOCKS_NAMED = 2
@@ -283,7 +285,7 @@ def _start(
         hints[:1] = [hint._replace(text=f"{well} {hint.text}") for hint in hints[:1]]
     if not hints:
         return
-    page.heading("Start here")
+    page.heading(START)
     leads = _targets_of_keys(run)
     page.begin_here()
     for hint in hints[:STARTS]:

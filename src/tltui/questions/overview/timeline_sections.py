@@ -25,6 +25,7 @@ WIDE = 100
 NAMED = 0.01
 """Share of the time from which a phase is named on a narrower page."""
 FIRST = "first compiles"
+HEADING = "The run"
 LEVELS = " ▁▂▃▄▅▆▇█"
 
 
@@ -36,7 +37,7 @@ def add_timeline(page: Page, run: Run, pace: Pace) -> None:
     result = timeline(run.processes(), width, pace.offsets, odd, ROWS)
     if result is None:
         return
-    page.heading("The run")
+    page.heading(HEADING)
     page.add("  ", " " * label, "  ", (axis(result.duration_s, width), tokens.DIM))
     for row in result.rows[:ROWS]:
         _row(page, row, label)

@@ -113,7 +113,7 @@ def test_workers_with_another_version(tmp_path: Path) -> None:
     with dask_cluster(tmp_path, sources=str(other.parent)) as cluster:
         done = indexed(BREAKS, tmp_path / "run.tlx", "--engine", f"dask://{cluster.address}")
     assert done.returncode == 2
-    assert "has tltui 0.0.1, but this is " in done.stderr and done.stderr.count("\n") == 1
+    assert "has tltui 0.0.1, but this is " in done.stderr and done.stderr.count("\n") == 2
     assert not (tmp_path / "run.tlx").exists()
 
 

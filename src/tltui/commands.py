@@ -218,8 +218,8 @@ COMMANDS: tuple[Command, ...] = (
     Command("provenance.next_pane", ("tab",), "next pane", "Go to the pane on the right.", P_, "pane"),
     Command("provenance.previous_pane", ("shift+tab",), "previous pane", "Go to the pane on the left.", P_),
     Command("provenance.follow", ("enter",), "origin or result",
-            "In the first column, go one step towards your source: from code to its node, from a node to your line, from your "
-            "line to the code that runs. On a name, go to its definition.", P_, "follow"),
+            "In the first column, follow the line: from generated code to its node, from a node to your source, from your "
+            "source to the code generated for it. On a name, go to its definition.", P_, "follow"),
     Command("provenance.back", ("backspace",), "back in the mode",
             "Go back to the line before the last enter; from the first one, back to the tree.", P_, "back"),
     Command("provenance.next_mapped", ("full_stop",), "next mapped line", "Go to the next line with a mapping.",

@@ -89,7 +89,7 @@ async def test_provenance_mode_shows_what_a_profile_tells_that_is_read_meanwhile
         assert isinstance(screen, ProvenanceScreen)
         await driver.until(lambda: screen.unit is not None and screen.view(screen.pane).has_focus)
         await driver.press("exclamation_mark")
-        assert "no times for this pane" in screen.status.plain_text()
+        assert "This pane has no times" in screen.status.plain_text()
         line = screen.view(PY).current_line()
         shutil.copy(CASES / "mlp" / "profile.json", tmp_path / "job" / "profile.json")
         ProfileReading(driver.browser).begin()

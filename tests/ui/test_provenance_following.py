@@ -246,7 +246,7 @@ async def test_what_kernels_took_stands_beside_them() -> None:
     async with opened(TRAIN, size=(120, 30)) as driver:
         await enter(driver)
         await driver.press("exclamation_mark")
-        assert "no times for this pane" in screen_text(driver.app)
+        assert "This pane has no times" in screen_text(driver.app)
 
 
 async def test_the_line_above_says_as_many_counts_as_there_is_room_for() -> None:

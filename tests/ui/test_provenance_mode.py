@@ -186,7 +186,7 @@ async def test_where_there_is_no_code_the_nearest_is_offered(size: tuple[int, in
     async with opened(BREAKS, size=size) as driver:
         await to(driver, "2/0")
         await driver.press("p")
-        await driver.until(lambda: driver.message.startswith("press p again for [1/0], the nearest compile with code"))
+        await driver.until(lambda: driver.message.startswith("press p again for [1/0], the nearest compile that has code"))
         assert driver.message.split(" · ")[1].startswith("[2/0] has no code: no operations were captured before the graph break")
         assert driver.at == "2/0" and driver.browser.shown_ref == "2/0"
         screen = await enter(driver)

@@ -221,7 +221,7 @@ def test_show_unit(tltui: Command) -> None:
     tltui("show", TRAIN, "0/0:inductor_output_code", "--unit", "sideways", code=2)
     assert tltui.err == "tltui: unknown unit of 0/0: 'sideways'\n  units: forward, backward\n"
     tltui("show", TRAIN, "0/0:nothing", "--unit", "forward", code=2)
-    assert "no nothing in the forward unit of 0/0\n  artifacts: " in tltui.err
+    assert "0/0 has no nothing in its forward unit\n  artifacts: " in tltui.err
     tltui("show", TRAIN, "0/0", "--unit", "forward", code=2)
     assert "--unit needs the address of an artifact" in tltui.err
 

@@ -104,7 +104,7 @@ def test_truncated_in_payload(tmp_path: Path) -> None:
     assert texts(log_of(run)) == ["one\ntwo", "three\nfo"]
     run = opened(tmp_path, BEFORE + AFTER[: AFTER.index(b"\tfour")])
     assert damage(run) == []
-    assert damage(run, check=True) == [(2, "its payload does not match its md5: the log may end inside of it")]
+    assert damage(run, check=True) == [(2, "its payload does not match its md5: the log may end in the middle of it")]
 
 
 # no final newline, BOM, leading blanks, `[rank0]:` before prefix

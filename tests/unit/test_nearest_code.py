@@ -22,11 +22,11 @@ def answer(steps: Generator[None, None, NoCode]) -> NoCode:
 
 
 @pytest.mark.parametrize(("name", "ref", "why", "nearest"), [
-    ("torch-2.13/breaks", "2/0", "no operations were captured before the graph break", "1/0 the nearest compile with code"),
-    ("torch-2.13/breaks", "none", "these records belong to no compile", "5/0 the nearest compile with code"),
+    ("torch-2.13/breaks", "2/0", "no operations were captured before the graph break", "1/0 the nearest compile that has code"),
+    ("torch-2.13/breaks", "none", "these records belong to no compile", "5/0 the nearest compile that has code"),
     ("torch-2.13/ca", "a0", "compiled autograd captured a backward; its graph has a different compile id",
-     "0/0 the nearest compile with code"),
-    ("torch-2.13/ddp", "1:3/0", "no operations were captured", "1:4/0 the nearest compile on rank 1 with code"),
+     "0/0 the nearest compile that has code"),
+    ("torch-2.13/ddp", "1:3/0", "no operations were captured", "1:4/0 the nearest compile on rank 1 that has code"),
     ("torch-2.13/errors", "0/0", "it failed in Dynamo", ""),
     ("torch-2.13/errors", "1/0", "it failed in the backend", ""),
     ("torch-2.13/outcomes", "1/0", "the backend is not Inductor: eager or a custom backend", ""),
@@ -52,12 +52,12 @@ def test_the_same_function_is_nearest(tmp_path: Path) -> None:
     (tmp_path / "cut.log").write_bytes(whole[: whole.index(b"\nV", third) + 1])
     run = fresh(tmp_path)
     found = answer(no_code(run, compile_at(run, "0/2")))
-    assert found == NoCode("the log ends before there was any", Nearest("0/1", "the nearest compile of f with code"))
+    assert found == NoCode("the log ends before there was any", Nearest("0/1", "the nearest compile of f that has code"))
 
 
 def test_without_a_compile_it_is_the_first() -> None:
     found = answer(no_code(trace("torch-2.13/ddp"), None))
-    assert found.nearest is not None and (found.nearest.ref, found.nearest.relation) == ("0:4/0", "the first compile with code")
+    assert found.nearest is not None and (found.nearest.ref, found.nearest.relation) == ("0:4/0", "the first compile that has code")
     aoti = answer(no_code(trace("torch-2.13/aoti"), None)).nearest
     assert aoti is not None and aoti.ref == "none", "AOTInductor writes its code without an id"
 

@@ -101,7 +101,7 @@ def test_a_compiler_at_work_below_a_process_that_waits(log: Path, started: Calla
         os.kill(child.pid, 9)
     assert [child.name.rstrip("0123456789.") for child in found.at_work] == ["python"]
     assert lines[2] == "  3 child processes, 1 busy"
-    [sleeping] = [line for line in lines if "  sleep 60  sleeping, 0% CPU, 0.0 s of CPU since the start at " in line]
+    [sleeping] = [line for line in lines if "  sleep 60  sleeping, 0% CPU, 0.0 s of CPU time since it started at " in line]
     assert re.search(r"at \d\d:\d\d:\d\d$", sleeping), "a time that stays, and no age"
 
 
@@ -202,12 +202,12 @@ def test_what_is_used_between_two_looks(proc: Proc, log: Path) -> None:
     )  # fmt: skip
     assert lines_of(found) == [
         "pid 10  python train.py",
-        "  sleeping, 0% CPU, 5.0 s of CPU since the start, 3 threads",
+        "  sleeping, 0% CPU, 5.0 s of CPU time since it started, 3 threads",
         "  4 child processes, 3 busy",
-        "    pid 21  cc1plus … cpu_fused.cpp  running, 50% CPU, 3.0 s of CPU since the start",
-        "    pid 22  python train.py  sleeping, 50% CPU, 2.0 s of CPU since the start",
-        "    pid 24  python train.py  running, 25% CPU, 1.0 s of CPU since the start",
-        "    pid 20  python train.py  sleeping, 0% CPU, 1.0 s of CPU since the start",
+        "    pid 21  cc1plus … cpu_fused.cpp  running, 50% CPU, 3.0 s of CPU time since it started",
+        "    pid 22  python train.py  sleeping, 50% CPU, 2.0 s of CPU time since it started",
+        "    pid 24  python train.py  running, 25% CPU, 1.0 s of CPU time since it started",
+        "    pid 20  python train.py  sleeping, 0% CPU, 1.0 s of CPU time since it started",
     ]
 
 
@@ -232,7 +232,7 @@ def test_processes_of_another_user_are_only_counted(proc: Proc, log: Path, monke
 
 def test_nobody_and_nothing_to_be_seen(proc: Proc, log: Path) -> None:
     proc.add(10)
-    assert lines_of(look(log, proc=str(proc.place))) == ["no process on this machine has it open"]
+    assert lines_of(look(log, proc=str(proc.place))) == ["no process that runs on this machine has it open"]
     assert lines_of(look(log, proc="/no/such")) == ["none of your processes has it open"]
 
 

@@ -72,14 +72,14 @@ def test_the_command_prints_it(capsysbinary: pytest.CaptureFixture[bytes]) -> No
     found = result_in(capsysbinary.readouterr().out)
     assert found == json.loads(printed("subgraph", "--unit", "inference", "--kernel", "extern_kernels.mm"))
     assert main(["provenance", log, "0/0", "--kernel", "nothing"]) == 2
-    assert b"unknown kernel of 0/0: 'nothing'" in capsysbinary.readouterr().err
+    assert b"0/0 has no kernel 'nothing'" in capsysbinary.readouterr().err
 
 
 def test_a_kernel_of_one_unit_and_one_that_is_not_there() -> None:
     units = told("lazy_backward", "--unit", "backward", "--kernel", "extern_kernels.bmm")["units"]
     assert [(unit["unit"], len(unit["kernels"])) for unit in units] == [("backward", 8)]
     assert {"forward", "backward"} == {unit["unit"] for unit in told("lazy_backward", "--kernel", "extern_kernels.bmm")["units"]}
-    with pytest.raises(BadAddress, match=r"unknown kernel of 0/0: 'extern_kernels.bm'; similar: extern_kernels.bmm"):
+    with pytest.raises(BadAddress, match=r"0/0 has no kernel 'extern_kernels.bm'; similar: extern_kernels.bmm"):
         told("lazy_backward", "--kernel", "extern_kernels.bm")
 
 

@@ -149,7 +149,7 @@ def test_what_is_taken_for_a_step_is_said(name: str, said_so: bool) -> None:
     page = Page("", "", Options(width=100))
     add_window(page, replace(own, steps=tuple(replace(step, name=name) for step in own.steps)))
     told = " ".join(" ".join(page.document().text()).split())
-    assert ("a step is a range annotated as place" in told) is said_so and "\x1b" not in told
+    assert ("a step is a profiler range named place" in told) is said_so and "\x1b" not in told
 
 
 def test_nothing_stands_out() -> None:

@@ -85,7 +85,7 @@ def test_a_barrier_inside_of_a_compile_and_a_backward_blame_nobody() -> None:
     groups = group_stacks([stack(0, *BACKWARD, user("train", 71)), inside, stack(2, *BACKWARD, user("train", 71))])
     assert stacks_answer(groups) == (
         "Rank 1 is in the barrier at user/job.py:204, inside of torch.compile; ranks 0, 2 are in the backward at user/job.py:71. "
-        "A backward may wait in a collective, which Python's stacks do not show."
+        "A backward pass may be waiting in a collective, which Python stacks do not show."
     )
 
 

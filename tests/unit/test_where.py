@@ -282,7 +282,7 @@ def test_a_rank_that_has_not_begun(tmp_path: Path) -> None:
     late.add("str", ["/home/user/blocks.py", 0], ids=False)
     run = going_on(job(tmp_path, *others(0, 2), late))
     assert said(run).startswith(
-        "Rank 1 has not begun a compile yet; ranks 0, 2 have been outside of any compile since block1 [1/0] so far"
+        "Rank 1 has not started a compile yet; ranks 0, 2 have been outside of any compile since block1 [1/0] so far"
     )
 
 
@@ -406,7 +406,7 @@ def test_work_at_run_time(tmp_path: Path) -> None:
     rank = Rank(0).compiled("block0")
     rank.frame = 0
     run = going_on(job(tmp_path, rank.event("B", "CachingAutotuner.benchmark_all_configs")))
-    assert "in code of block0 [0/0] at run time: CachingAutotuner.benchmark_all_configs" in said(run)
+    assert "in the compiled code of block0 [0/0]: CachingAutotuner.benchmark_all_configs" in said(run)
 
 
 def test_many_ranks_at_many_places_take_few_lines(tmp_path: Path) -> None:

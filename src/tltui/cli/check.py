@@ -38,8 +38,8 @@ error: an exception reached the caller, or the output shows that a process of th
 eager: a function fell back to eager mode. no_graph: a rank on which no compile passed a graph with operations to a backend. The
 default leaves it out, because a rank may compile only functions without operations.
 diverge: functions that differ between ranks.
-guard_overhead: share of guards in the time of compiled code. eager_share: share of eager operators in a step. wrapper_share: share
-of the time between kernels in the time of graphs. With several profiles, the highest value counts.
+guard_overhead: share of guards in the time of compiled code. eager_share: share of eager operators in a step. wrapper_share: part
+of the time of graphs that passes between kernels. With several profiles, the highest value counts.
 Exit code: 0 if no limit is exceeded, 1 if one is, 2 if something could not be checked; the same in all formats.
 --format junit: XML with one test case per limit, for Jenkins, GitLab and others. --format github: annotations at your lines in a
 job of GitHub Actions, and a job summary if $GITHUB_STEP_SUMMARY is set. --format markdown: a comment of at most 60 lines.

@@ -45,7 +45,7 @@ or, on a machine without tltui, with
     tltui --demo                 open the built-in demo trace
 """
 RECORD = "tltui run -- python train.py records a trace"
-RECORD_PROFILE = "tltui run --record-steps 5:10 -- python train.py records one"
+RECORD_PROFILE = "tltui run --record-steps 5:10 -- python train.py records a profile"
 LIKE = "0/1, 3:0/1_1, none, 0/1:inductor_output_code, 2/0:aot_joint_graph#2"
 
 

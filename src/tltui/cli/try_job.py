@@ -265,7 +265,7 @@ def _seconds(text: str) -> float:
 def _step(text: str) -> int:
     """Parse the number of a step."""
     if not text.isdecimal() or not 0 < int(text) < 1 << 31:
-        raise Failure(f"invalid step: {text!r}", "use a number from 1")
+        raise Failure(f"invalid step: {text!r}", "use 1 or a larger number")
     return int(text)
 
 

@@ -267,7 +267,7 @@ EXAMPLES = {
 """,
     "layers": """\
   tltui layers /tmp/tracedir 0/0                          the layers of [0/0] as a tree
-  tltui layers /tmp/tracedir 0/0 --merge                  repeated layers as one: layers.*
+  tltui layers /tmp/tracedir 0/0 --merge                  show repeated layers as one row, layers.*
   tltui layers /tmp/tracedir 0/0 layers.3.attn            all kernels of that layer
   tltui layers /tmp/tracedir 0/0 'layers.*.attn' --json   of this layer in all repetitions
 """,

@@ -176,7 +176,7 @@ class Book:
         self._remaining = limit - RESERVED - length_of(html_file("", [], STYLE))
         self._pages: list[Section] = []
         self._below: list[Section] = []
-        self._help = {page.ref: page.help for page in pages(run)} | {LISTING: "all compiles, equal ones of several ranks once"}
+        self._help = {page.ref: page.help for page in pages(run)} | {LISTING: "all compiles, the same on several ranks once"}
         self._compared: list[Section] = []
         self._requested: dict[str, None] = {}
         self._choose_pages()

@@ -144,7 +144,7 @@ def _text(data: bytes) -> str:
     for bracket in _OUTSIDE.sub("", text):
         depth += 1 if bracket in "[({" else -1
         if depth > DEEPEST:
-            raise NotParsed(f"more than {DEEPEST} nested brackets")
+            raise NotParsed(f"brackets nested more than {DEEPEST} deep")
     return text
 
 

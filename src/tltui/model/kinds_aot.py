@@ -215,7 +215,7 @@ RUNTIME: tuple[Kind, ...] = section(
             "backward_subclass_wrapper",
             "python",
             "Backward: subclass wrap",
-            "Generated code that wraps gradients into tensor subclasses.",
+            "Generated code that wraps gradients in tensor subclasses.",
             since=(2, 12),
             until=(2, 14),
         ),

@@ -113,7 +113,7 @@ DYNAMO: tuple[Kind, ...] = section(
             "*_MODIFIED_BYTECODE",
             "bytecode",
             "Modified bytecode",
-            "Bytecode that Dynamo runs instead. Read it if the code around a graph behaves differently.",
+            "Bytecode that Dynamo runs instead. Read it if the code around a graph behaves differently from eager mode.",
             since=(2, 12),
         ),
         Row(

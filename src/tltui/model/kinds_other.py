@@ -43,7 +43,7 @@ CACHE: tuple[Kind, ...] = section(
             "aotautograd_cache_pickle_failure",
             "json",
             "AOTAutograd cache: not saved",
-            "The result could not be pickled, so the next run misses. The record names the field and the error.",
+            "The result could not be pickled, so the next run will miss the cache. The record names the field and the error.",
             since=(2, 11),
         ),
         Row(
@@ -340,7 +340,7 @@ DISTRIBUTED: tuple[Kind, ...] = section(
             "fusion_regions_before",
             "fx",
             "Before fusion regions",
-            "The graph before nodes to be fused are grouped for overlap scheduling.",
+            "The graph before overlap scheduling groups the nodes that will be fused.",
             per_unit=True,
             since=(2, 11),
             until=(2, 12),
@@ -485,7 +485,7 @@ TEXT_DYNAMO: tuple[Kind, ...] = section(
             "bytecode_modified",
             "bytecode",
             "Modified bytecode",
-            "Bytecode that Dynamo runs instead. Read it if the code around a graph behaves differently.",
+            "Bytecode that Dynamo runs instead. Read it if the code around a graph behaves differently from eager mode.",
         ),
         Row(
             "ddp_graphs",
@@ -607,7 +607,7 @@ TEXT_INDUCTOR: tuple[Kind, ...] = section(
             "sdsc",
             "json",
             "Spyre design space",
-            "Input of torch-spyre's compiler for a kernel with one operation.",
+            "Input to torch-spyre's compiler for a kernel with a single operation.",
             per_unit=True,
         ),
         Row(

@@ -170,7 +170,7 @@ def _other_names(base: Process, other: Process) -> str:
             continue
         names = twin.code[0], frame.code[0]
         if names[0] and names[1] and names[0] != names[1]:
-            return f"{frame.label} is {names[0]} and {names[1]}"
+            return f"{frame.label} is {names[0]} in one and {names[1]} in the other"
     return ""
 
 

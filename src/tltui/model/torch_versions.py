@@ -287,7 +287,7 @@ FIELDS: dict[str, Span] = {
 }
 """Field of `compilation_metrics` → the versions that write it."""
 
-CLUE = "the fields of its metrics"
+CLUE = "the fields of its compilation metrics"
 _WHOLE = frozenset(name for name, span in FIELDS.items() if span == ALWAYS)
 
 

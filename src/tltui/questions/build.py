@@ -155,7 +155,7 @@ def _of_compile(make: Callable[[Run, Compile, Ref, Options], Document]) -> Calla
     def page(run: Run, ref: Ref, options: Options) -> Document:
         node = run.resolve(place_of(ref))
         if not isinstance(node, Compile):
-            raise BadAddress(f"{ref} is not about a compile")
+            raise BadAddress(f"{ref} is not an address of a compile")
         return make(run, node, ref, options)
 
     return page

@@ -147,7 +147,7 @@ def _why_broken(run: Run, mark: Mark) -> str:
         ref = parse_ref(mark.ref)
         node = None if ref.view else run.resolve(replace(ref, attempt=None) if ref.id else ref)
     except BadAddress:
-        return "no longer in this trace; marked text"
+        return "no longer in this trace; this is the text that was marked"
     if isinstance(node, Artifact) and mark.line and node.payload is not None and mark.line > node.payload.size + 1:
-        return "the artifact no longer has this line; marked text"
+        return "the artifact no longer has this line; this is the text that was marked"
     return ""

@@ -580,7 +580,7 @@ class ProvenanceScreen(PanesOfUnit):
         pane, view = self.pane, self.view(self.pane)
         order = self._panes.hot(pane) if self._panes is not None else []
         if not order:
-            self.show_message("no times for this pane. To open a profile: tltui DIR --profile FILE")
+            self.show_message("This pane has no times. To open a profile: tltui DIR --profile FILE")
             return
         is_on = self._hot == (pane, view.current_line()) and self._hot[1] in order
         place = order.index(self._hot[1]) + by if is_on else 0

@@ -250,7 +250,7 @@ def _ticks_a_second() -> int:
 def lines_of(processes: LogProcesses) -> list[str]:
     """Describe the processes of a log in lines that are safe to print."""
     if not processes.processes and not processes.other_process_count:
-        who = "none of your processes" if processes.has_unreadable_processes else "no process on this machine"
+        who = "none of your processes" if processes.has_unreadable_processes else "no process that runs on this machine"
         return [f"{who} has it open"]
     lines = [line for process in processes.processes for line in _lines(process)]
     if processes.other_process_count:
@@ -279,7 +279,7 @@ def doing_of(process: LogProcess) -> str:
 def _lines(process: LogProcess) -> list[str]:
     state = STATES.get(process.state, f"state {sanitize(process.state)}")
     threads = f"{process.threads} thread{'s' * (process.threads != 1)}"
-    used = f"{process.cpu_percent:.0f}% CPU, {process.cpu_s:.1f} s of CPU since the start"
+    used = f"{process.cpu_percent:.0f}% CPU, {process.cpu_s:.1f} s of CPU time since it started"
     lines = [f"pid {process.pid}  {process.command}", f"  {state}, {used}, {threads}"]
     return lines + _children(process.children)
 
@@ -303,10 +303,10 @@ def _children(children: Sequence[Child]) -> list[str]:
 
 
 def _doing(child: Child) -> str:
-    """`sleeping, 0 % CPU, 0.0 s of CPU since the start at 13:55:26`"""
+    """`sleeping, 0 % CPU, 0.0 s of CPU time since it started at 13:55:26`"""
     state = STATES.get(child.state, f"state {sanitize(child.state)}")
     at = "" if child.started_at_us is None else time.strftime(" at %H:%M:%S", time.localtime(child.started_at_us / 1e6))
-    return f"{state}, {child.cpu_percent:.0f}% CPU, {child.cpu_s:.1f} s of CPU since the start{at}"
+    return f"{state}, {child.cpu_percent:.0f}% CPU, {child.cpu_s:.1f} s of CPU time since it started{at}"
 
 
 def compilers_of(pid: int, log: Identity, proc: str = PROC) -> tuple[str, ...]:

@@ -345,7 +345,8 @@ def compiles_at(run: Run, refs: Sequence[str]) -> list[Compile]:
     for text in refs:
         ref = parse_ref(text)
         if ref.artifact is not None or ref.view:
-            raise BadAddress(f"{text}: a bundle contains whole compiles. Give the address of a compile, frame or rank")
+            raise BadAddress(f"{text} is a part of a compile, but a bundle contains whole "
+                             "compiles. Give the address of a compile, frame or rank")  # fmt: skip
         node = run.resolve(replace(ref, attempt=None))
         for compile_ in _compiles_of(run, node):
             selected.add(id(compile_))

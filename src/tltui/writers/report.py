@@ -472,13 +472,13 @@ def omissions_document(omissions: Omissions, path: str, options: Options) -> Tex
     page = Page(OMITTED_REF, "contents not in this file", options)
     page.say("This file has the most important parts: failures, graph breaks, recompilations and slow compiles, with their "
              "code. The rest is in the trace; these commands print it:")  # fmt: skip
-    page.say(f"PATH in these commands is the trace: {path}" if path else "PATH in these commands is the trace before it was "
-             "redacted.", "  ", tokens.DIM)  # fmt: skip
+    path_means = f"the path of the trace: {path}" if path else "the path of the trace before it was redacted."
+    page.say(f"In these commands, PATH is {path_means}", "  ", tokens.DIM)
     if omissions.missing:
         page.heading("Pages left out of this file")
         page.grid([[(name, tokens.VALUE), (command, tokens.DIM)] for name, command in omissions.missing])
     if omissions.cut:
-        page.heading("Pages with only their first lines")
+        page.heading("Pages cut after their first lines")
         rows: list[list[Piece]] = [
             [(cut.title, tokens.LINK, cut.ref), f"{cut.lines:,} of {plural(cut.of, 'line')}", (cut.command, tokens.DIM)]
             for cut in omissions.cut

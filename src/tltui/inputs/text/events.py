@@ -195,7 +195,7 @@ class Fact(Enum):
     STARTS = "Dynamo starts a frame"
     STEPS = "Dynamo starts to trace a frame: the first attempt of a compile unless another message came first"
     NAMES = "name, file and line of the frame"
-    NAMES_BELOW = "the same, on its second line"
+    NAMES_BELOW = "name, file and line of the frame, on the second line of the message"
     GRAPH = "its comments name functions"
     BREAK = "its stack names functions"
     TREE = "a guard tree, which a latency may follow"

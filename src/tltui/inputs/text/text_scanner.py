@@ -28,7 +28,7 @@ MOST_LOGGERS = 4096
 GUESSED = 1 << 14
 """Bytes at the end of a record in which the last frame is looked for."""
 TORN_BY = "interleaved by another process"
-NOBODY = "interleaved by another process: the owner of this line is unknown"
+NOBODY = "mixed with the output of another process: the owner of this line is unknown"
 OTHERS = Logger("(other loggers)", [])
 CANDIDATE = re.compile(rb"[VIWEC]\d{4} \d\d:")
 """Where a message may begin, wherever it stands in a line."""

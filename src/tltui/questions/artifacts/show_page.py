@@ -58,7 +58,7 @@ def in_unit(run: Run, ref: Ref, unit: str) -> Ref:
         if artifact.unit == wanted.number and artifact.name == ref.artifact:
             return artifact.ref
     names = sorted({a.name for a in artifacts if a.unit == wanted.number})
-    raise BadAddress(f"no {ref.artifact} in the {wanted.name} unit of {node.ref}", f"artifacts: {', '.join(names)}")
+    raise BadAddress(f"{node.ref} has no {ref.artifact} in its {wanted.name} unit", f"artifacts: {', '.join(names)}")
 
 
 def shown_data(run: Run, ref: Ref, document: Document) -> Envelope:

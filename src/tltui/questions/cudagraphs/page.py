@@ -93,7 +93,7 @@ def _add_differences(page: Page, differences: Sequence[CudagraphChange]) -> None
     if differences:
         page.table(CHANGES, differences)
     else:
-        page.say("The records of both runs have the same use and reasons for each compile.", "  ")
+        page.say("In both runs, each compile used or skipped CUDA graphs for the same recorded reasons.", "  ")
     for change in differences:
         for reason in change.reasons:
             page.say(f"New in {change.ref}: {sanitize(fmt.one_line(reason))}", "  ", tokens.WARN, "    ")

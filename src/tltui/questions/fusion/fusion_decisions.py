@@ -292,7 +292,7 @@ _OWN = "An operation after a user-defined Triton kernel is fused only if"
 
 KNOWN_REASONS: tuple[KnownCause, ...] = (
     KnownCause("no shared data due to indexing mismatch",
-          "Both use the same buffer, but not in the same order of elements, so fusing would not save a read.",
+          "Both use the same buffer, but in a different order of elements, so fusing would not save a read.",
           "torch._inductor.config.loop_ordering_after_fusion = True (the default of newer versions) tries other orders of the "
           "loops on a GPU."),
     KnownCause("no shared data",

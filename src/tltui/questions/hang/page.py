@@ -339,7 +339,7 @@ def where_document(run: Run, scope: Scope, options: Options, here: Here | None, 
         for sentence in others:
             page.say(sentence)
         add_not_read(page, not_read(run))
-        page.more("this page shows only records written until now")
+        page.more("this page shows only the records written so far")
         _groups(page, places)
         if recorded is not None:
             add_collectives(page, recorded, run.dumps.refused)

@@ -216,7 +216,7 @@ def stacks_answer(groups: Sequence[StackGroup]) -> str:
     if len(waiting) > 1:
         text += ". These are different calls. If they use the same process group, none of them can finish"
     elif len(groups) > 1 and any(group.state == IN_BACKWARD for group in groups):
-        text += ". A backward may wait in a collective, which Python's stacks do not show"
+        text += ". A backward pass may be waiting in a collective, which Python stacks do not show"
     return f"{text[:1].upper()}{text[1:]}."
 
 

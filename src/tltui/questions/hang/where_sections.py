@@ -89,7 +89,7 @@ def doing(group: Group | Inside, ids: str) -> str:
     label = f"{_function(group)} {ids}"
     if group.activity == BACKWARD_OF:
         return f"the backward of {label}"
-    return f"code of {label} at run time" if group.activity == RUNTIME else label
+    return f"the compiled code of {label}" if group.activity == RUNTIME else label
 
 
 def since_when(group: Group) -> str:
@@ -195,7 +195,7 @@ def _idle_words(group: Group, places: Where) -> str:
         is_ = "was" if group.has_ended else "is"
         return f"the process {is_} outside of any compile {'at the end of its log' if group.has_ended else 'so far'}{after}"
     if group.state == EMPTY:
-        return f"{who} began no compile" if group.has_ended else f"{who} {'have' if many else 'has'} not begun a compile yet"
+        return f"{who} began no compile" if group.has_ended else f"{who} {'have' if many else 'has'} not started a compile yet"
     if not group.has_ended:
         return f"{who} {'have' if many else 'has'} been outside of any compile since {compile_label(group)} so far"
     place = "were outside of any compile at the end of their logs" if many else "was outside of any compile at the end of its log"

@@ -80,12 +80,12 @@ ROWS: tuple[AdviceRow, ...] = (
     ),
     _row(
         r"Watchdog caught collective operation timeout",
-        "Record TORCH_TRACE on all ranks: `tltui where DIR` then names the rank that others wait for.",
+        "Record TORCH_TRACE on all ranks: `tltui where DIR` then names the rank that the others are waiting for.",
         "torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp",
     ),
     _row(
         r"Timed out waiting \d+ms for (?:recv|send) operation|failed to pass monitoredBarrier",
-        "Record TORCH_TRACE on all ranks: `tltui where DIR` then names the rank that others wait for.",
+        "Record TORCH_TRACE on all ranks: `tltui where DIR` then names the rank that the others are waiting for.",
         "gloo/transport/tcp/unbound_buffer.cc, torch/csrc/distributed/c10d/ProcessGroupGloo.cpp",
     ),
     _row(

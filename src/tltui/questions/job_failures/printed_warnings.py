@@ -43,7 +43,7 @@ ALL = "2.4–2.13"
 ROWS: tuple[WarningRow, ...] = (
     WarningRow(
         b"flex_attention called without torch.compile()", "flex_attention ran unfused",
-        "It materializes the full scores matrix, which takes memory for each pair of query and key.",
+        "It materializes the full matrix of scores: its memory grows with query length × key length.",
         "Call torch.compile(flex_attention)(…). If it is compiled already, it hit the recompile limit: build the mask once.",
         "2.11–2.13", "torch/nn/attention/flex_attention.py",
     ),

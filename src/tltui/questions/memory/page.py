@@ -251,7 +251,7 @@ def _saved(page: Page, region: SavedForBackward, is_final: bool) -> None:
     if region.recomputed:
         page.blank()
         nodes = sum(len(group.nodes) for group in region.recomputed)
-        with page.fold(f"Backward computes {fmt.plural(nodes, 'node')} again instead of saving"):
+        with page.fold(f"Backward recomputes {fmt.plural(nodes, 'node')} instead of saving the results"):
             page.table(AGAIN, region.recomputed)
 
 

@@ -371,7 +371,7 @@ def add_totals(page: Page, metrics: RunMetrics) -> None:
         page.table(TOTALS, members)
         page.close()
     zero = [total.name for total in shown if not total.max and not total.min]
-    add_names(page, zero, "with the value 0 only")
+    add_names(page, zero, "that are always 0")
 
 
 def _amount(total: Total, amount: float | None) -> Piece:

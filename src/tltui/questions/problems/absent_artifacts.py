@@ -431,15 +431,15 @@ def no_code(run: Run, compile_: Compile | None) -> Generator[None, None, NoCode]
     order = [*in_order(run), *(node for node in run.compiles() if node.id == NO_ID)]
     if compile_ is None:
         first = yield from _first(order)
-        return NoCode("", None if first is None else Nearest(str(first.ref), "the first compile with code"))
+        return NoCode("", None if first is None else Nearest(str(first.ref), "the first compile that has code"))
     place = order.index(compile_) if compile_ in order else 0
     near = sorted(range(len(order)), key=lambda number: abs(number - place))
     code, name = compile_.frame.code, compile_.frame.code[0]
     rank = compile_.process.rank
     steps: list[tuple[str, Callable[[Compile], bool]]] = [
-        (f"the nearest compile of {name} with code", lambda node: name is not None and node.frame.code == code),
-        (f"the nearest compile on rank {rank} with code", lambda node: rank is not None and node.process.rank == rank),
-        ("the nearest compile with code", lambda node: True),
+        (f"the nearest compile of {name} that has code", lambda node: name is not None and node.frame.code == code),
+        (f"the nearest compile on rank {rank} that has code", lambda node: rank is not None and node.process.rank == rank),
+        ("the nearest compile that has code", lambda node: True),
     ]
     for description, wanted in steps:
         first = yield from _first([order[number] for number in near if wanted(order[number])])

@@ -178,7 +178,7 @@ def _select(provenance: Provenance, unit: str, kernel: str) -> Provenance:
         keys = dict.fromkeys(selected.key for known_unit in provenance.units for selected in known_unit.kernels)
         near = get_close_matches(kernel, keys, n=3, cutoff=0.3)
         advice = f"similar: {', '.join(near)} …" if near else "the page without a kernel lists all kernels"
-        raise BadAddress(f"unknown kernel of {provenance.ref}: {kernel!r}", advice)
+        raise BadAddress(f"{provenance.ref} has no kernel {kernel!r}", advice)
     return kernel_provenance
 
 
@@ -459,7 +459,7 @@ def provenance_rows(data: ProvenanceJson | Coverages) -> Iterator[ProvenanceRow]
 
 QUESTION = Question(
     name="provenance",
-    help="source lines, graph nodes and kernels that belong together, and how much is known",
+    help="source lines, graph nodes and kernels that belong together, and the share of the nodes with such a link",
     group="find causes",
     order=140,
     needs=Needs(

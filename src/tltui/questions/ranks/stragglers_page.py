@@ -360,7 +360,7 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Straggler
     raw, keys, rank = _about(pace, scope, lanes)
     pace = named_pace(run, raw)
     page.joined([fmt.plural(len(lanes), "rank"), fmt.plural(len(pace.spreads), "compile") + " finished by two or more ranks"])
-    page.more("this page shows only records written until now")
+    page.more("this page shows only the records written so far")
     sentence = answer(run, pace, None if keys else rank)
     page.say(page.so_far(sentence), "", tokens.STRONG)
     add_not_read(page, not_read(run))

@@ -586,8 +586,8 @@ def _tensor(facts: CauseFacts, settings: Settings) -> Advice:
     changes = " ".join(f"{reason.expected} {reason.actual}" for reason in facts.reasons)
     if "inference tensor" in changes:
         text = (
-            "Tensors made under torch.inference_mode, and calls inside it, are compiled separately. Make and use them "
-            "under the same mode (.clone() outside of it makes an ordinary tensor)."
+            "Tensors made under torch.inference_mode, and calls inside it, are compiled separately. Create and use "
+            "them in the same mode (.clone() outside that mode makes an ordinary tensor)."
         )
         return Advice(text, "no inference tensor")
     if "conjugate view" in changes or "negative view" in changes:

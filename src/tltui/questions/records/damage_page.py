@@ -161,7 +161,7 @@ def _check(model: LogModel, places: list[Damage]) -> Generator[None, None, None]
                 if why == LAST and _is_good(log, record):
                     continue
                 last = record == len(log) - 1
-                mismatch = "its payload does not match its md5" + ": the log may end inside of it" * last
+                mismatch = "its payload does not match its md5" + ": the log may end in the middle of it" * last
                 places.append(Damage(log.columns.offset[record], record, mismatch if why in ("", LAST) else why))
             asked += 1
             if asked % EVERY == 0:

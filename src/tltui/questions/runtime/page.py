@@ -327,7 +327,7 @@ def add_window(page: Page, runtime: Runtime) -> None:
         middle = f", median {micros(median(times))}" if len(times) > 2 else ""
         words.append(f"{fmt.plural(len(times), 'step')} of {micros(sum(times) / len(times))}{middle}")
         if not NAMED_STEP.search(name := runtime.steps[0].name):
-            words.append(f"a step is a range annotated as {fmt.clip_middle(sanitize(name), 40)}")
+            words.append(f"a step is a profiler range named {fmt.clip_middle(sanitize(name), 40)}")
     else:
         words.append("no steps marked: numbers are for the whole window")
     words.append(("with the profiler on, which lengthens short events", tokens.DIM))

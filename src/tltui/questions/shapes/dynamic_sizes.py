@@ -401,7 +401,7 @@ def _for_fixed(symbol: SymbolShape) -> list[str]:
         names = " and ".join(_call(f"torch._dynamo.{mark}", partner) for partner in partners[:2])
         advice.append(f"If the two sizes belong together, mark the other one too: {names}.")
     elif any(partner.is_parameter for partner in symbol.same_size_dims):
-        advice.append("The size has to match a parameter, whose size never varies, so it need not be dynamic.")
+        advice.append("This size must equal the size of a parameter, which never varies, so it need not be dynamic.")
     if symbol.mark == "dynamic" and symbol.tensor is not None:
         advice.append(
             f"Use {_call('torch._dynamo.maybe_mark_dynamic', symbol)} instead of mark_dynamic to avoid the error. Torch may then "

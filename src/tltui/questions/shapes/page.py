@@ -315,7 +315,7 @@ def _more(page: Page, symbols: Sequence[SymbolShape], more_guards: int, names: N
             for symbol in symbols:
                 _symbol(page, symbol, names, shown_guards)
     if more_guards:
-        page.add("  ", (f"{fmt.plural(more_guards, 'more guard')} on symbols not read", tokens.DIM))
+        page.add("  ", (f"{fmt.plural(more_guards, 'more guard')} on symbols, not parsed", tokens.DIM))
 
 
 def _real(page: Page, shapes: CompileShapes) -> None:

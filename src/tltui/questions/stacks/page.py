@@ -44,7 +44,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
         _add_without(page, result.without_stack)
         if result.without_compile:
             page.heading(f"Records without a compile ({fmt.count(sum(node.record_count for node in result.without_compile))})")
-            text = "Torch logged their stack because they belong to no compile, as in an export."
+            text = "Torch logs a stack with each record that belongs to no compile, for example during torch.export."
             page.say(text, "  ", tokens.DIM)
             yield from add_trie(page, result.without_compile)
         return result

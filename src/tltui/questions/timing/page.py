@@ -544,7 +544,7 @@ def add_meaning(page: Page, timing: Timing) -> None:
     for phase in timing.phases:
         page.labelled(phase.name, MEANING.get(phase.name, ""), "  ", 14)
     for count, text in (
-        (timing.unmatched_ends, "end event has no begin event in the log and is not counted"),
+        (timing.unmatched_ends, "end event has no begin event in the log, so it is not counted"),
         (timing.unreadable_events, "event could not be read"),
     ):
         if count:

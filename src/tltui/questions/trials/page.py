@@ -75,7 +75,7 @@ def sentences(report: TrialReport, outcome: Outcome) -> list[str]:
     if outcome.unsupported:
         return [f"This torch does not have {', '.join(outcome.unsupported)}: the run does not test the change."]
     if outcome.timed_out:
-        return ["The budget ran out, so tltui ended this run. Its counts stop at that point."]
+        return ["The budget ran out, so tltui ended this run. Its counts end at that point."]
     texts = []
     if outcome.exit_code:
         texts.append(f"The job failed with it (exit code {outcome.exit_code}). Its output: {outcome.directory}/output.txt")

@@ -177,7 +177,7 @@ class Child:
             process.stdin.write(matcher.ASK.pack(len(data), at) + data)
             process.stdin.flush()
         except BrokenPipeError:
-            raise ChildEndedError("the process that matches the pattern died") from None
+            raise ChildEndedError("the search process died while it matched the pattern") from None
         head = yield from _read(process.stdout.fileno(), matcher.ANSWER.size)
         numbers: array[int] = array("q")
         count = matcher.ANSWER.unpack(head)[0]
@@ -218,7 +218,7 @@ def _read(file: int, size: int) -> Generator[None, None, bytes]:
                 continue
             data = os.read(file, min(size, 1 << 20))
             if not data:
-                raise ChildEndedError("the process that matches the pattern died")
+                raise ChildEndedError("the search process died while it matched the pattern")
             parts.append(data)
             size -= len(data)
     return b"".join(parts)

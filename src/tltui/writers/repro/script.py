@@ -321,7 +321,7 @@ def _header(graph: Artifact, facts: ReproFacts, tried: tuple[Tried, ...], code: 
         f"Backend: {backend or 'unknown (not in the trace); the script uses inductor'}",
         "Run:     python repro.py [--device cpu] [--backend aot_eager] [--eager]",
         f"Expect:  {expected}",
-        f"Inputs:  the layouts of the trace, random values, at most {max(input_bytes(code, facts) >> 20, 1)} MB",
+        f"Inputs:  layouts from the trace, filled with random values, at most {max(input_bytes(code, facts) >> 20, 1)} MB",
     ]
     if facts.other_backend:
         lines.append(f"         backend {facts.other_backend} is not in the trace. Import it and pass its name with --backend")

@@ -81,7 +81,7 @@ def run(command: str, tree: Path) -> str:
     begin = {"tltui": ["-m", "tltui"], ".venv/bin/python": []}[program]
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST", "TLTUI", "COV"))}
     environment |= {"PYTHONPATH": str(tree / "src"), "COLUMNS": "80"}
-    done = subprocess.run([sys.executable, *begin, *words], capture_output=True, text=True, cwd=tree, env=environment, timeout=120,
+    done = subprocess.run([sys.executable, *begin, *words], capture_output=True, text=True, cwd=tree, env=environment, timeout=900,
                           check=False)  # fmt: skip
     assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
     return done.stdout
@@ -157,7 +157,7 @@ def test_the_checks_pass_on_what_is_shown(tree: Path) -> None:
     shown = []
     for block in (block for heading in EXAMPLES for block in blocks(heading) if block.language == "python"):
         shown.append(write(block.text, tree))
-    done = subprocess.run([ruff, "check", "--no-cache", *map(str, shown)], capture_output=True, text=True, cwd=tree, timeout=120,
+    done = subprocess.run([ruff, "check", "--no-cache", *map(str, shown)], capture_output=True, text=True, cwd=tree, timeout=900,
                           check=False)  # fmt: skip
     assert done.returncode == 0 and len(shown) == 6, done.stdout
 

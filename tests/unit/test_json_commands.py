@@ -54,7 +54,7 @@ def printed(out: Path, paths: list[str], *, with_orjson: bool) -> bytes:
         import_path.insert(0, str(out))
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(import_path), "COLUMNS": "120", "XDG_CACHE_HOME": str(out)}
     done = subprocess.run(
-        [sys.executable, str(PROGRAM), str(out / "written"), *paths], env=environment, capture_output=True, check=True, timeout=100
+        [sys.executable, str(PROGRAM), str(out / "written"), *paths], env=environment, capture_output=True, check=True, timeout=600
     )
     assert done.stderr.decode().startswith("orjson") == with_orjson
     return INDEXING_TIME.sub(b" bytes, SECONDS, on ", done.stdout)
@@ -63,7 +63,7 @@ def printed(out: Path, paths: list[str], *, with_orjson: bool) -> bytes:
 def test_commands_print_the_same_without_orjson(tmp_path: Path) -> None:
     hostile = tmp_path / "dedicated_log_torch_trace_abc.log"
     hostile.write_bytes(HOSTILE)
-    real = ("torch-2.13/recompiles", "torch-2.13/errors", "versions/torch-2.9", "profiler/mlp", "inputs/crash")
+    real = ("torch-2.13/recompiles", "profiler/mlp", "inputs/crash")
     paths = [str(hostile), *(str(TRACES / name) for name in real)]
     fast = printed(tmp_path / "fast", paths, with_orjson=True)
     slow = printed(tmp_path / "slow", paths, with_orjson=False)

@@ -459,8 +459,11 @@ def _detect_file(path: str, top: str, status: os.stat_result, is_named: bool = T
             return _debug_directory(path, units, status)
         if not stat.S_ISREG(status.st_mode):
             return Skipped(path, "a directory" if is_directory else "not a regular file")
-        head = head_of(FileBytes(path))
+        file = FileBytes(path)
+        head = head_of(file)
         reason = not_a_log(head, path)
+        if reason:
+            file.close()  # an open descriptor would hold the disk space of a deleted file
         if reason in (OTHER, PACKED) and (profile := profile_at(path)) is not None:
             return profile
         if reason == OTHER and is_dump(head):
@@ -468,7 +471,9 @@ def _detect_file(path: str, top: str, status: os.stat_result, is_named: bool = T
             return Skipped(path, NO_RANK) if rank is None else FoundDump(path, status.st_size, status.st_mtime_ns, rank)
         form = form_of(head) if reason == OTHER else "" if reason else TRACE
         may_be_text = reason == OTHER and not form
-        text = recognise(FileBytes(path), path, is_named, status.st_mtime, opens_plain) if may_be_text else None
+        text = recognise(file, path, is_named, status.st_mtime, opens_plain) if may_be_text else None
+        if text is not None and not text.certainty:
+            file.close()
     except OSError as error:
         return Skipped(path, error.strerror or str(error))
     if not form and (text is None or not text.certainty):

@@ -67,6 +67,13 @@ class _Descriptors:
             # dup: another thread may push this descriptor out while we read a slow file system
             return os.dup(fd)
 
+    def close(self, file: FileBytes) -> None:
+        """Close the descriptor of a file, if it is open."""
+        with self._lock:
+            fd = self._open.pop(file.identity, None) if file.identity is not None else None
+            if fd is not None:
+                os.close(fd)
+
 
 def _pread_all(fd: int, offset: int, size: int) -> bytes:
     """`size` bytes, fewer only at the end of the file: one pread may stop early (2 GB limit, signals)."""
@@ -122,6 +129,10 @@ class FileBytes:
             return _pread_all(fd, offset, size)
         finally:
             os.close(fd)
+
+    def close(self) -> None:
+        """Close the descriptor that was left open for the next read, which opens the file again."""
+        _descriptors.close(self)
 
     def reached(self, offset: int) -> None:
         """Everything before `offset` was read, and must stay as it is. Raises OSError."""

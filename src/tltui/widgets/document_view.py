@@ -437,10 +437,12 @@ class DocumentView(RenewingCanvas):
         self._await_line(None, n - 1)
 
     def to_start(self) -> None:
-        """Move the caret to its initial line, and scroll to the lines above it."""
+        """Move the caret to its initial line, and scroll to the lines above it and to the rest of its section."""
         if (line := _start_of(self._document)) != self._cursor_line:
             self.move_to(line, 0)
-        self._reveal_cursor(self._cursor_row())
+        row, height = self._cursor_row(), self.size.height
+        below = max((self._rows.row_of(section.last, 0) - row for section in self._sections.around(line)), default=0)
+        self._reveal_cursor(min(row, max(height - 1 - below, 1)))
 
     def goto_anchor(self, anchor: str) -> bool:
         """Go to the line of an anchor; False when there is none."""

@@ -44,6 +44,37 @@ async def test_the_first_screen_is_what_happened_and_enter_goes_to_the_worst(siz
         assert caret(driver).startswith("[0:9/0]") and driver.at == ""
 
 
+@pytest.mark.parametrize(("size", "trail"), [
+    ((120, 40), "demo ▸ [0:0/0] ▸ dynamo_output_graph"), ((80, 24), "demo ▸ [0:0/0] ▸ dynamo_output_graph"),
+    ((60, 24), "━tab: tree · [0:0/0] ▸ dynamo_output_graph"),
+])  # fmt: skip
+async def test_the_title_is_the_trail_to_the_page(size: tuple[int, int], trail: str) -> None:
+    async with opened(DEMO, size=size, untouched=True) as driver:
+        driver.browser.go("0:0/0:dynamo_output_graph")
+        await driver.shown("0:0/0:dynamo_output_graph")
+        await driver.until(lambda: trail in screen_lines(driver.app)[1])
+
+
+UNRELATED = [TRACES / "torch-2.13" / name for name in ("breaks", "recompiles", "diverge", "resets")]
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+@pytest.mark.parametrize("paths", [[DEMO], UNRELATED], ids=["demo", "unrelated"])
+async def test_the_first_screen_has_all_findings(paths: list[Path], size: tuple[int, int]) -> None:
+    async with opened(*paths, size=size, untouched=True) as driver:
+        document = driver.browser.document_view.document
+        [section] = [section for section in document.sections() if section.title == "Start here"]
+        screen = "\n".join(line[-document.width() - 4 :] for line in screen_lines(driver.app))
+        findings = [document.line(line).text for line in range(section.first, section.last + 1)]
+        assert len(findings) > 4 and [line for line in findings if line.strip() not in screen] == []
+
+
+async def test_a_section_that_is_higher_than_the_screen_begins_at_its_top() -> None:
+    async with opened(DEMO, size=(80, 9), untouched=True) as driver:
+        lines = screen_lines(driver.app)
+        assert "Start here" in lines[2] and "[0:9/0]" in lines[3]
+
+
 @pytest.mark.parametrize(("frames", "begins", "says"), [
     ([(0, 1, "f"), (1, 2, "break_"), (2, 2, "bad")], "2/1", "failed with Error in bad"),
     ([(0, 1, "f"), (1, 3, "g"), (2, 2, "break_")], "2/0", "graph breaks, most often"),

@@ -8,14 +8,17 @@ from pathlib import Path
 
 import pytest
 from ranked import ranked
-from real import DEMO, trace
+from real import DEMO, TRACES, trace
 
-from tltui.documents.axis import axis
+from tltui.documents import format as fmt
+from tltui.documents.axis import axis, broken_axis
 from tltui.documents.page import Page
 from tltui.model.follow import open_run
+from tltui.model.ref import parse_ref
 from tltui.model.run import Run
 from tltui.questions.overview import run_timeline
 from tltui.questions.overview.run_timeline import BREAK, EAGER, ERROR, FULL, RECOMPILE, _Coverage, timeline
+from tltui.questions.overview.time_scale import scale_of
 from tltui.questions.overview.timeline_sections import add_timeline
 from tltui.questions.question import result_of
 from tltui.questions.ranks.differences import differences_and_pace
@@ -109,6 +112,71 @@ def test_of_a_long_run_phases_are_those_of_the_longest_compiles(monkeypatch: pyt
     result = timeline(run.processes(), 60, {})
     assert result is not None and 0 < result.compiles_with_phases < result.compiles == 25
     assert f"  phases of {result.compiles_with_phases} of 25 compiles: → timing" in lines(run)
+
+
+@pytest.fixture(scope="module")
+def unrelated() -> Run:
+    """Return a run of traces that have nothing to do with each other, days apart."""
+    return open_run(discover([str(TRACES / "torch-2.13" / name) for name in ("breaks", "recompiles", "diverge", "resets")]))
+
+
+def test_each_compile_counts_once_however_often_its_backward_ran(unrelated: Run) -> None:
+    result = timeline(unrelated.processes(), 10, {})
+    assert result is not None
+    assert sum(row.compiles for row in result.rows) == result.compiles == sum(c.is_compile for c in unrelated.compiles())
+    assert all(0 <= row.too_short <= row.compiles for row in result.rows)
+
+
+@pytest.mark.parametrize("width", [40, 76, 136])
+def test_long_gaps_between_compiles_are_left_out(unrelated: Run, width: int) -> None:
+    result = timeline(unrelated.processes(), width, {})
+    assert result is not None and result.duration_s > 3600
+    scale = result.scale
+    gaps = sum(scale.gaps_s)
+    assert gaps > 0.9 * result.duration_s and width // 2 < scale.width <= width
+    assert all(not any(row.levels[cell] for cell in scale.gap_cells) for row in result.rows)
+    compiling = sum(sum(row.levels) * len(row.ranks) for row in result.rows) / FULL * scale.cell_us / 1e6
+    assert compiling == pytest.approx(result.first_s + result.recompile_s, rel=0.3), "compiles are visible, at their true length"
+    text = lines(unrelated, width)
+    rows = text[2:]
+    assert any("█" in line for line in rows) and all(line.strip() for line in rows)
+    summary = f"┊ {fmt.plural(len(scale.gaps_s), 'gap')} between these compiles: {fmt.seconds(gaps)}, the longest "
+    assert summary in " ".join(line.strip() for line in text)
+    assert "\n".join(lines(unrelated, width, ascii_=True)).isascii()
+
+
+def test_the_axis_has_the_times_after_gaps() -> None:
+    assert broken_axis(7300.0, 50, [(0, 0.0), (11, 3600.0), (13, 3700.0)], [10, 12]) == \
+        "0 s       ┊ ┊1 h 02 min                 2 h 02 min"  # fmt: skip
+
+
+def test_a_scale_places_times_in_order() -> None:
+    spans = [(0.0, 10e6), (5e6, 20e6), (3600e6, 3610e6), (7200e6, 7200e6)]
+    scale = scale_of(spans, 40)
+    assert [part.start_us for part in scale.parts] == [0.0, 3600e6, 7200e6] and scale.gaps_s == (3580.0, 3590.0)
+    assert scale.width <= 40 and scale.cell(20e6) <= scale.gap_cells[0] < scale.cell(3600e6) == scale.gap_cells[0] + 1
+    chosen = random.Random(2)
+    times = sorted(chosen.uniform(-10e6, 8000e6) for _ in range(200))
+    cells = [scale.cell(at) for at in times]
+    assert cells == sorted(cells) and cells[-1] <= scale.width
+    assert scale_of([(0.0, 10e6), (11e6, 20e6)], 40).gaps_s == (), "a short gap is drawn"
+    even = scale_of([(at * 60e6, at * 60e6 + 1e6) for at in range(200)], 40)
+    assert even.gaps_s == () and even.width == 40, "the other gaps would still be most of the time"
+
+
+def test_of_many_rows_those_with_the_longest_compiles_are_drawn(unrelated: Run) -> None:
+    result = timeline(unrelated.processes(), 60, {}, detailed=2)
+    assert result is not None and len(result.rows) > 2
+    alone = [row for row in result.rows[2:] if len(row.ranks) == 1]
+    lengths = {str(process.ref): sum(c.tally.compile_s for c in process.ordered()) for process in unrelated.processes()}
+    drawn = [row for row in result.rows[:2] if len(row.ranks) == 1]
+    assert drawn and min(lengths[row.ref] for row in drawn) >= max(lengths[row.ref] for row in alone)
+
+
+def test_rows_of_one_name_have_the_addresses_of_their_processes(unrelated: Run) -> None:
+    names = [line[2:18].strip() for line in lines(unrelated) if line[2:18].strip().endswith(":")]
+    assert len(names) > 1 and len({*names}) == len(names)
+    assert all(unrelated.resolve(parse_ref(name)) is not None for name in names)
 
 
 def test_ranks_with_the_same_compiles_share_a_row_and_slow_ones_have_their_own(tmp_path: Path) -> None:

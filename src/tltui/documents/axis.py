@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 
 from tltui.documents import format as fmt
 
@@ -12,6 +13,8 @@ TICKS = 5
 """Ticks of the axis at most."""
 GAP = 3
 """Blanks between two labels of the axis at least."""
+BREAK = "┊"
+"""The sign of a gap that is left out."""
 
 
 def axis(duration_s: float, width: int) -> str:
@@ -25,6 +28,26 @@ def axis(duration_s: float, width: int) -> str:
             break
         line = line.ljust(at) + text
     return line.ljust(width - len(end)) + end
+
+
+def broken_axis(duration_s: float, width: int, begins: Iterable[tuple[int, float]], gaps: Sequence[int]) -> str:
+    """Return an axis with gaps that are left out.
+
+    `begins`: cell and second at which a part between gaps begins, labeled where there is room. `gaps`: the cells of the gaps.
+    """
+    end = fmt.seconds(duration_s)
+    cells = [" "] * (width - len(end)) + list(end)
+    room = width - len(end) - GAP
+    for gap in gaps:
+        if gap < len(cells) - len(end):
+            cells[gap] = BREAK
+    line = 0
+    for cell, at_s in begins:
+        text = fmt.seconds(at_s) if at_s else "0 s"
+        if cell >= line and cell + len(text) <= room and BREAK not in cells[cell : cell + len(text)]:
+            cells[cell : cell + len(text)] = text
+            line = cell + len(text) + 1
+    return "".join(cells)
 
 
 def _step(duration_s: float) -> float:

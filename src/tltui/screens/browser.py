@@ -443,6 +443,7 @@ class Browser(BrowserCommands):
         self.document_view.show(reading_document(self.trace))
         self.document_view.on_position = self._moved
         self.document_view.on_rest = self._rested
+        self.document_view.trail_of = self.trail_of
         self.set_focus(self.document_view if self._is_on_document else self.tree_view)
         self.say_run()
         self.say_keys()
@@ -584,13 +585,12 @@ class Browser(BrowserCommands):
 
     def _say_name(self, line: int) -> None:
         """Describe the name under the caret, else the node that the line defines."""
-        if self.names is None or not self.document_view.has_focus:
-            return
-        stop = self.document_view.stop_at_caret()
-        sentence = self.names.about(stop.text, line) if stop is not None else ""
-        sentence = sentence or self.names.about_line(line)
-        if sentence:
-            self.show_message(sentence, tokens.DIM)
+        sentence = ""
+        if self.names is not None and self.document_view.has_focus:
+            stop = self.document_view.stop_at_caret()
+            sentence = self.names.about(stop.text, line) if stop is not None else ""
+            sentence = sentence or self.names.about_line(line)
+        self.status.describe(sentence)
 
     # layout
 
@@ -612,3 +612,4 @@ class Browser(BrowserCommands):
         """Show the focused pane on a narrow or zoomed screen."""
         self.set_class(self.document_view.has_focus, "-on-document")
         self.say_keys()
+        self._say_name(self.document_view.current_line())

@@ -623,11 +623,7 @@ class ProvenanceScreen(PanesOfUnit):
         self.say_above([*left, (coverage, tokens.DIM if mapped else tokens.WARN)])
 
     def _say_line(self, pane: int, line: int) -> None:
-        sentence = self._panes.about(pane, line) if self._panes is not None else ""
-        if sentence:
-            self.show_message(sentence, tokens.DIM)
-        else:
-            self.status.quiet()
+        self.status.describe(self._panes.about(pane, line) if self._panes is not None else "")
 
     # out
 

@@ -128,7 +128,7 @@ class Remark(Bar):
         super().__init__(ascii_only=ascii_only)
         self._hints = hints
         self._neighbour = neighbour
-        self._has_message = False
+        self._has_message = self._is_description = False
         self._weight = 0
         self._in_sight: list[Hint] = []
 
@@ -137,8 +137,17 @@ class Remark(Bar):
         weight = WEIGHTS.get(style, 0)
         if self._has_message and weight < self._weight:
             return
-        self._has_message, self._weight = True, weight
+        self._has_message, self._weight, self._is_description = True, weight, False
         self.set([(text, style)] if style else [text])
+
+    def describe(self, text: str) -> None:
+        """Show what is under the cursor, '' for nothing. It stays until the cursor moves: the keys are not drawn in between."""
+        if text and not (self._has_message and self._weight):
+            self._has_message, self._weight, self._is_description = True, 0, True
+            self.set([(text, tokens.DIM)])
+        elif not text and self._is_description:
+            self._has_message = self._is_description = False
+            self.set([])
 
     def show_hints(self, hints: Sequence[Hint]) -> None:
         """Change the hints."""
@@ -149,7 +158,7 @@ class Remark(Bar):
 
     def quiet(self) -> None:
         """Remove the remark, which has been read: a key was pressed."""
-        if self._has_message:
+        if self._has_message and not self._is_description:
             self._has_message = False
             self.set([])
 
@@ -266,6 +275,11 @@ class StatusBar(Horizontal):
         """Show a remark until the next key."""
         self.remark.show_message(text, style)
         self.position.refresh()  # a long remark goes on there
+
+    def describe(self, text: str) -> None:
+        """Show what is under the cursor, '' for nothing, until the cursor moves or a remark comes."""
+        self.remark.describe(text)
+        self.position.refresh()
 
     def quiet(self) -> None:
         """Remove the remark, which has been read: a key was pressed."""

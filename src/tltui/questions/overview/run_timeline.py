@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from array import array
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from tltui.model.nodes import Compile, Process
 from tltui.model.status import Status, compile_intervals
+from tltui.questions.overview.time_scale import TimeScale, scale_of
 from tltui.questions.ranks.pace import Offset
 from tltui.questions.timing.event_sums import add_phases
 from tltui.questions.timing.phase_spans import phase_spans
@@ -41,6 +42,9 @@ class TimelineRow:
     """Cell → whether most of that time is recompiles."""
     marks: tuple[str, ...]
     """Cell → the worst of `MARKS` whose compile began in it; '' for none."""
+    compiles: int
+    too_short: int
+    """Compiles without a drawn cell."""
     phases: tuple[str, ...] = ()
     """Cell → the phase of most of its compile time; '' where it is unknown. () without a phase in any cell."""
 
@@ -49,16 +53,15 @@ class TimelineRow:
 class Timeline:
     """The compiles of a run over time."""
 
+    scale: TimeScale
     start_at_us: float
     duration_s: float
     rows: tuple[TimelineRow, ...]
-    """The row with the most ranks first."""
+    """The row with the most ranks first. If there are more than `detailed` rows, those with the longest compile time are first."""
     first_s: float
     """The time of first compiles."""
     recompile_s: float
     """The time of recompiles."""
-    too_short: int
-    """Compiles without a drawn cell."""
     phases: tuple[Phase, ...] = ()
     """Seconds by phase of the compiles whose events were read."""
     compiles: int = 0
@@ -67,16 +70,56 @@ class Timeline:
 
 Interval = tuple[float, float, Compile]
 """Begin and end, in microseconds since the epoch, and the compile."""
+Members = Sequence[tuple[Process, Sequence[Interval]]]
+"""The processes of a row and their compiles."""
 
 
 def timeline(
     processes: Iterable[Process], width: int, offsets: Mapping[int, Offset], odd_ranks: Collection[int] = (), detailed: int = 4
 ) -> Timeline | None:
-    """Return the timeline in `width` cells; None for fewer than two compiles with times.
+    """Return the timeline in at most `width` cells; None for fewer than two compiles with times.
 
     `offsets`: rank → the offset of a wrong clock. Ranks of `odd_ranks` share no row with the others. In a long run phases
     are those of one process for each of the first `detailed` rows.
     """
+    groups, first_s, recompile_s = _grouped(processes, offsets, odd_ranks)
+    everything = [interval for members in groups for _, intervals in members for interval in intervals]
+    if len({id(compile_) for _, _, compile_ in everything}) < 2:
+        return None
+    start, end = min(begin for begin, _, _ in everything), max(end for _, end, _ in everything)
+    if not 0 < end - start < LONGEST * 1e6:
+        return None
+    scale = scale_of([(begin, end) for begin, end, _ in everything], width)
+    ordered = _ordered(groups, detailed)
+    compiles = {id(compile_): compile_ for _, _, compile_ in everything}
+    if sum(len(compile_.records) for compile_ in compiles.values()) > READ:
+        firsts = (compile_ for members in ordered[:detailed] for _, _, compile_ in members[0][1])
+        compiles = _longest({id(compile_): compile_ for compile_ in firsts})
+    sums: list[tuple[Phase, ...]] = []
+    with_phases = 0
+    rows: list[TimelineRow] = []
+    for members in ordered:
+        cells = _PhaseCells(scale.width)
+        for process, spans in members:
+            offset = None if process.rank is None else offsets.get(process.rank)
+            for compile_ in {id(one): one for _, _, one in spans if id(one) in compiles}.values():
+                timed = phase_spans(compile_)
+                with_phases += bool(timed.spans)
+                sums.append(timed.phases)
+                for phase, begin, ended in timed.spans:
+                    shift = 0.0 if offset is None else offset.at(begin)
+                    cells.add(phase, scale.cell(begin - shift), scale.cell(ended - shift))
+        rows.append(replace(_row(members, scale), phases=cells.phases()))
+    return Timeline(
+        scale, start, (end - start) / 1e6, tuple(rows), first_s, recompile_s, add_phases(sums),
+        len({id(compile_) for _, _, compile_ in everything}), with_phases,
+    )  # fmt: skip
+
+
+def _grouped(
+    processes: Iterable[Process], offsets: Mapping[int, Offset], odd_ranks: Collection[int]
+) -> tuple[list[Members], float, float]:
+    """Group processes with the same compiles; return with them the seconds of first compiles and of recompiles."""
     groups: dict[Hashable, list[tuple[Process, list[Interval]]]] = defaultdict(list)
     first_s = recompile_s = 0.0
     for process in processes:
@@ -96,39 +139,20 @@ def timeline(
         if intervals:
             alike = ("process", id(process)) if rank is None else ("ranks", rank in odd_ranks, hash(tuple(key)))
             groups[alike].append((process, intervals))
-    everything = [interval for members in groups.values() for _, intervals in members for interval in intervals]
-    if len({id(compile_) for _, _, compile_ in everything}) < 2:
-        return None
-    start, end = min(begin for begin, _, _ in everything), max(end for _, end, _ in everything)
-    if not 0 < end - start < LONGEST * 1e6:
-        return None
-    cell_us = (end - start) / width
-    ordered = sorted(groups.values(), key=lambda members: (-len(members), str(members[0][0].ref)))
-    pairs = [_row(members, start, cell_us, width) for members in ordered]
-    compiles = {id(compile_): compile_ for _, _, compile_ in everything}
-    if sum(len(compile_.records) for compile_ in compiles.values()) > READ:
-        firsts = (compile_ for members in ordered[:detailed] for _, _, compile_ in members[0][1])
-        compiles = _longest({id(compile_): compile_ for compile_ in firsts})
-    sums: list[tuple[Phase, ...]] = []
-    with_phases = 0
-    rows: list[TimelineRow] = []
-    for members, (row, _) in zip(ordered, pairs, strict=True):
-        cells = _PhaseCells(width)
-        for process, intervals in members:
-            offset = None if process.rank is None else offsets.get(process.rank)
-            for compile_ in {id(one): one for _, _, one in intervals if id(one) in compiles}.values():
-                timed = phase_spans(compile_)
-                with_phases += bool(timed.spans)
-                sums.append(timed.phases)
-                for phase, begin, ended in timed.spans:
-                    shift = start + (0.0 if offset is None else offset.at(begin))
-                    cells.add(phase, (begin - shift) / cell_us, (ended - shift) / cell_us)
-        rows.append(replace(row, phases=cells.phases()))
-    return Timeline(
-        start, (end - start) / 1e6, tuple(rows), first_s, recompile_s, sum(count for _, count in pairs),
-        add_phases(sums),
-        len({id(compile_) for _, _, compile_ in everything}), with_phases,
-    )  # fmt: skip
+    return list(groups.values()), first_s, recompile_s
+
+
+def _ordered(groups: Iterable[Members], detailed: int) -> list[Members]:
+    """Order rows by the number of their processes; of many rows, the `detailed` ones with the longest compile time are first."""
+
+    def order(members: Members) -> tuple[int, str]:
+        return -len(members), str(members[0][0].ref)
+
+    def length_us(members: Members) -> float:
+        return sum(end - begin for _, intervals in members for begin, end, _ in intervals)
+
+    longest = sorted(groups, key=lambda members: (-len(members), -length_us(members)))
+    return sorted(longest[:detailed], key=order) + sorted(longest[detailed:], key=order)
 
 
 def _longest(compiles: Mapping[int, Compile]) -> dict[int, Compile]:
@@ -142,19 +166,20 @@ def _longest(compiles: Mapping[int, Compile]) -> dict[int, Compile]:
     return chosen
 
 
-def _row(members: Sequence[tuple[Process, list[Interval]]], start: float, cell_us: float, width: int) -> tuple[TimelineRow, int]:
-    """Return the row of some processes, and the number of its compiles that are too short to be drawn."""
+def _row(members: Members, scale: TimeScale) -> TimelineRow:
+    """Return the row of some processes."""
+    width = scale.width
     covered, recompiled = _Coverage(width), _Coverage(width)
     marks: list[str] = [""] * width
-    spans: Counter[tuple[int, int]] = Counter()
+    spans: dict[int, set[tuple[int, int]]] = defaultdict(set)
     for _, intervals in members:
         for begin, end, compile_ in intervals:
-            lo, hi = (begin - start) / cell_us, (end - start) / cell_us
+            lo, hi = scale.cell(begin), scale.cell(end)
             covered.add(lo, hi)
             if compile_.is_recompile:
                 recompiled.add(lo, hi)
             place = min(int(lo), width - 1)
-            spans[place, min(int(hi), width - 1)] += 1
+            spans[id(compile_)].add((place, min(int(hi), width - 1)))
             if (mark := _mark(compile_)) and (not marks[place] or MARKS.index(mark) < MARKS.index(marks[place])):
                 marks[place] = mark
     count = len(members)
@@ -162,8 +187,9 @@ def _row(members: Sequence[tuple[Process, list[Interval]]], start: float, cell_u
     levels = tuple(min(round(FULL * share / count), FULL) for share in shares)
     return TimelineRow(
         str(members[0][0].ref), tuple(process.rank for process, _ in members), levels,
-        tuple(2 * part > share for part, share in zip(recompile_shares, shares, strict=True)), tuple(marks),
-    ), sum(number for (first, last), number in spans.items() if not any(levels[first : last + 1]))  # fmt: skip
+        tuple(2 * part > share for part, share in zip(recompile_shares, shares, strict=True)), tuple(marks), len(spans),
+        sum(not any(any(levels[first : last + 1]) for first, last in cells) for cells in spans.values()),
+    )  # fmt: skip
 
 
 def _mark(compile_: Compile) -> str:

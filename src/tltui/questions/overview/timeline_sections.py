@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import groupby
 
 from tltui.documents import format as fmt
-from tltui.documents.axis import axis
+from tltui.documents.axis import BREAK as GAP
+from tltui.documents.axis import axis, broken_axis
 from tltui.documents.page import Page, to_page
 from tltui.model.ref import ranges
 from tltui.model.run import Run
@@ -38,14 +40,38 @@ def add_timeline(page: Page, run: Run, pace: Pace) -> None:
     if result is None:
         return
     page.heading(HEADING)
-    page.add("  ", " " * label, "  ", (axis(result.duration_s, width), tokens.DIM))
-    for row in result.rows[:ROWS]:
-        _row(page, row, label)
+    scale, width = result.scale, result.scale.width
+    begins = [(part.cell, (part.start_us - result.start_at_us) / 1e6) for part in scale.parts]
+    axis_ = broken_axis(result.duration_s, width, begins, scale.gap_cells) if scale.gaps_s else axis(result.duration_s, width)
+    page.add("  ", " " * label, "  ", (axis_, tokens.DIM))
+    shown = result.rows[:ROWS]
+    names = _names(shown)
+    for row, name in zip(shown, names, strict=True):
+        _row(page, row, name, label, scale.gap_cells)
     if len(result.rows) > ROWS:
-        others = len(result.rows) - ROWS
-        page.row([(f"{fmt.plural(others, 'more kind')} of ranks: ", tokens.DIM), to_page("matrix", "@matrix")])
+        _add_others(page, result.rows[ROWS:])
+    _add_gaps(page, scale.gaps_s)
     _add_phases(page, result)
     _add_shares(page, result, label, width)
+
+
+def _add_others(page: Page, rows: Sequence[TimelineRow]) -> None:
+    """Add the number of rows that are not drawn."""
+    if any(rank is None for row in rows for rank in row.ranks):
+        what, page_of_others = "row of other processes", to_page("timing", "@timing")
+    else:
+        what, page_of_others = "kind of ranks", to_page("matrix", "@matrix")
+    text = fmt.plural(len(rows), f"more {what}", f"more {what.replace(' ', 's ', 1)}")
+    page.row([(f"{text}: ", tokens.DIM), page_of_others])
+
+
+def _add_gaps(page: Page, gaps_s: Sequence[float]) -> None:
+    """Add the duration of the gaps that are left out."""
+    if not gaps_s:
+        return
+    longest = f", the longest {fmt.seconds(max(gaps_s))}" if len(gaps_s) > 1 else ""
+    text = f"{fmt.plural(len(gaps_s), 'gap')} between these compiles: {fmt.seconds(sum(gaps_s))}{longest}"
+    page.say(f"{GAP} {text}", "  ", tokens.DIM)
 
 
 def _add_phases(page: Page, result: Timeline) -> None:
@@ -70,18 +96,14 @@ def _add_phases(page: Page, result: Timeline) -> None:
         page.row([(f"phases of {part}: ", tokens.DIM), to_page("timing", "@timing")])
 
 
-def _row(page: Page, row: TimelineRow, label: int) -> None:
-    """Add the cells of a row, and its marks below."""
-    styles = [PHASE_STYLES.get(phase, tokens.VALUE) for phase in row.phases] or [
-        tokens.RECOMPILE if is_recompile else tokens.VALUE for is_recompile in row.recompiles
-    ]
-    letters = [phase[:1] for phase in row.phases] if page.ascii and row.phases else [""] * len(row.levels)
-    texts = [letter if letter and level else LEVELS[level] for level, letter in zip(row.levels, letters, strict=True)]
-    cells: list[Piece] = []
-    for style, run_ in groupby(zip(texts, styles, strict=True), key=lambda cell: cell[1]):
-        cells.append(("".join(text for text, _ in run_), style))
-    name = fmt.clip(_name(row), label)
-    page.add("  ", (name, tokens.LINK, row.ref), " " * (label - len(name)), "  ", *_without_end(cells), signs=True)
+def _row(page: Page, row: TimelineRow, name: str, label: int, gaps: Sequence[int]) -> None:
+    """Add the cells of a row, and its marks below; the marks alone if all compiles are too short to be drawn."""
+    head: tuple[Piece, ...] = ("  ", (name, tokens.LINK, row.ref), " " * (label - len(name)), "  ")
+    if any(row.levels):
+        page.add(*head, *_cells(page, row, gaps), signs=True)
+        head = ("  ", " " * (label + 2))
+    elif not any(row.marks):
+        page.add(*head, (f"{fmt.plural(row.compiles, 'compile')}, too short to draw", tokens.DIM))
     if any(row.marks):
         signs = {
             ERROR: page.status(Status.ERROR), EAGER: page.status(Status.EAGER), BREAK: page.status(Status.BREAK),
@@ -90,7 +112,22 @@ def _row(page: Page, row: TimelineRow, label: int) -> None:
         marks: list[Piece] = [
             ("".join(piece_text(signs[mark]) for mark in run_), signs[mark][1]) for mark, run_ in groupby(row.marks)
         ]
-        page.add("  ", " " * (label + 2), *_without_end(marks), signs=True)
+        page.add(*head, *_without_end(marks), signs=True)
+
+
+def _cells(page: Page, row: TimelineRow, gaps: Sequence[int]) -> list[Piece]:
+    """Return the cells of a row."""
+    styles = [PHASE_STYLES.get(phase, tokens.VALUE) for phase in row.phases] or [
+        tokens.RECOMPILE if is_recompile else tokens.VALUE for is_recompile in row.recompiles
+    ]
+    letters = [phase[:1] for phase in row.phases] if page.ascii and row.phases else [""] * len(row.levels)
+    texts = [letter if letter and level else LEVELS[level] for level, letter in zip(row.levels, letters, strict=True)]
+    for gap in gaps:
+        texts[gap], styles[gap] = GAP, tokens.DIM
+    cells: list[Piece] = []
+    for style, run_ in groupby(zip(texts, styles, strict=True), key=lambda cell: cell[1]):
+        cells.append(("".join(text for text, _ in run_), style))
+    return _without_end(cells)
 
 
 def _without_end(pieces: list[Piece]) -> list[Piece]:
@@ -98,6 +135,12 @@ def _without_end(pieces: list[Piece]) -> list[Piece]:
     while pieces and not piece_text(pieces[-1]).strip():
         pieces.pop()
     return pieces
+
+
+def _names(rows: Sequence[TimelineRow]) -> list[str]:
+    """Return the names of rows: ranks, or the address of the process where several rows would have one name."""
+    names = list(map(_name, rows))
+    return [name if names.count(name) == 1 else row.ref for name, row in zip(names, rows, strict=True)]
 
 
 def _name(row: TimelineRow) -> str:
@@ -122,5 +165,5 @@ def _add_shares(page: Page, result: Timeline, label: int, width: int) -> None:
             text = f"{fmt.seconds(seconds):>10}  {fmt.percent(seconds, total):>4}  "
             bar = fmt.bar((width - len(text)) * seconds / total)
             page.add("  ", (name.ljust(label), tokens.LABEL), "  ", (text, tokens.NUMBER), (bar, style))
-    if result.too_short:
-        page.say(f"too short to draw: {fmt.plural(result.too_short, 'compile')}", "  ", tokens.DIM)
+    if too_short := sum(row.too_short for row in result.rows[:ROWS] if any(row.levels) or any(row.marks)):
+        page.say(f"too short to draw: {fmt.plural(too_short, 'compile')}", "  ", tokens.DIM)

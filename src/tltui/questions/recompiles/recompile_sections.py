@@ -348,7 +348,8 @@ def add_variations(
     for variation in variations:
         _add_variation(page, variation, recompiles, indent + "  ")
     if together is not None:
-        page.say(_together(together), indent + "  ", tokens.STRONG)
+        text = f"Predicted effect of {names_of_remedies(together)} together: {remaining_text(together)}"
+        page.say(text, indent + "  ", tokens.STRONG)
 
 
 def _add_variation(page: Page, variation: Variation, recompiles: int, indent: str) -> None:
@@ -378,7 +379,7 @@ def _assignment(page: Page, variation: Variation, indent: str) -> None:
         page.add(indent, (sanitize(variation.environment), tokens.VALUE))
 
 
-def _remaining(prediction: Prediction) -> str:
+def remaining_text(prediction: Prediction) -> str:
     """Format `8 → 0 recompilations`; of what the guards do not decide a range."""
     rest = fmt.count(prediction.fewest) + ("" if prediction.is_exact else f" to {fmt.count(prediction.most)}")
     return f"{fmt.count(prediction.before)} → {rest} recompilation{'s' if rest != '1' else ''}"
@@ -389,15 +390,14 @@ def _effect(prediction: Prediction | None) -> str:
     if prediction is None:
         return ""
     if prediction.fewest == prediction.before:
-        return f"No effect alone ({_remaining(prediction)}), only together with the other fixes."
-    return f"Predicted effect: {_remaining(prediction)}"
+        return f"No effect alone ({remaining_text(prediction)}), only together with the other fixes."
+    return f"Predicted effect: {remaining_text(prediction)}"
 
 
-def _together(prediction: Prediction) -> str:
-    """Return the predicted effect of the best set: `x dim 0 (mark dynamic), self.i (dynamic attribute): 8 → 0 recompilations`."""
+def names_of_remedies(prediction: Prediction) -> str:
+    """Return the causes and remedies of the best set: `x dim 0 (mark dynamic), self.i (dynamic attribute)`."""
     fixes = zip(prediction.names, prediction.remedies, strict=True)
-    names = [f"{fmt.clip(fmt.one_line(sanitize(name)), 40)} ({remedy})" for name, remedy in fixes]
-    return f"Predicted effect of {fmt.joined(names)} together: {_remaining(prediction)}"
+    return fmt.joined([f"{fmt.clip(fmt.one_line(sanitize(name)), 40)} ({remedy})" for name, remedy in fixes])
 
 
 def _share(variation: Variation, recompiles: int) -> str:

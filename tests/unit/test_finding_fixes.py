@@ -1,0 +1,58 @@
+"""The fix below each finding of the first screen: from the guards, or torch's hint."""
+
+from __future__ import annotations
+
+import pytest
+from real import trace
+
+from tltui.model.nodes import Compile
+from tltui.model.run import Run
+from tltui.questions.overview import finding_fixes
+from tltui.questions.overview.finding_fixes import fix_at, fix_of_break, fix_of_failure, fix_of_recompiles
+from tltui.questions.overview.run_page import run_document
+from tltui.text.document import Options
+
+
+def lines(run: Run, width: int = 100) -> list[str]:
+    document = run_document(run, Options(width=width))
+    return [line.strip() for line in document.text(0, len(document))]
+
+
+def test_a_recompiled_function_has_the_change_with_the_largest_effect() -> None:
+    run = trace("torch-2.13/recompiles")
+    assert fix_at(run, "0/4", fix_of_recompiles).startswith("4 → 1 to 2 recompilations with 4 changes: x dim 0 (mark dynamic)")
+    assert any(line.startswith("fix: 4 → 1 to 2 recompilations with 4 changes") and line.endswith("…") for line in lines(run))
+
+
+def test_one_change_is_given_as_code() -> None:
+    fix = "1 → 0 recompilations with torch._dynamo.mark_dynamic(x, 0) before the first call"
+    assert f"fix: {fix}" in lines(trace("inputs/mlp"))
+
+
+def test_a_graph_break_has_the_hint_of_torch_for_the_users_own_line() -> None:
+    run = trace("torch-2.13/breaks")
+    assert fix_at(run, "2/0", fix_of_break) == "torch's hint: Remove the `torch._dynamo.graph_break()` call."
+    assert fix_at(run, "2/0", lambda compile_: fix_of_break(compile_, "another reason")) == ""
+    assert "torch's hint: Remove the `torch._dynamo.graph_break()` call." in lines(run)
+
+
+def test_an_error_has_the_hint_of_torch() -> None:
+    run = trace("torch-2.13/errors")
+    hints = {fix_at(run, str(compile_.ref), fix_of_failure) for compile_ in run.compiles()}
+    assert any(hint.startswith("torch's hint: Avoid calling builtin `print`") for hint in hints)
+    assert not any("Please report" in hint or "may result in an error" in hint for hint in hints)
+
+
+def test_guards_of_very_many_recompilations_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = trace("torch-2.13/recompiles")
+    monkeypatch.setattr(finding_fixes, "RECOMPILES_READ", 3)
+    assert fix_at(run, "0/4", fix_of_recompiles) == ""
+
+
+def test_an_address_of_no_compile_has_none() -> None:
+    run = trace("torch-2.13/recompiles")
+
+    def fail(compile_: Compile) -> str:
+        raise AssertionError
+
+    assert fix_at(run, "@problems", fail) == fix_at(run, "99/0", fail) == ""

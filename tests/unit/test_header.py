@@ -5,14 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from real import ROOT
+from real import ROOT, demo
 from replaying import HeldWriters
 
 from tltui.model.follow import open_run
 from tltui.model.run import Run
+from tltui.questions.build import build
 from tltui.sources.discover import Found, discover
+from tltui.text.document import Options
 from tltui.text.formatting import cells
-from tltui.tree.header import SILENT, Live, Silent, header, silence, state
+from tltui.tree.header import SILENT, Live, Silent, header, silence, state, trail
 
 DEMO = ROOT / "src" / "tltui" / "demo"
 LIVE = {
@@ -100,3 +102,24 @@ def test_what_happened_to_a_file_is_said_with_the_key_that_helps(trouble: str) -
     else:
         run.unreadable["a.log"] = "the file was deleted"
     assert "ctrl+r" in said(run, Live(follows=True), 80)
+
+
+@pytest.mark.parametrize(("ref", "parts"), [
+    ("", "demo"),
+    ("0:4/8", "demo ▸ [0:4/8] sample"),
+    ("0:0/0:dynamo_output_graph", "demo ▸ [0:0/0] ▸ dynamo_output_graph"),
+    ("@timing", "demo ▸ timing"),
+    ("@timing:0:4/8", "demo ▸ [0:4/8] ▸ timing"),
+    ("@timing:1:", "demo ▸ rank 1 ▸ timing"),
+    ("@phase:0:4/8:dynamo", "demo ▸ [0:4/8] ▸ Dynamo"),
+    ("@record:0:#4", "demo ▸ rank 0 ▸ record 4 of 1,018 records · str"),
+    ("@glossary", "glossary"),
+])  # fmt: skip
+def test_the_trail_leads_from_the_run_to_the_page(ref: str, parts: str) -> None:
+    document = build(demo(), ref, Options())
+    assert " ▸ ".join(trail(demo(), document.ref, document.title)) == parts
+
+
+def test_a_page_with_an_address_outside_the_run_has_its_title() -> None:
+    assert trail(demo(), "@grep:[", "search") == ("search",)
+    assert trail(demo(), "77/0:dynamo_output_graph", "nothing here") == ("nothing here",)

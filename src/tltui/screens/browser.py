@@ -443,6 +443,7 @@ class Browser(BrowserCommands):
         self.document_view.show(reading_document(self.trace))
         self.document_view.on_position = self._moved
         self.document_view.on_rest = self._rested
+        self.document_view.trail_of = self.trail_of
         self.set_focus(self.document_view if self._is_on_document else self.tree_view)
         self.say_run()
         self.say_keys()
@@ -589,7 +590,7 @@ class Browser(BrowserCommands):
             stop = self.document_view.stop_at_caret()
             sentence = self.names.about(stop.text, line) if stop is not None else ""
             sentence = sentence or self.names.about_line(line)
-        self.status.describe(sentence)
+        self.describe(sentence)
 
     # layout
 

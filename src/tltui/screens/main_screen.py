@@ -28,6 +28,7 @@ from tltui.sources.discovery_results import FoundLog
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options
+from tltui.tree.header import trail
 from tltui.tree.outline import Node, path_to, root, time_heads
 from tltui.tree.rows import OutlineRows
 from tltui.widgets.bars import STEP, Asking, Divider, RunBar, StatusBar
@@ -162,6 +163,12 @@ class MainScreen(Workbench[None]):
             write_share(TREE_PANE, message.share)
         except OSError as error:
             self.show_message(f"could not save the width: {error.strerror or error}", tokens.WARN)
+
+    def trail_of(self, document: Document) -> tuple[str, ...]:
+        """Return the parts of the title of a page; help and search results have one."""
+        if document.ref in self.own_pages:
+            return (document.title,)
+        return trail(self.trace, document.ref, document.title)
 
     @property
     def has_one_pane(self) -> bool:

@@ -1,4 +1,4 @@
-"""The line above the panes: input, outcome and progress."""
+"""The line above the panes (input, outcome and progress), and the trail to a page in the title of its pane."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tltui.documents.format import clip, clip_middle, plural, seconds, size_of
-from tltui.documents.scope import rank_count
+from tltui.documents.scope import part_title, place_of, rank_count
+from tltui.model.artifacts import Artifact
+from tltui.model.ref import BadAddress, parse_ref
 from tltui.model.run import Run
 from tltui.questions.overview.graphs_made import ranks_without_graph
 from tltui.text import tokens
@@ -25,6 +27,8 @@ PHASES = " ▸ "
 SPENT = 1
 TITLE = 40
 TITLE_SHORT = 16
+MANUAL = ("guide", "glossary")
+"""Pages that are not about the run."""
 
 
 @frozen
@@ -53,6 +57,28 @@ class Live:
     """Whether the run went on after it was opened, so that its end is news."""
     remark: str = ""
     """A further fact about the job, such as how its process ended."""
+
+
+def trail(run: Run, ref: str, title: str) -> tuple[str, ...]:
+    """Return the run, the part of it that a page is about, and the page: `demo`, `[0:4/8]`, `inductor_output_code`.
+
+    The title alone for the page of the run, and for an address that is not one of the run.
+    """
+    try:
+        parsed = parse_ref(ref)
+        node = run.resolve(place_of(parsed)) if parsed.view or parsed.artifact else None
+    except BadAddress:
+        return (title,)
+    if not str(parsed) or parsed.view in MANUAL or title in ("", run.title):
+        return (title,)
+    page, part = title, "" if isinstance(node, Artifact) else part_title(node)
+    if part and title.endswith(of_part := f" of {part}"):
+        page = title.removesuffix(of_part)
+    elif part and title.startswith(f"{part} "):
+        page = title.removeprefix(part).lstrip(SEPARATOR)
+    else:
+        part = ""
+    return tuple(filter(None, (clip_middle(run.title, TITLE_SHORT), part, page)))
 
 
 def reading_document(run: Run) -> TextDocument:

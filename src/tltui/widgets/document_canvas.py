@@ -314,16 +314,16 @@ class DrawnDocument(ScrollView, can_focus=True, inherit_bindings=False):
         script = script_for(is_ascii)
         lead = f"{self._lead}{BETWEEN}" if self._lead else ""
         badge = f"{BETWEEN}{badge_text}" if (badge_text := self._badge()) else ""
-        title = script.drawn(short(self._title(), is_ascii))
         lead, badge = script.drawn(lead), script.drawn(badge)
         room = self.size.width - TITLE_EDGES - cell_len(lead) - cell_len(badge)
+        title = script.drawn(short(self._title(room), is_ascii))
         shown = formatting.middle(title, max(room, 0)) if self.size.width else title
         content = Content(lead + (shown if shown == title else shown.replace(ELLIPSIS, self.marks.cut)) + badge)
         if self.border_title != content.markup:
             self.border_title = content
 
-    def _title(self) -> str:
-        """Return the title."""
+    def _title(self, room: int) -> str:
+        """Return the title; it is cut where it is wider than `room` cells."""
         return self._document.title
 
     def _badge(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -17,6 +17,7 @@ from tltui.text.annotations import Unannotated
 from tltui.text.bytes_document import BytesDocument
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Hit, TextDocument
+from tltui.text.formatting import cells as cell_len
 from tltui.text.frozen import frozen
 from tltui.text.line_correspondence import Renewed
 from tltui.text.screen_rows import WRAP_LIMIT, RowMap, SectionIndex
@@ -248,6 +249,8 @@ class RenewingCanvas(SelectingCanvas):
         self._moved()
 
 
+TRAIL = " ▸ "
+"""Separator between the parts of a title."""
 PLACES = 500
 """Documents of which the place is remembered."""
 
@@ -355,6 +358,13 @@ class DocumentView(RenewingCanvas):
         self.on_position: Callable[[DocumentView.Moved], None] | None = None
         """Called at each move in place of posting `Moved`: what it repaints goes to the terminal in the same frame as
         the cursor, a message would bring a second frame 30 ms later."""
+        self.trail_of: Callable[[Document], Sequence[str]] = lambda document: (document.title,)
+        """The parts of the title: the run, the part of it, the page."""
+
+    def _title(self, room: int) -> str:
+        parts = self.trail_of(self._document)
+        trail = TRAIL.join(parts)
+        return trail if len(parts) == 1 or cell_len(trail) <= room else TRAIL.join(parts[1:])
 
     # documents
 

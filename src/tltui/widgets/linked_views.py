@@ -302,7 +302,7 @@ class ProvenanceView(MarkedView):
 
     # the title
 
-    def _title(self) -> str:
+    def _title(self, room: int) -> str:
         return self.titled(self.current_line(), max(self.size.width - TITLE_EDGES, 0))
 
     def _badge(self) -> str:

@@ -171,7 +171,7 @@ def runtime(
 
     Profiles are those given to `tltui.open`, or next to the logs; without any there is no row, and the page shows
     how to record one. From then on `layers` and `ls` of this run show measured times too. `sort`: the order of the page's tables:
-    time, mean, calls, name, code. Raises `ProfileError` if none matches the trace.
+    time, mean, median, calls, alone, kernels, line, name, code. Raises `ProfileError` if none matches the trace.
     """
 
 def shapes(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[ShapeRow, ShapesReport]:
@@ -195,7 +195,8 @@ def summary(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Resul
 def timing(run: Run | Node, ref: str | Node = "", *, sort: str = "", width: int = 100) -> Result[TimingRow, Timing]:
     """Compile time: one row per phase of each compile, in own seconds, which add up.
 
-    `sort`: order of the page's tables: own, total, count, name. `data` also has functions, ranks, kernels, gaps.
+    `sort`: order of the page's tables: own, total, count, longest, ranks, phase, name. `data` also has functions, ranks, kernels,
+    gaps.
     """
 
 def vllm(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[VllmRow, Vllm]:

@@ -134,7 +134,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("app.compare_previous", ("D",), "compare with previous",
             "Compare with the previous compile of this frame; without one, a graph with the graph it was derived from.", E_),
     Command("app.sort", ("S",), "sort",
-            "Sort the tables of the page in another order; in the matrix, change the values of the cells.", E_),
+            "Sort the tables of the page by the next column, marked with an arrow; in the matrix, change what cells show.", E_),
     Command("app.follow", ("F",), "follow",
             "Start or stop following the job's logs. A log younger than a minute is followed from the start.", E_),
     Command("app.news", ("L",), "latest trouble",

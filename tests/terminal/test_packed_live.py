@@ -58,7 +58,7 @@ def test_it_grows(tmp_path: Path) -> None:
         os.write(job, PLAIN[:cut])
         terminal.wait_for("2 compiles", "live")
         terminal.press("2")
-        terminal.wait_for("━problems")
+        terminal.wait_for("▸ problems")
         os.write(job, PLAIN[cut:])
         terminal.wait_for("3 compiles", "[2/0]")
         os.close(job)

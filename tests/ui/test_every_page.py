@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from opened import BREAKS, Driver, opened
 from real import TRACES
+from screen import screen_text
 
 from tltui.commands import COMMANDS, Where
 from tltui.model.ref import parse_ref
@@ -40,6 +41,18 @@ async def test_every_page_is_sorted_or_has_one_order() -> None:
             expected = view.sort_label if view is not None and view.sorts else "this page has only one sort order"
             await driver.until(lambda expected=expected: driver.message.startswith(expected))  # type: ignore[misc]
             assert driver.browser.shown_ref == ref
+
+
+async def test_tables_are_sorted_by_the_columns_that_they_have() -> None:
+    async with opened(BREAKS, size=(140, 50)) as driver:  # one rank: no column of ranks
+        await show(driver, "@timing")
+        for order, arrow in (
+            ("total", "total ↓"), ("count", "count ↓"), ("longest", "longest ↓"),
+            ("phase", "mostly ↑"), ("name", "event ↑"), ("own", "own ↓"),
+        ):  # fmt: skip
+            await driver.press("S")
+            await driver.until(lambda order=order: driver.message.startswith(f"sorted by {order} "))  # type: ignore[misc]
+            await driver.until(lambda arrow=arrow: arrow in screen_text(driver.app))  # type: ignore[misc]
 
 
 async def test_the_processes_of_the_job_have_one_order() -> None:

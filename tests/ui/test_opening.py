@@ -46,7 +46,7 @@ async def test_the_first_screen_is_what_happened_and_enter_goes_to_the_worst(siz
 
 @pytest.mark.parametrize(("size", "trail"), [
     ((120, 40), "demo ▸ [0:0/0] ▸ dynamo_output_graph"), ((80, 24), "demo ▸ [0:0/0] ▸ dynamo_output_graph"),
-    ((60, 24), "━tab: tree · [0:0/0] ▸ dynamo_output_graph"),
+    ((57, 24), "━tab: tree · [0:0/0] ▸ dynamo_output_graph"),
 ])  # fmt: skip
 async def test_the_title_is_the_trail_to_the_page(size: tuple[int, int], trail: str) -> None:
     async with opened(DEMO, size=size, untouched=True) as driver:

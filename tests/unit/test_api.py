@@ -247,7 +247,7 @@ def test_what_is_wrong_is_said_in_the_words_of_the_command_line(
     assert tltui.open().title == "demo"
     assert failing(lambda: tltui.open("-")).startswith("BadArgument: '-' (standard input)")
     said = failing(lambda: tltui.timing(demo, sort="size"))
-    assert said == "BadArgument: unknown order 'size'. Choices: own, total, count, name"
+    assert said == "BadArgument: unknown order 'size'. Choices: own, total, count, longest, ranks, phase, name"
     said = failing(lambda: demo["@problems"])
     assert said == "BadAddress: '@problems' is not a place of a run. Its page: tltui.problems(run)"
     assert "0:4/1 is not an artifact" in failing(lambda: demo.artifact("0:4/1"))

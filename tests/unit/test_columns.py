@@ -76,3 +76,27 @@ def test_rows_are_folded_and_counted() -> None:
 def test_orders() -> None:
     assert [row.name for row in TABLE.ordered(ROWS, "name")] == ["a", "forward_of_the_model_with_a_long_name", "loss"]
     assert TABLE.ordered(ROWS, "") == TABLE.ordered(ROWS, "other") == ROWS
+
+
+SORTED: Table[Row] = Table((
+    Column("took", lambda row: f"{row.seconds} s", right=True, sort="time"),
+    Column("name", lambda row: row.name, sort="name", key=lambda row: row.name),
+    Column("where", lambda row: row.ref, sort="where", key=lambda row: row.ref, when=lambda rows: any(row.ref for row in rows)),
+), order="time")  # fmt: skip
+
+
+@pytest.mark.parametrize(("sort", "head", "first"), [
+    ("time", "  took ↓  name", "    12 s  b"), ("name", "  took  name ↑", "   7 s  a"), ("cost", "  took ↓  name", "    12 s  b"),
+])  # fmt: skip
+def test_an_arrow_marks_the_sorted_column(sort: str, head: str, first: str) -> None:
+    page = Page("@x", "x", Options(width=40))
+    page.table(SORTED, [Row(12, "b"), Row(7, "a")], sort=sort)
+    document = page.document()
+    assert [line.rstrip() for line in document.text()][:2] == [head, first]
+    assert document.orders == ["time", "name"], "no order of a column without a value"
+
+
+def test_a_table_with_one_order_has_no_arrow() -> None:
+    page = Page("@x", "x", Options(width=40))
+    page.table(SORTED, [Row(12, "b")])
+    assert next(iter(page.document().text())) == "  took  name" and page.document().orders == []

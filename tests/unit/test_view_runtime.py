@@ -174,7 +174,8 @@ def test_a_kernel_leads_to_its_call() -> None:
 
 
 @pytest.mark.parametrize(("sort", "first"), [("time", "extern_kernels.mm:12"), ("code", "cpp_fused_native_layer_norm_0:1"),
-                                             ("name", "cpp_fused__")])  # fmt: skip
+                                             ("name", "cpp_fused__"), ("median", "extern_kernels.mm:22"),
+                                             ("line", "extern_kernels.mm:2 ")])  # fmt: skip
 def test_sorted(sort: str, first: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "160")
     lines = told("runtime", str(PROFILED / "mlp"), "--sort", sort, capsys=capsys)[0].splitlines()

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from golden import assert_golden
 from made_logs import Log
-from pages import page
+from pages import complete, page
 from ranked import ranked
-from real import TRACES, fresh, trace
+from real import TRACES, demo, fresh, trace
 from viewed import lead_somewhere, opened, targets, text
 
 from tltui.cli import main
@@ -25,10 +25,11 @@ from tltui.documents.scope import scope_of
 from tltui.export import to_json
 from tltui.model.ref import NO_ID
 from tltui.model.run import Run
+from tltui.questions.build import build
 from tltui.questions.problems.reason_sections import add_time
 from tltui.questions.timing import timing_events as spans_module
 from tltui.questions.timing.event_sums import NameSum, Sums, add_names, nested
-from tltui.questions.timing.page import _children
+from tltui.questions.timing.page import _children, names_table
 from tltui.questions.timing.timing_events import (
     Event,
     Group,
@@ -342,6 +343,30 @@ def test_orders(capsys: pytest.CaptureFixture[str]) -> None:
     by_name = [line.split()[-3] if line.split()[-1].startswith("[") else "" for line in names("name")]
     assert names("count")[0] != names("total")[0] and len(by_name) == len(names("own"))
     assert "dynamo" in names("total")[0]
+
+
+@pytest.mark.parametrize(("sort", "heads"), [
+    ("own", ["own ↓", "total ↓", "total ↓"]), ("total", ["total ↓", "total ↓", "total ↓"]),
+    ("count", ["count ↓", "compiles ↓", "total ↓"]), ("longest", ["longest ↓", "total ↓", "total ↓"]),
+    ("ranks", ["own ↓", "ranks ↓", "ranks ↓"]), ("phase", ["own ↓", "mostly ↑", "mostly ↑"]),
+    ("name", ["event ↑", "function ↑", "function ↑"]),
+])  # fmt: skip
+def test_an_arrow_marks_the_column_of_the_order(sort: str, heads: list[str]) -> None:
+    document = complete(build(demo(), "@timing", Options(width=120, sort=sort)))
+    shown = [line for line in document.text() if "↓" in line or "↑" in line]
+    assert [head for head, line in zip(heads, shown, strict=True) if head not in line] == []
+    assert all(line.count("↓") + line.count("↑") == 1 for line in shown)
+
+
+def test_rows_are_in_the_order_of_each_column() -> None:
+    result = finished(timing_steps("", list(demo().compiles())))
+    table = names_table(1.0, is_one_compile=False)
+    for sort, value in (
+        ("own", lambda row: -row.self_s), ("total", lambda row: -row.total_s), ("count", lambda row: -row.count),
+        ("longest", lambda row: -row.longest_s), ("name", lambda row: row.name), ("ranks", lambda row: -row.self_s),
+    ):  # fmt: skip
+        values = [value(row) for row in table.ordered(result.names, sort)]
+        assert values == sorted(values) and len(values) > 20, sort
 
 
 def test_a_large_run_begins_with_what_the_index_knows(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ WRONG: tuple[tuple[str, str, str], ...] = (
     ("ls T --rnk 0", "unknown option of tltui ls: '--rnk'", "did you mean --rank?"),
     ("ls T --theme dark", "unknown option of tltui ls: '--theme'", "see tltui ls --help"),
     ("T --nomouse", "unknown option of tltui: '--nomouse'", "did you mean --no-mouse?"),
-    ("timing T --sort foo", "invalid value of --sort: 'foo'", "use one of own, total, count, name"),
+    ("timing T --sort foo", "invalid value of --sort: 'foo'", "use one of own, total, count, longest, ranks, phase, name"),
     ("timing T --sort totl", "invalid value of --sort: 'totl'", "did you mean total?"),
     ("timing T --perfetto", "missing value of --perfetto", "see tltui timing --help"),
     ("summary T --rank x", "invalid rank: 'x'", "use a number, or norank for processes without a rank"),

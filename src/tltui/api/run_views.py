@@ -187,7 +187,7 @@ class RunViews:
 
         Profiles are those given to `tltui.open`, or next to the logs; without any there is no row, and the page shows
         how to record one. From then on `layers` and `ls` of this run show measured times too. `sort`: the order of the page's tables:
-        time, mean, calls, name, code. Raises `ProfileError` if none matches the trace.
+        time, mean, median, calls, alone, kernels, line, name, code. Raises `ProfileError` if none matches the trace.
         """
         return self._ask("runtime", ref, rank, frame, sort=sort, width=width)  # type: ignore[no-any-return]
 
@@ -220,7 +220,8 @@ class RunViews:
     ) -> Result[TimingRow, Timing]:
         """Compile time: one row per phase of each compile, in own seconds, which add up.
 
-        `sort`: order of the page's tables: own, total, count, name. `data` also has functions, ranks, kernels, gaps.
+        `sort`: order of the page's tables: own, total, count, longest, ranks, phase, name. `data` also has functions, ranks, kernels,
+        gaps.
         """
         return self._ask("timing", ref, rank, frame, sort=sort, width=width)  # type: ignore[no-any-return]
 

@@ -32,6 +32,11 @@ class Column(Generic[Row]):
     key: Callable[[Row], Any] | None = None
     """Return what rows are compared by in that order; None: the rows come in it."""
 
+    @property
+    def arrow(self) -> str:
+        """The sign in the title of the column that the rows are sorted by: numbers go down, names up."""
+        return " ↓" if self.right else " ↑"
+
 
 @dataclass(frozen=True)
 class Table(Generic[Row]):
@@ -45,15 +50,21 @@ class Table(Generic[Row]):
     folded: int = 0
     """Rows below it at most; 0: all of them. `--json` has the others."""
     indent: str = "  "
+    order: str = ""
+    """The order in which the rows come, '' for none that has a name."""
 
     def present(self, rows: Sequence[Row]) -> list[Column[Row]]:
         """Return the columns for which these rows have anything."""
         return [column for column in self.columns if column.when is None or column.when(rows)]
 
+    def applied(self, sort: str) -> str:
+        """Return the order of the rows if `sort` is wanted: the one in which they come, where no column has it."""
+        return sort if any(column.sort == sort for column in self.columns) else self.order
+
     def ordered(self, rows: Sequence[Row], sort: str) -> Sequence[Row]:
-        """Return the rows in the order `sort`; as they come, where no column knows it."""
+        """Return the rows in the order `sort`; as they come, where no column has it."""
         key = next((column.key for column in self.columns if sort and column.sort == sort), None)
-        return rows if key is None else sorted(rows, key=key)
+        return rows if key is None or sort == self.order else sorted(rows, key=key)
 
 
 def fitting(least: Sequence[int], drops: Sequence[int], room: int) -> list[int]:

@@ -187,16 +187,26 @@ class Page(Builder):
         if text and text.strip():
             self.add(indent, (fmt.clip(sanitize(text.strip()), self.width - len(indent)), tokens.NAME))
 
-    def table(self, table: Table[Row], rows: Sequence[Row], total: int | None = None) -> None:
+    def table(self, table: Table[Row], rows: Sequence[Row], total: int | None = None, sort: str | None = None) -> None:
         """Add rows below the titles of their columns, as many columns as fit.
 
-        `total` is the number of rows with those that the caller left out.
+        `total` is the number of rows with those that the caller left out. `sort` is the wanted order, None for a table
+        with one order.
         """
         if not rows:
             return
+        applied = ""
+        if sort is not None:
+            applied, rows = table.applied(sort), table.ordered(rows, sort)
+            orders = self._document.orders
+            names = [*(column.sort for column in table.present(rows)), table.order]
+            orders += [name for name in dict.fromkeys(names) if name and name not in orders]
         most = table.shown + table.folded if table.shown and table.folded else len(rows)
         columns, total, rows = table.present(rows), max(total or 0, len(rows)), rows[:most]
-        head: list[list[Piece]] = [[(column.title, tokens.LABEL) for column in columns]]
+        arrows = [column.arrow if column.title and applied and column.sort == applied else "" for column in columns]
+        head: list[list[Piece]] = [
+            [(one.title + arrow, tokens.STRONG if arrow else tokens.LABEL) for one, arrow in zip(columns, arrows, strict=True)]
+        ]
         cells = (head if any(column.title for column in columns) else []) + [[one.cell(row) for one in columns] for row in rows]
         texts = [[self._cell(piece) for piece in row] for row in cells]
         least = [_least_of(column, [row[n] for row in texts]) for n, column in enumerate(columns)]

@@ -54,12 +54,12 @@ QUESTIONS: tuple[Entry, ...] = (
     Entry(
         "timing", "8", "compile time by phase, function, compile and rank; a flame graph of each compile",
         "find causes", 80, "tltui.questions.timing.page",
-        sorts=("own", "total", "count", "name"),
+        sorts=("own", "total", "count", "longest", "ranks", "phase", "name"),
     ),
     Entry(
         "runtime", "T", "run time from a profile: compiles, kernels, lines, guards, eager code",
         "find causes", 90, "tltui.questions.runtime.page",
-        sorts=("time", "mean", "calls", "name", "code"),
+        sorts=("time", "mean", "median", "calls", "alone", "kernels", "line", "name", "code"),
     ),
     Entry(
         "ranks", "9", "how the ranks of a job differ: in which property, on which ranks, and since when",

@@ -30,7 +30,7 @@ from tltui.screens.workbench import AppContext, Output, Workbench
 from tltui.sources.discover import Discovery, NothingFound
 from tltui.sources.discovery_results import FoundLog
 from tltui.text import tokens
-from tltui.text.document import Document, Options, Piece
+from tltui.text.document import Document, Options, Piece, TextDocument
 from tltui.text.safe_files import quoted
 from tltui.text.torch_names import is_graph_break_page
 from tltui.trace import scan_workers
@@ -185,8 +185,11 @@ class BrowserCommands(MainScreen):
         if view is None or not view.sorts:
             self.show_message("this page has only one sort order")
             return
-        place = view.sorts.index(self.sort) if self.sort in view.sorts else 0
-        self.sort = view.sorts[(place + 1) % len(view.sorts)]
+        document = self.document_view.document
+        sortable = document.orders if isinstance(document, TextDocument) else []
+        orders = [order for order in view.sorts if order in sortable] or view.sorts
+        place = orders.index(self.sort) if self.sort in orders else 0
+        self.sort = orders[(place + 1) % len(orders)]
         self.reload()
         self.show_message(f"{view.sort_label} {self.sort}")
 
@@ -590,7 +593,7 @@ class Browser(BrowserCommands):
             stop = self.document_view.stop_at_caret()
             sentence = self.names.about(stop.text, line) if stop is not None else ""
             sentence = sentence or self.names.about_line(line)
-        self.status.describe(sentence)
+        self.describe(sentence)
 
     # layout
 

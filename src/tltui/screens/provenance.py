@@ -623,7 +623,7 @@ class ProvenanceScreen(PanesOfUnit):
         self.say_above([*left, (coverage, tokens.DIM if mapped else tokens.WARN)])
 
     def _say_line(self, pane: int, line: int) -> None:
-        self.status.describe(self._panes.about(pane, line) if self._panes is not None else "")
+        self.describe(self._panes.about(pane, line) if self._panes is not None else "")
 
     # out
 

@@ -194,6 +194,10 @@ class Workbench(Screen[T]):
         """Show a message in the line below."""
         self.status.show_message(f" {text}", style)
 
+    def describe(self, text: str) -> None:
+        """Describe what is under the cursor in the line below, '' for nothing."""
+        self.status.describe(f" {text}" if text else "")
+
     def hints(self, names: Sequence[str]) -> list[Hint]:
         """Return keys and words of the footer, without commands that have no key."""
         return [Hint(key, BY_ID[name].hint, name) for name in names if (key := self.key_of(name))]

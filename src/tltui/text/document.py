@@ -209,6 +209,8 @@ class TextDocument:
     result: object | None = None
     start: int = 0
     """The line that the caret is on at first."""
+    orders: list[str] = field(default_factory=list)
+    """The orders that its tables can be in."""
     _measured: int = 0
     """Lines that `_widest` is about."""
     _widest: int = 0

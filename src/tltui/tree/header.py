@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from tltui.documents.format import clip, clip_middle, plural, seconds, size_of
 from tltui.documents.scope import part_title, place_of, rank_count
+from tltui.model.artifacts import Artifact
 from tltui.model.ref import BadAddress, parse_ref
 from tltui.model.run import Run
 from tltui.questions.overview.graphs_made import ranks_without_graph
@@ -65,12 +66,12 @@ def trail(run: Run, ref: str, title: str) -> tuple[str, ...]:
     """
     try:
         parsed = parse_ref(ref)
-        part = part_title(run.resolve(place_of(parsed))) if parsed.view or parsed.artifact else ""
+        node = run.resolve(place_of(parsed)) if parsed.view or parsed.artifact else None
     except BadAddress:
         return (title,)
     if not str(parsed) or parsed.view in MANUAL or title in ("", run.title):
         return (title,)
-    page = title
+    page, part = title, "" if isinstance(node, Artifact) else part_title(node)
     if part and title.endswith(of_part := f" of {part}"):
         page = title.removesuffix(of_part)
     elif part and title.startswith(f"{part} "):

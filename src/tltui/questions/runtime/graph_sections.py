@@ -36,7 +36,7 @@ from tltui.text.formatting import micros
 from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 
-SORTS = ("time", "mean", "calls", "name", "code")
+SORTS = ("time", "mean", "median", "calls", "alone", "kernels", "line", "name", "code")
 """`code`: kernels in the order of the code, compiles in that of the tree."""
 COMPILES_SHOWN, KERNELS_SHOWN, LINES_SHOWN = 12, 10, 6
 FOLDED = 400
@@ -241,8 +241,8 @@ def _kernels(page: Page, figures: Figures, graph: GraphTime, targets: _Targets) 
     if not graph.kernels:
         return
     table = _kernels_table(page, figures, graph.kernels, targets)
-    page.add("    ", (_title(len(graph.kernels), figures), tokens.LABEL))
-    page.table(table, table.ordered(graph.kernels, figures.sort))
+    page.add("    ", (_title(len(graph.kernels), table.applied(figures.sort)), tokens.LABEL))
+    page.table(table, graph.kernels, sort=figures.sort)
     if any(kernel.nth < 0 and kernel.time.calls for kernel in graph.kernels):
         page.say("×: all calls of that name together (the profile does not separate them).", "    ", tokens.DIM)
 
@@ -269,15 +269,15 @@ def _kernels_table(page: Page, figures: Figures, kernels: Sequence[KernelTime], 
                sort="calls", key=lambda row: -row.time.calls),
         Column("mean", lambda row: (micros(row.time.mean_us), tokens.NUMBER), right=True,
                sort="mean", key=lambda row: -row.time.mean_us),
-        Column("median", median, right=True, when=lambda _: middling),
+        Column("median", median, right=True, when=lambda _: middling, sort="median", key=lambda row: -row.time.median_us),
         Column("kernel", name, sort="name", key=lambda row: row.name),
-        Column("from", lambda row: _line_link(row, page.width >= PATHS), when=lambda _: has_lines),
-    ), "kernels", KERNELS_SHOWN, FOLDED, "    ")  # fmt: skip
+        Column("from", lambda row: _line_link(row, page.width >= PATHS), when=lambda _: has_lines, sort="line",
+               key=lambda row: _line_order(row.lines)),
+    ), "kernels", KERNELS_SHOWN, FOLDED, "    ", order="code")  # fmt: skip
 
 
-def _title(count: int, figures: Figures) -> str:
-    order = {"code": "in code order"}.get(figures.sort, f"by {figures.sort}")
-    return f"{fmt.plural(count, 'kernel')} {order}"
+def _title(count: int, order: str) -> str:
+    return f"{fmt.plural(count, 'kernel')} {'in code order' if order == 'code' else f'by {order}'}"
 
 
 def _kernel_label(kernel: KernelTime) -> str:
@@ -296,6 +296,12 @@ def _line_link(kernel: KernelTime, with_directory: bool) -> Piece:
     more = f" +{len(kernel.lines) - 1}" if len(kernel.lines) > 1 else ""
     place = _place(first) if with_directory else fmt.file_name(_place(first))
     return (place + more, tokens.LINK, _target(first))
+
+
+def _line_order(lines: Sequence[str]) -> tuple[bool, str, int]:
+    """Return file and number of the first line; kernels without a line come last."""
+    file, _, number = lines[0].rpartition(":") if lines else ("", "", "")
+    return not lines, file, int(number) if number.isdecimal() else 0
 
 
 def _place(line: str) -> str:
@@ -317,7 +323,7 @@ def _lines(page: Page, figures: Figures, noun: str, times: Sequence[LineTime], g
     page.open(title)
     page.say(f"{title}, each with the full time of its kernels (do not add them up)", "    ", tokens.LABEL)
     table = _lines_table(page, figures, noun)
-    page.table(table, table.ordered(times, figures.sort))
+    page.table(table, times, sort=figures.sort)
     page.close()
 
 
@@ -328,18 +334,20 @@ def _lines_table(page: Page, figures: Figures, noun: str) -> Table[LineTime]:
         return (_place(row.name), tokens.LINK, _target(row.name)) if noun == "line" else (sanitize(row.name), tokens.NAME)
 
     return Table((
-        Column(figures.of, lambda row: (figures.us(row.us), tokens.NUMBER), right=True),
+        Column(figures.of, lambda row: (figures.us(row.us), tokens.NUMBER), right=True, sort="time"),
         Column("", lambda row: (figures.share(row.us), tokens.DIM), right=True),
         Column("total", lambda row: (micros(row.us), tokens.NUMBER), right=True, when=lambda _: figures.has_total(page)),
         Column("calls", lambda row: (fmt.count(row.calls), tokens.NUMBER), right=True, when=lambda _: middling,
                sort="calls", key=lambda row: -row.calls),
         Column("mean", lambda row: (micros(row.mean_us), tokens.NUMBER), right=True, sort="mean", key=lambda row: -row.mean_us),
-        Column("median", lambda row: (micros(row.median_us), tokens.NUMBER), right=True, when=lambda _: wide),
+        Column("median", lambda row: (micros(row.median_us), tokens.NUMBER), right=True, when=lambda _: wide,
+               sort="median", key=lambda row: -row.median_us),
         Column("alone", lambda row: (figures.us(row.alone_us) if row.alone_us else "", tokens.DIM), right=True,
-               when=lambda _: middling),
-        Column("kernels", lambda row: (fmt.count(len(row.kernels)), tokens.NUMBER), right=True),
+               when=lambda _: middling, sort="alone", key=lambda row: -row.alone_us),
+        Column("kernels", lambda row: (fmt.count(len(row.kernels)), tokens.NUMBER), right=True,
+               sort="kernels", key=lambda row: -len(row.kernels)),
         Column(noun, name, sort="name", key=lambda row: row.name),
-    ), f"{noun}s", LINES_SHOWN, FOLDED, "    ")  # fmt: skip
+    ), f"{noun}s", LINES_SHOWN, FOLDED, "    ", order="time")  # fmt: skip
 
 
 OPS_SHOWN = 6

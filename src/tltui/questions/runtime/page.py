@@ -685,7 +685,7 @@ QUESTION = Question(
     key="T",
     group="find causes",
     order=90,
-    sorts=("time", "mean", "calls", "name", "code"),
+    sorts=SORTS,
     needs=Needs("has no graph keys to match with a profile", ("output_code",), "generated code"),
     document=document,
     add_arguments=add_arguments,
@@ -697,6 +697,6 @@ QUESTION = Question(
 
     Profiles are those given to `tltui.open`, or next to the logs; without any there is no row, and the page shows
     how to record one. From then on `layers` and `ls` of this run show measured times too. `sort`: the order of the page's tables:
-    time, mean, calls, name, code. Raises `ProfileError` if none matches the trace.
+    time, mean, median, calls, alone, kernels, line, name, code. Raises `ProfileError` if none matches the trace.
     """,
 )

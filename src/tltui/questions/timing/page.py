@@ -254,10 +254,10 @@ def add_names(page: Page, timing: Timing, sort: str, folded: bool = False) -> No
     """Add self and total time by event name."""
     if not timing.names:
         return
-    title = f"By event, sorted by {sort}" + (" time" if sort in ("own", "total") else "")
-    page.heading(title, folded)
     table = names_table(sum(row.self_s for row in timing.names), is_one_compile=bool(timing.flames))
-    page.table(table, table.ordered(timing.names, sort))
+    order = table.applied(sort)
+    page.heading(f"By event, sorted by {order}" + (" time" if order in ("own", "total", "longest") else ""), folded)
+    page.table(table, timing.names, sort=sort)
 
 
 def names_table(total_s: float, is_one_compile: bool) -> Table[NameTime]:
@@ -275,10 +275,11 @@ def names_table(total_s: float, is_one_compile: bool) -> Table[NameTime]:
         Column("count", lambda row: (fmt.count(row.count), tokens.NUMBER, row.record or ""), right=True, drop=5, sort="count",
                key=lambda row: (-row.count, row.name)),
         Column("event", lambda row: (row.name, PHASE_STYLES[group_of(row.name)]), sort="name", key=lambda row: row.name),
-        Column("longest", lambda row: time(row, row.longest_s), right=True, drop=2),
+        Column("longest", lambda row: time(row, row.longest_s), right=True, drop=2, sort="longest",
+               key=lambda row: (-row.longest_s, row.name)),
         Column("", lambda row: (f"[{row.longest}]", tokens.LINK, _timing(row.longest)) if row.longest else "", drop=1,
                when=lambda _: not is_one_compile),
-    ), "names", NAMES_SHOWN, FOLDED)  # fmt: skip
+    ), "names", NAMES_SHOWN, FOLDED, order="own")  # fmt: skip
 
 
 def _mostly(phases: Sequence[Phase]) -> Piece:
@@ -290,30 +291,36 @@ def _mostly(phases: Sequence[Phase]) -> Piece:
     return (f"{most.name} {fmt.percent(most.self_s, total)}", PHASE_STYLES[most.name])
 
 
+def _most(phases: Sequence[Phase]) -> str:
+    """Return the name of the largest phase."""
+    return max(phases, key=lambda phase: phase.self_s).name if phases else ""
+
+
 def add_functions(page: Page, functions: Sequence[FunctionTime], total: float, sort: str, count: int = 0) -> None:
     """Add functions by total compile time; `count` is given if `functions` is truncated."""
     if not functions:
         return
     page.heading("By function")
     table = functions_table(total)
-    page.table(table, table.ordered(functions, sort), count)
+    page.table(table, functions, count, sort)
 
 
 def functions_table(total_s: float) -> Table[FunctionTime]:
     """Return the table by function; `total_s` is the time of all compiles."""
     return Table((
-        Column("total", lambda row: (fmt.seconds(row.compile_s), tokens.NUMBER, _timing(row.frame)), right=True),
+        Column("total", lambda row: (fmt.seconds(row.compile_s), tokens.NUMBER, _timing(row.frame)), right=True,
+               sort="total"),
         Column("", lambda row: (fmt.percent(row.compile_s, total_s), tokens.DIM), right=True, drop=3),
         Column("compiles", lambda row: (fmt.count(row.compiles), tokens.NUMBER, row.frame), right=True, drop=5,
                sort="count", key=lambda row: -row.compiles),
         Column("ranks", lambda row: (fmt.count(row.ranks), tokens.NUMBER), right=True, drop=4,
-               when=lambda rows: any(row.ranks > 1 for row in rows)),
+               when=lambda rows: any(row.ranks > 1 for row in rows), sort="ranks", key=lambda row: -row.ranks),
         Column("function", lambda row: (
             fmt.clip_middle(sanitize(row.function or f"frame {row.frame}"), 40), tokens.LINK, row.frame
         ), sort="name", key=lambda row: (row.function or "", row.file or "")),
         Column("", lambda row: _place(row.file, row.line), drop=2),
-        Column("mostly", lambda row: _mostly(row.phases), drop=1),
-    ), "functions", SHOWN, FOLDED)  # fmt: skip
+        Column("mostly", lambda row: _mostly(row.phases), drop=1, sort="phase", key=lambda row: _most(row.phases)),
+    ), "functions", SHOWN, FOLDED, order="total")  # fmt: skip
 
 
 def _place(file: str | None, line: int | None) -> Piece:
@@ -342,9 +349,9 @@ def add_compiles(page: Page, compiles: Sequence[OnAll], total: float, sort: str,
     """Add the slowest compiles, each with its slowest rank; `count` is given if `compiles` is truncated."""
     if sum(compile_.count for compile_ in compiles) < 2:
         return
-    page.heading("By compile" if sort == "name" else "Slowest compiles")
     table = compiles_table(total, is_on_ranks=any(compile_.count > 1 for compile_ in compiles))
-    page.table(table, table.ordered(compiles, sort), count)
+    page.heading("Slowest compiles" if table.applied(sort) == table.order else "By compile")
+    page.table(table, compiles, count, sort)
 
 
 def compiles_table(total_s: float, is_on_ranks: bool) -> Table[OnAll]:
@@ -359,15 +366,16 @@ def compiles_table(total_s: float, is_on_ranks: bool) -> Table[OnAll]:
         return (least + fmt.from_to((row.least_s, slowest.duration_s)), tokens.NUMBER, _timing(slowest.ref))
 
     return Table((
-        Column("total", time, right=True),
+        Column("total", time, right=True, sort="total"),
         Column("", lambda row: (fmt.percent(row.slowest.duration_s, total_s), tokens.DIM), right=True, drop=4),
-        Column("ranks", lambda row: (fmt.count(row.count), tokens.NUMBER), right=True, drop=5, when=lambda _: is_on_ranks),
+        Column("ranks", lambda row: (fmt.count(row.count), tokens.NUMBER), right=True, drop=5, when=lambda _: is_on_ranks,
+               sort="ranks", key=lambda row: -row.count),
         Column("slowest" if is_on_ranks else "compile", lambda row: (f"[{row.slowest.ref}]", tokens.LINK, row.slowest.ref)),
-        Column("", lambda row: (fmt.clip_middle(sanitize(row.slowest.function or ""), 40), tokens.FUNCTION), drop=3,
+        Column("function", lambda row: (fmt.clip_middle(sanitize(row.slowest.function or ""), 40), tokens.FUNCTION), drop=3,
                sort="name", key=lambda row: (row.slowest.function or "", row.slowest.file or "", row.slowest.ref)),
         Column("", lambda row: _place(row.slowest.file, row.slowest.line), drop=2),
-        Column("mostly", lambda row: _mostly(row.slowest.phases), drop=1),
-    ), "compiles", SHOWN, FOLDED)  # fmt: skip
+        Column("mostly", lambda row: _mostly(row.slowest.phases), drop=1, sort="phase", key=lambda row: _most(row.slowest.phases)),
+    ), "compiles", SHOWN, FOLDED, order="total")  # fmt: skip
 
 
 def add_processes(page: Page, processes: Sequence[ProcessTime], outliers: Sequence[Outlier] | None) -> None:
@@ -555,7 +563,7 @@ AT_ONCE = 40_000
 """Events up to which the page begins with what they say; with more, it begins with what the index knows."""
 COMPILES_AT_ONCE = 300
 """Compiles up to which this holds without events: their metrics are read."""
-SORTS = ("own", "total", "count", "name")
+SORTS = ("own", "total", "count", "longest", "ranks", "phase", "name")
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
@@ -762,6 +770,7 @@ QUESTION = Question(
     doc="""
     Compile time: one row per phase of each compile, in own seconds, which add up.
 
-    `sort`: order of the page's tables: own, total, count, name. `data` also has functions, ranks, kernels, gaps.
+    `sort`: order of the page's tables: own, total, count, longest, ranks, phase, name. `data` also has functions, ranks, kernels,
+    gaps.
     """,
 )

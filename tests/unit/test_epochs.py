@@ -15,7 +15,7 @@ from viewed import lead_somewhere, text
 from tltui.cli import main
 from tltui.documents.scope import scope_of
 from tltui.model.log_model import LogModel
-from tltui.model.nodes import Compile
+from tltui.model.nodes import Compile, frame_key
 from tltui.model.ref import parse_ref
 from tltui.model.run import Run
 from tltui.questions.overview.run_summary import forgotten
@@ -221,3 +221,10 @@ def test_metrics_of_run_time_end_no_compile(tmp_path: Path) -> None:
     """They may come while the next compile with this id goes on."""
     log = Log(tmp_path / "x.log").start().metrics().start().metrics("compilation_metrics_runtime", is_runtime=True).start(attempt=1)
     assert [c.label for c in log.metrics(attempt=1).open().compiles() if c.is_compile] == ["[0/0~1]", "[0/0~2]"]
+
+
+@pytest.mark.parametrize("name", ["torch-2.13/autograd_resets", "torch-2.13/ddp", "torch-2.13/recompiles"])
+def test_each_compile_has_its_frame_and_address(name: str) -> None:
+    for compile_ in trace(name).compiles():
+        assert compile_.frame is compile_.process.frames[frame_key(compile_.id)] and compile_ in compile_.frame.compiles
+        assert compile_.address == str(compile_.ref)

@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 from made_logs import Log
 from pages import page
+from real import TRACES, fresh
 from viewed import text
 
 from tltui.documents.page import Page
 from tltui.documents.scope import scope_of
 from tltui.model.ref import Ref
 from tltui.model.run import Run
-from tltui.questions.recompiles import explanations, guard_requirements, guard_table
+from tltui.questions.recompiles import explanations, guard_requirements, guard_table, recompile_reasons
 from tltui.questions.recompiles import page as recompiles_page
 from tltui.questions.recompiles.frame_recompiles import FrameRecompiles
 from tltui.questions.recompiles.page import Recompiles
@@ -124,6 +125,29 @@ def test_a_reason_for_another_cause_is_never_left_out(tmp_path: Path) -> None:
     (recompile,) = frame_of(log.open()).recompiles
     assert {reason.cause for reason in recompile.reasons} == {"int value", "tensor dtype"}
     assert len(recompile.reasons) == MOST_VERSIONS + 1 and recompile.other_reasons == 99 - MOST_VERSIONS
+
+
+@pytest.mark.parametrize("name", ["torch-2.13/recompiles", "planted"])
+def test_fewer_compared_versions_claim_less(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With two versions for most calls: the same causes, and no remedy or only cause beside those of all versions."""
+    every = page(fresh(TRACES / name), "@recompiles").data()
+    monkeypatch.setattr(recompile_reasons, "MANY_RECOMPILES", 1)
+    monkeypatch.setattr(recompile_reasons, "FEW_VERSIONS", 2)
+    few = page(fresh(TRACES / name), "@recompiles").data()
+    assert isinstance(every, Recompiles) and isinstance(few, Recompiles)
+    assert few.causes == every.causes
+    limited = 0
+    for frame, other in zip(every.frames, few.frames, strict=True):
+        wanted = {(v.cause, v.source, v.dim): v for v in frame.variations}
+        assert {(v.cause, v.source, v.dim) for v in other.variations} == set(wanted)
+        for variation in other.variations:
+            full = wanted[(variation.cause, variation.source, variation.dim)]
+            assert variation.remedy in ("", full.remedy) and variation.count <= full.count
+            assert set(variation.only_cause_refs) <= set(full.only_cause_refs)
+        skipped = {recompile.ref for recompile in other.recompiles if recompile.other_reasons}
+        limited += len(skipped)
+        assert not any(causes.is_complete for causes in other.causes if causes.ref in skipped)
+    assert limited, "some reasons were left out"
 
 
 def test_the_first_screen_reads_no_guards(work: Counter[str], tmp_path: Path) -> None:

@@ -151,6 +151,8 @@ def weigh(value: object) -> int:
         return sys.getsizeof(value)
     if kind in _PLAIN:
         return 16
+    if kind is tuple and not value:
+        return 56
     names = _NAMES.get(kind)
     if names is None:
         names = _NAMES[kind] = _fields(kind)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import Protocol, TypeVar
 
@@ -13,7 +13,7 @@ from tltui.model.derived_cache import Parts
 from tltui.model.id_epochs import Epochs, begins_again, is_numbered, is_other_code
 from tltui.model.nodes import Compile, Frame, Process, frame_key
 from tltui.model.ref import CompileId
-from tltui.model.status import NO_TALLY
+from tltui.model.status import Tally, total
 from tltui.trace.batch import Batch, Context, Kind, Metrics, Named, Started
 from tltui.trace.files import FileBytes, Gone
 from tltui.trace.log import Log
@@ -142,7 +142,7 @@ class LogModel:
         for pid, number, text in batch.strings:
             self._define(pid, number, text)
         if log.ended != was_ended:
-            touched.update((id(owner), owner) for owner in self._unfinished())
+            touched.update((id(owner), owner) for owner in self._unfinished(touched))
         for owner in failed_in(log, self.owner, batch) if self.form == "text" else ():
             if not owner.is_told_failed:
                 owner.is_told_failed = True
@@ -277,7 +277,7 @@ class LogModel:
     def end(self) -> None:
         """Nothing will be added to the log any more, though its end was not reached."""
         self.log.end()
-        self.count({id(owner): owner for owner in self._unfinished()})
+        self.count({id(owner): owner for owner in self._unfinished({})})
 
     def began(self, started: float, is_dated: bool) -> bool:
         """Set the start time of the log (seconds since the epoch); return whether it changed."""
@@ -367,8 +367,9 @@ class LogModel:
         key = frame_key(compile_id)
         frame = process.frames.get(key)
         if frame is None:
-            process.frames[key] = Frame(process, key, [new])
+            new.frame = process.frames[key] = Frame(process, key, [new])
         else:
+            new.frame = frame
             frame.compiles.append(new)
         return new
 
@@ -382,7 +383,7 @@ class LogModel:
         owner.id = owner.id.of(process.epochs)
         process.compiles[owner.id] = owner
         key = frame_key(owner.id)
-        process.frames[key] = Frame(process, key, [owner])
+        owner.frame = process.frames[key] = Frame(process, key, [owner])
         frame.stamp += 1
 
     @staticmethod
@@ -392,10 +393,13 @@ class LogModel:
         if len(frame.compiles) > 1 and frame.learn():
             touched.update((id(sibling), sibling) for sibling in frame.compiles)
 
-    def _unfinished(self) -> Iterator[Compile]:
-        """Yield compiles without metrics, or with an unfinished backward: their status depends on the end of the log."""
-        for process in self.processes:
-            yield from (c for c in process.compiles.values() if not c.facts.has_metrics or c.facts.backward_running)
+    def _unfinished(self, touched: Mapping[int, Compile]) -> list[Compile]:
+        """Return compiles without metrics, or with an unfinished backward: their status depends on the end of the log.
+
+        The facts of those in `touched` are computed later.
+        """
+        every = (compile_ for process in self.processes for compile_ in process.compiles.values() if id(compile_) not in touched)
+        return [compile_ for compile_ in every if not compile_.facts.has_metrics or compile_.facts.backward_running]
 
     def count(self, touched: dict[int, Compile]) -> None:
         """Bring stamps and tallies up to date: of touched compiles, of all if the meaning of a restart reason changed."""
@@ -415,11 +419,15 @@ class LogModel:
                 touched.update(later)
                 for sibling in later.values():
                     sibling.touch()
+        changes: dict[int, tuple[Process, list[Tally], list[Tally]]] = {}
         for owner in touched.values():
-            before = owner.tally
-            if before != NO_TALLY:
-                owner.process.tally -= before
-            owner.process.tally += owner.count()
+            process = owner.process
+            _, removed, added = changes.setdefault(id(process), (process, [], []))
+            before, now = owner.count()
+            removed.append(before)
+            added.append(now)
+        for process, removed, added in changes.values():
+            process.tally += total(added) - total(removed)
 
 
 def _merged(events: list[Event], late: list[Event]) -> Iterator[Event]:

@@ -52,6 +52,8 @@ class Compile:
     process: Process
     id: CompileId
     """With its epoch."""
+    frame: Frame = field(init=False)
+    """The frame that it compiles. The model sets it with the id."""
     records: array[int] = field(default_factory=lambda: array("I"))
     """Numbers of its records in the log, in file order."""
     attempts: frozenset[int] = frozenset()
@@ -77,11 +79,11 @@ class Compile:
         """What it adds to the counts of its frame and its process, as far as it is counted."""
         return self._counted._replace(compile_s=self._seconds)
 
-    def count(self) -> Tally:
-        """Count it anew; its tally."""
-        tally = Tally.of(self)
-        self._counted, self._seconds = self.process.parts.same(tally._replace(compile_s=0.0)), tally.compile_s
-        return tally
+    def count(self) -> tuple[Tally, Tally]:
+        """Count it anew; return the tallies before and now."""
+        before, now = self.tally, Tally.of(self)
+        self._counted, self._seconds = self.process.parts.same(now._replace(compile_s=0.0)), now.compile_s
+        return before, now
 
     @property
     def facts(self) -> SharedFacts:
@@ -155,6 +157,15 @@ class Compile:
         return replace(ref, bare=True) if ref.is_frame else ref
 
     @property
+    def address(self) -> str:
+        """Its address as text."""
+        process, (autograd, frame, number, _, _) = self.process, self.id
+        is_plain = autograd is None and frame is not None and number is not None
+        if is_plain and process.alone and not process.ranks_differ and process.epochs == 1:
+            return f"{frame}/{number}"  # nearly all are, and pages have thousands of them
+        return str(self.ref)
+
+    @property
     def label(self) -> str:
         """`[0/1]`, in a process with several epochs `[0/1~2]`"""
         return self.process.named_id(self.id).bracketed
@@ -163,11 +174,6 @@ class Compile:
     def doubtful(self) -> int:
         """How many of its records may be those of a compile with the same id in another epoch."""
         return self.process.doubtful.get(self.id, 0)
-
-    @property
-    def frame(self) -> Frame:
-        """The frame that it compiles."""
-        return self.process.frames[frame_key(self.id)]
 
     @property
     def key(self) -> CompileKey:

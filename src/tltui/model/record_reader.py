@@ -214,7 +214,12 @@ def metrics_fields(compile_: Compile, reader: Reader | None = None) -> list[tupl
 
 def address(compile_: Compile, record: int, name: str) -> str:
     """Return the address of one of the artifacts of a compile. For many of them use `addresses`."""
-    return addresses(compile_, (name,)).get(record) or record_ref(compile_.process, record)
+    log = compile_.process.log
+    same = [other for other, _ in records_of(compile_, (name,)) if is_artifact(log.kind(other), log.has_payload(other))]
+    if record not in same:
+        return record_ref(compile_.process, record)
+    plain = f"{compile_.address}:{name}"
+    return plain if len(same) == 1 else f"{plain}#{same.index(record) + 1}"
 
 
 def addresses(compile_: Compile, names: Iterable[str]) -> dict[int, str]:

@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 from enum import Enum
+from functools import lru_cache
+from math import fsum
 from operator import add, sub
 from typing import NamedTuple, Protocol
 
@@ -401,21 +403,25 @@ class Tally(NamedTuple):
     def of(cls, compile_: Recorded) -> Tally:
         """Return the counts of one compile."""
         status = compile_.status
-        if status is None:
-            return cls(breaks=compile_.counts[BREAK])
-        facts = compile_.facts
-        exact = duration_s(compile_.metrics) or 0.0
+        counts = cls(breaks=compile_.counts[BREAK]) if status is None else _counts(compile_.facts, status, compile_.is_recompile)
+        exact = 0.0 if status is None else duration_s(compile_.metrics) or 0.0
         seconds = round(exact, 9)
-        counts = cls(
-            compiles=1,
-            breaks=facts.breaks,
-            recompiles=int(compile_.is_recompile),
-            restarts=len(facts.restarts),
-            skipped_frames=int(facts.eager_reason is Eager.SKIPPED and status is Status.EAGER),
-            refused=int(compile_.is_recompile and facts.recompile_limit_hit),
-            compile_s=exact if exact == seconds else seconds,  # the number that its metrics have: there are thousands of them
-        )
-        return counts._replace(**{TABLE[status].field: 1})
+        # where it is the rounded one, the number that its metrics have: there are thousands of them
+        return counts._replace(compile_s=exact if exact == seconds else seconds)
+
+
+@lru_cache(maxsize=512)
+def _counts(facts: SharedFacts, status: Status, is_recompile: bool) -> Tally:
+    """Return the counts of a compile without its seconds: most compiles share their facts."""
+    counts = Tally(
+        compiles=1,
+        breaks=facts.breaks,
+        recompiles=int(is_recompile),
+        restarts=len(facts.restarts),
+        skipped_frames=int(facts.eager_reason is Eager.SKIPPED and status is Status.EAGER),
+        refused=int(is_recompile and facts.recompile_limit_hit),
+    )
+    return counts._replace(**{TABLE[status].field: 1})
 
 
 NO_TALLY = Tally()
@@ -424,7 +430,7 @@ NO_TALLY = Tally()
 def total(tallies: Iterable[Tally]) -> Tally:
     """All of them together."""
     columns = list(zip(*tallies, strict=True))
-    return _rounded([*map(sum, columns)]) if columns else NO_TALLY
+    return _rounded([*map(sum, columns[:-1]), fsum(columns[-1])]) if columns else NO_TALLY
 
 
 def _rounded(counts: list[float]) -> Tally:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from tltui.model.node_answers import part, reader_of, reads
 from tltui.model.nodes import Compile, frame_key
@@ -188,7 +188,7 @@ def explained_of(compile_: Compile, reader: Reader, with_guards: bool = True) ->
     facts, status = compile_.facts, compile_.status
     failure = class_name(facts.fail_type or "?").rpartition(".")[2] if facts.failed and not facts.recompile_limit_hit else ""
     return Explained(
-        str(compile_.ref), str(status) if status else None, compile_.duration_s, reasons, recompile.reasons_from, recompile.ref,
+        compile_.address, str(status) if status else None, compile_.duration_s, reasons, recompile.reasons_from, recompile.ref,
         became, facts.recompile_limit_hit, failure, _settings(reasons), recompile.contexts, others,
     )  # fmt: skip
 
@@ -233,11 +233,32 @@ class _Texts:
 
     def __init__(self, compile_: Compile, with_guards: bool) -> None:
         self._compile, self._with_guards = compile_, with_guards
+        self.cache = reader_of(compile_).cache
+        """The texts of the log that were used last."""
+        self._actual: dict[tuple[str, str, int | None], str] = {}
         self._earlier: dict[str, Compile | None] = {}
         self._guards: list[GuardText | None] = []  # those of the compile itself, once they were asked for
         self.file = compile_.frame.code[1]
         """The file of the function."""
-        self._files: tuple[str, ...] | None = None
+        self._matching: dict[str, set[str]] = {}  # the end of a path → the files with it that the graphs of the compile name
+
+    def actual(self, cause: Cause, symbols: dict[str, tuple[str, str]], became: tuple[Became, ...]) -> str:
+        """Return the value in the new compile, cached: most reasons are about one source."""
+        if cause.kind == guard_grammar.CONDITION:
+            return ""
+        key = (cause.kind, cause.source, cause.dim)
+        if key not in self._actual:
+            self._actual[key] = self._value(cause, symbols, became)
+        return self._actual[key]
+
+    def _value(self, cause: Cause, symbols: dict[str, tuple[str, str]], became: tuple[Became, ...]) -> str:
+        if cause.source in symbols and (cause.kind in guard_grammar.VALUES or cause.kind in guard_grammar.NAMED):
+            return symbols[cause.source][1]
+        for change in became:
+            if strip_local(change.source) == cause.source and change.dim is None and change.reason == "scalar change":
+                return "" if change.now is None else str(change.now)
+        guards = self.of(self._compile)
+        return guards.actual(cause) if guards else ""
 
     def of(self, compile_: Compile) -> GuardText | None:
         if compile_ is self._compile:
@@ -257,12 +278,18 @@ class _Texts:
         tree: GuardText | None = entry[1]
         return tree
 
-    def files(self, earlier: Compile | None) -> Iterable[str]:
-        """Return the paths of the source files that the graphs of an earlier compile and of this one name."""
-        if self._files is None:
-            self._files = files_in(self._compile)
-        names = files_in(earlier) if earlier is not None else ()
-        return (*self._files, *names)
+    def full_path(self, path: str, earlier: Compile | None) -> str:
+        """Complete the path of a source file from its end in a guard: by the function, else by the only match in the graphs."""
+        if self.file is not None and self.file.endswith(path):
+            return self.file
+        if path.startswith(("/", "<")):
+            return path
+        if path not in self._matching:
+            self._matching[path] = {name for name in files_in(self._compile) if is_end_of(path, name)}
+        matching = self._matching[path]
+        if earlier is not None and (names := files_in(earlier)):
+            matching = matching.union(name for name in names if is_end_of(path, name))
+        return next(iter(matching)) if len(matching) == 1 else path
 
     def earlier(self, ref: str | None) -> Compile | None:
         """Return the compile that a reason names: of this frame, or of the same frame in the parent process."""
@@ -366,13 +393,13 @@ class _Failed(NamedTuple):
 
 def _failed(reason: RecompileReason, compile_: Compile, texts: _Texts) -> _Failed:
     """Return the failed guard of a reason. Torch repeats a reason for each later call, so the last ones are cached."""
-    cache, key = reader_of(compile_).cache, (compile_.frame, id(reason))
-    entry = cache.get(key)
-    if entry is not None and entry[1].reason is reason:
-        stamps, failed = entry
-        if stamps == (failed.compile_.stamp, compile_.process.naming.stamp):
-            reads(compile_, failed.compile_)
-            return cast(_Failed, failed)
+    key = (compile_.frame, id(reason))
+    entry = texts.cache.get(key)
+    if entry is not None:
+        failed: _Failed = entry[2]
+        older = failed.compile_
+        if failed.reason is reason and older is not None and (entry[0], entry[1]) == (older.stamp, compile_.process.naming.stamp):
+            return failed  # the compile depends on the older one already: the reason comes from the same cache
     cause, earlier = cause_of(reason.text, reason.note), texts.earlier(reason.earlier)
     guards = texts.of(earlier) if earlier is not None else None
     guard = guards.failed(cause, reason.text) if guards else None
@@ -386,7 +413,7 @@ def _failed(reason: RecompileReason, compile_: Compile, texts: _Texts) -> _Faile
         guard.node.kind if guard else "", texts.fixed(reason.earlier, cause),
     )  # fmt: skip
     if earlier is not None and earlier is not compile_ and earlier.process is compile_.process:
-        cache.put(key, ((earlier.stamp, compile_.process.naming.stamp), failed), len(reason.text) + FAILED)
+        texts.cache.put(key, (earlier.stamp, compile_.process.naming.stamp, failed), len(reason.text) + FAILED)
     return failed
 
 
@@ -398,10 +425,10 @@ def _reason(
     cause = failed.cause
     if cause.kind == guard_grammar.OBJECT:
         cause = _refined(cause, failed.guards, texts.of(compile_))
-    actual = _actual(cause, compile_, texts, symbols, became)
+    actual = cause.actual or texts.actual(cause, symbols, became)
     cause = guard_grammar.by_number_type(cause, actual)
     actual = cause.actual or actual
-    asker = Asked()
+    asker = _NOBODY
     met: tuple[Met, ...] = ()
     if cause.kind == guard_grammar.CONDITION and (condition := condition_of(strip_local(reason.text))) is not None:
         met = tuple(_met(condition, compile_, texts, symbols))
@@ -409,16 +436,20 @@ def _reason(
         actual = _values_text(met)
     file, line, code = failed.where
     if file is not None and not reason.stack:
-        file = _full_path(file, failed.compile_, texts)
+        file = texts.full_path(file, failed.compile_)
     by = reason.torch_line or str(asker.origin.by or "") or failed.torch_line
+    part = asker.part
     return Reason(
         reason.earlier, failed.compile_ is not None, reason.text,
         cause.kind, cause.source, cause.dim, cause.expected, actual, cause.value, cause.settings,
-        asker.part.text if asker.part else "", asker.part.kind if asker.part else "", asker.part.bound if asker.part else None,
+        part.text if part else "", part.kind if part else "", part.bound if part else None,
         _origin(asker, failed.compile_, texts), met, failed.guard, failed.guard_kind,
         file, line, code, whose(file) if file else "", by, _why(asker, reason.text),
         failed.fixed_by, reason.stack, failed.hint,
     )  # fmt: skip
+
+
+_NOBODY = Asked()
 
 
 def _why(asker: Asked, text: str) -> str:
@@ -470,7 +501,7 @@ def _origin(asker: Asked, earlier: Compile | None, texts: _Texts) -> str:
     place = asker.origin.place
     if asker.who != guard_grammar.PROGRAM or place is None:
         return asker.who
-    file = _full_path(place.file, earlier, texts)
+    file = texts.full_path(place.file, earlier)
     return whose(file) or (guard_grammar.PROGRAM if is_complete(file) else "")
 
 
@@ -503,19 +534,6 @@ def name_of(source: str, dim: int | None, term: str = "") -> str:
     return f"{source} dim {dim}" if dim is not None else term or source
 
 
-def _actual(cause: Cause, compile_: Compile, texts: _Texts, symbols: dict[str, tuple[str, str]], became: tuple[Became, ...]) -> str:
-    """Return the actual value: from torch's message, else from the new compile."""
-    if cause.actual or cause.kind == guard_grammar.CONDITION:
-        return cause.actual
-    if cause.source in symbols and cause.kind in guard_grammar.VALUES | guard_grammar.NAMED:
-        return symbols[cause.source][1]
-    for change in became:
-        if strip_local(change.source) == cause.source and change.dim is None and change.reason == "scalar change":
-            return "" if change.now is None else str(change.now)
-    guards = texts.of(compile_)
-    return guards.actual(cause) if guards else ""
-
-
 _GRAPH = "dynamo_output_graph"
 _FILE = re.compile(rb"# File: (/[^\n]{1,4000}?):\d{1,9} in ")
 
@@ -526,13 +544,3 @@ def files_in(compile_: Compile, reader: Reader) -> tuple[str, ...]:
     graphs = [record for record, _ in records_of(compile_, (_GRAPH,)) if compile_.process.log.has_payload(record)]
     names = dict.fromkeys(name for record in graphs for name in _FILE.findall(reader.payload(record)))
     return tuple(name.decode("utf-8", "replace") for name in names)
-
-
-def _full_path(path: str, earlier: Compile | None, texts: _Texts) -> str:
-    """Complete the path of a source file from its end in a guard: by the function, else by the only match in the graphs."""
-    if texts.file is not None and texts.file.endswith(path):
-        return texts.file
-    if path.startswith(("/", "<")):
-        return path
-    matching = {name for name in texts.files(earlier) if is_end_of(path, name)}
-    return matching.pop() if len(matching) == 1 else path

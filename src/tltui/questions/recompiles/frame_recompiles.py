@@ -96,7 +96,7 @@ def frame_recompiles(
     config = _settings(frame)
     hit = any(c.facts.recompile_limit_hit for c in frame.compiles)
     spent = sum(explained.duration_s or 0.0 for explained in every)
-    by_ref = {str(compile_.ref): compile_ for compile_ in frame.compiles} if guards is not None else {}
+    by_ref = {compile_.address: compile_ for compile_ in frame.compiles} if guards is not None else {}
 
     def reason_of(ref: str, earlier: str, difference: Difference) -> Reason | None:
         return reason_for(by_ref[ref], earlier, difference.text) if difference.text else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from tltui.model.nodes import Compile
@@ -76,10 +76,11 @@ class Version:
         self, compile_: Compile, first: dict[Property, tuple[str, str]], changes: tuple[Values, dict[Property, str]] | None
     ) -> None:
         self.compile_ = compile_
-        self.ref = str(compile_.ref)
+        self.ref = compile_.address
         self.first = first
         self.changes = changes[0] if changes is not None else None
         self._lines = changes[1] if changes is not None else {}
+        self._modules: dict[str, bool] = {}
 
     def value(self, key: Property) -> str | None:
         """Return the required value of a property; None for none."""
@@ -110,7 +111,9 @@ class Version:
     def is_module(self, source: str) -> bool:
         """Return whether a source is an attribute of an nn.Module: Dynamo guards that it has no `forward` of its own."""
         owner, dot, _ = source.rpartition(".")
-        return bool(dot) and self.value(Property(required.KEY, f"{owner}.__dict__", "'forward'")) == required.ABSENT
+        if owner not in self._modules:
+            self._modules[owner] = self.value(Property(required.KEY, f"{owner}.__dict__", "'forward'")) == required.ABSENT
+        return bool(dot) and self._modules[owner]
 
 
 def compared(
@@ -120,7 +123,7 @@ def compared(
     differences = {key: Difference(key, r.expected, r.actual, r.text) for r in reasons for key in r.keys}
     if older.changes is None or call.changes is None:
         return Comparison(number, tuple(differences.values()), frozenset(), False)
-    comparing = _Comparing(older, call)
+    comparing = _Comparing(older, call, differences)
     comparing.run()
     properties.update(comparing.properties)
     is_complete = comparing.is_complete
@@ -145,8 +148,9 @@ _MODULE = re.compile(r"^(?:__import__\('[\w.]+'\)|G\['__import_\w+'\])$")
 class _Comparing:
     """The comparison of a call with the requirements of an older version."""
 
-    def __init__(self, older: Version, call: Version) -> None:
-        self._older, self._call = older, call
+    def __init__(self, older: Version, call: Version, reported: Mapping[Key, Difference]) -> None:
+        """Make a comparison. `reported`: the differences that torch named."""
+        self._older, self._call, self._reported = older, call, reported
         self.differences: list[Difference] = []
         self.properties: dict[Key, Property] = {}
         self.unknown: set[Key] = set()
@@ -216,6 +220,9 @@ class _Comparing:
         cause_key, *_ = keys_of(cause)
         is_type = cause.kind == guard_grammar.TYPE and key.kind == required.VALUE
         self.properties.setdefault(cause_key, Property(required.TYPE, key.source) if is_type else key)
+        reported = self._reported.get(cause_key)
+        if reported is not None and reported.actual and reported.expected and cause_key[0] != guard_grammar.LENGTH:
+            return reported
         text = words_of_difference(key, self._older.line(key), expected, actual)
         keys = self._keys(cause_key[1]) if cause_key[0] == guard_grammar.LENGTH else ()
         return Difference(cause_key, cause.expected, cause.actual or actual, text, keys)

@@ -6,7 +6,6 @@ import ast
 import operator
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import lru_cache
 
 from tltui.text.frozen import frozen
@@ -585,7 +584,9 @@ def _number_type(text: str) -> str:
 
 def as_attribute(cause: Cause) -> Cause:
     """Reclassify a cause whose source is an attribute of an nn.Module."""
-    return replace(cause, kind=ATTRIBUTE, value=cause.kind) if cause.kind in VALUES else cause
+    if cause.kind not in VALUES:
+        return cause
+    return Cause(ATTRIBUTE, cause.source, cause.dim, cause.expected, cause.actual, cause.kind, cause.settings, cause.note)
 
 
 def is_value(text: str) -> bool:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import TypeVar, cast
+from typing import TypeVar
 
 from tltui.model.kinds import kind_of
 from tltui.model.node_answers import part, reader_of, reads
@@ -15,7 +15,6 @@ from tltui.model.record_reader import (
     address,
     list_in,
     logged,
-    metrics_fields,
     number_in,
     records_of,
     text_in,
@@ -152,8 +151,7 @@ def selected_reasons(
     else:
         source = "never" if never_logged(compile_, reader) else ""
     selected, others = _selected(texts, most)
-    reasons = tuple(parse_reason(text, compile_) for text in selected)
-    return Recompile(reasons, source, ref, became, is_cut, contexts), others
+    return Recompile(_parsed_for(compile_, selected), source, ref, became, is_cut, contexts), others
 
 
 def in_exception(text: str) -> list[str]:
@@ -250,21 +248,32 @@ def parse_reason(text: str, compile_: Compile | None = None) -> RecompileReason:
     if compile_ is None:
         name, text = _split_earlier(text)
         return _parsed(text, _address_in(name) if name is not None else None, None)
-    cache, key = reader_of(compile_).cache, (compile_.frame, text)
-    entry = cache.get(key)
-    if entry is not None:  # torch repeats a reason for each later call
-        older, stamps, reason = entry
-        if stamps == (older.stamp, compile_.process.naming.stamp):
-            reads(compile_, older)
-            return cast(RecompileReason, reason)
-    name, text = _split_earlier(text)
-    if name is None:
-        return _parsed(text, None, None)
-    older, earlier, guards = _resolve(name, compile_)
-    reason = _parsed(text, earlier, guards)
-    if older is not None and older.process is compile_.process:
-        cache.put(key, (older, (older.stamp, compile_.process.naming.stamp), reason), len(text))
-    return reason
+    return _parsed_for(compile_, (text,))[0]
+
+
+def _parsed_for(compile_: Compile, texts: Iterable[str]) -> tuple[RecompileReason, ...]:
+    """Parse the reasons of a recompile. Torch repeats a reason for each later call, so they are cached."""
+    cache, frame, process = reader_of(compile_).cache, compile_.frame, compile_.process
+    naming = process.naming.stamp
+    results: list[RecompileReason] = []
+    named: list[Compile] = []
+    for text in texts:
+        entry = cache.get((frame, text))
+        if entry is not None and entry[1] == entry[0].stamp and entry[2] == naming:
+            named.append(entry[0])
+            results.append(entry[3])
+            continue
+        name, guard = _split_earlier(text)
+        if name is None:
+            results.append(_parsed(guard, None, None))
+            continue
+        older, earlier, guards = _resolve(name, compile_)
+        reason = _parsed(guard, earlier, guards)
+        if older is not None and older.process is process:
+            cache.put((frame, text), (older, older.stamp, naming, reason), len(text))
+        results.append(reason)
+    reads(compile_, *named)
+    return tuple(results)
 
 
 def _selected(texts: Sequence[str], most: int | None) -> tuple[Sequence[str], int]:
@@ -284,7 +293,7 @@ def _selected(texts: Sequence[str], most: int | None) -> tuple[Sequence[str], in
 @lru_cache(maxsize=REASONS_CACHED)
 def _cause_in(text: str) -> tuple[str, str, int | None]:
     """Return the identity of the cause that a reason names."""
-    reason = _parsed(_split_earlier(text)[1], None, None)
+    reason = _guard_in(_split_earlier(text)[1])
     cause = cause_of(reason.text, reason.note)
     return cause.kind, cause.source, cause.dim
 
@@ -295,9 +304,19 @@ def _split_earlier(text: str) -> tuple[str | None, str]:
     return (match[1], match[2]) if match is not None else (None, text)
 
 
-@lru_cache(maxsize=REASONS_CACHED)
 def _parsed(text: str, earlier: str | None, guards: str | None) -> RecompileReason:
-    """Parse a reason without the id of the earlier compile, cached: later recompiles repeat it."""
+    """Parse a reason without the id of the earlier compile."""
+    one = _guard_in(text)
+    if earlier is None and guards is None:
+        return one
+    return RecompileReason(
+        one.text, earlier, guards, one.code, one.file, one.line, one.stack, one.note, one.torch_line, one.comment
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=REASONS_CACHED)
+def _guard_in(text: str) -> RecompileReason:
+    """Parse the failed guard of a reason, cached: later recompiles repeat it."""
     head, *rest = _STACK.split(text, maxsplit=1)
     stack = _user_stack(rest[0]) if rest else ()
     head, note = split_comment(head)
@@ -309,7 +328,7 @@ def _parsed(text: str, earlier: str | None, guards: str | None) -> RecompileReas
     if stack:  # the stack has the full path, the comment only its end
         file, line = stack[0].file, stack[0].line
     by = next((str(origin.by) for origin in comment.origins if origin.by is not None), "")
-    return RecompileReason(head, earlier, guards, code, file, line, stack, comment.note, by, comment)
+    return RecompileReason(head, None, None, code, file, line, stack, comment.note, by, comment)
 
 
 @lru_cache(maxsize=REASONS_CACHED)
@@ -356,7 +375,7 @@ def parsed_ref(name: str) -> Ref | None:
 def guards_at(compile_: Compile, reader: Reader) -> tuple[str, str | None]:
     """Return the addresses of a compile and of its last guard tree, if the log has one."""
     trees = [record for record, _ in records_of(compile_, (GUARDS,))]
-    return str(compile_.ref), address(compile_, trees[-1], GUARDS) if trees else None
+    return compile_.address, address(compile_, trees[-1], GUARDS) if trees else None
 
 
 def became_of(event: Event) -> Became:
@@ -373,5 +392,10 @@ def became_of(event: Event) -> Became:
 
 def _user_contexts(compile_: Compile, reader: Reader) -> tuple[str, ...]:
     """Return the texts of hooks (`torch._dynamo.register_hook_for_recompile_user_context`), sorted: torch writes a set."""
-    values = (text for _, fields in metrics_fields(compile_, reader) for text in list_in(fields, "recompile_user_contexts"))
+    records = (metrics.record for metrics in compile_.metrics if not metrics.is_runtime)
+    named = [record for record in records if _CONTEXTS.encode() in reader.head(record)]
+    values = (text for record in named for text in list_in(reader.event(record), _CONTEXTS))
     return tuple(sorted({text for text in values if isinstance(text, str)}))
+
+
+_CONTEXTS = "recompile_user_contexts"

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
-from tltui.model.ref import parse_ref
 from tltui.questions.problems.reason_sections import add_contexts, add_stack, no_reason
 from tltui.questions.recompiles import guard_grammar
 from tltui.questions.recompiles.explanations import Dynamic, Explained, Key, Reason, name_of
@@ -122,7 +121,7 @@ class RecompileLines:
         more = len(recompile.reasons) - 1 + recompile.other_reasons
         link = _guard_link(reason)
         if more:
-            link += ["  ", (f"{fmt.count(more)} more", tokens.LINK, str(parse_ref(recompile.ref).at("recompiles")))]
+            link += ["  ", (f"{fmt.count(more)} more", tokens.LINK, f"@recompiles:{recompile.ref}")]
         used = sum(len(piece_text(piece)) for piece in (*head, *link)) + 2
         text = fmt.one_line(sanitize(change_of(reason) or reason_text(reason)))
         self.page.add(*head, "  ", (self.page.clip(text, max(self.page.width - used, 8)), tokens.VALUE), *link)

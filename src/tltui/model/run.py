@@ -423,7 +423,7 @@ class Run:
             raise BadAddress(f"rank {number} was not read: rank {self.crowd.like(number)[0]} has the same contents")
         if rank is None:
             there_are = _listed(str(item.ref).rstrip(":") for item in self.ranks)
-            raise BadAddress(f"unknown rank: '{'norank' if number is None else number}'", f"ranks of this run: {there_are}")
+            raise BadAddress(f"unknown rank: '{'norank' if number is None else number}'", f"ranks of this run: {there_are or 'none'}")
         if ref.process is None:
             return rank
         if not 1 <= ref.process <= len(rank.processes):

@@ -422,8 +422,8 @@ class Run:
         if rank is None and number is not None and self.crowd is not None and number in self.crowd.newest:
             raise BadAddress(f"rank {number} was not read: rank {self.crowd.like(number)[0]} has the same contents")
         if rank is None:
-            there_are = _listed(str(item.ref).rstrip(":") for item in self.ranks)
-            raise BadAddress(f"unknown rank: '{'norank' if number is None else number}'", f"ranks of this run: {there_are or 'none'}")
+            there_are = _listed(str(item.ref).rstrip(":") for item in self.ranks) or "none"
+            raise BadAddress(f"unknown rank: '{'norank' if number is None else number}'", f"ranks of this run: {there_are}")
         if ref.process is None:
             return rank
         if not 1 <= ref.process <= len(rank.processes):

@@ -126,9 +126,9 @@ def test_the_dashes_of_the_command_are_its_own(tmp_path: Path) -> None:
     (["--fail-on", "nonsense", "--", "true"], "unknown limit: 'nonsense'"),
     (["--fail-on", "break=+1", "--", "true"], "a number after + needs --baseline: 'break=+1'"),
     (["--baseline", ".", "--", "true"], "--baseline needs limits"),
-    (["--fail-on", "error", "--baseline", "nowhere", "--", "true"], "nowhere: No such file or directory"),
+    (["--fail-on", "error", "--baseline", "nowhere", "--", "true"], "No such file or directory: 'nowhere'"),
     (["--no-such", "--", "true"], "--no-such"),
-    (["-o", "full", "--", "true"], "-o full: the directory is not empty"),
+    (["-o", "full", "--", "true"], "the directory of -o is not empty"),
 ])  # fmt: skip
 def test_mistakes_are_said_before_the_job_starts(arguments: list[str], why: str, tmp_path: Path) -> None:
     (tmp_path / "full").mkdir()

@@ -62,7 +62,7 @@ def test_dumb_terminal(tmp_path: Path) -> None:
 def test_a_wrong_path(tmp_path: Path) -> None:
     with Terminal.tltui(tmp_path / "none", home=tmp_path) as terminal:
         assert terminal.wait_end() == 2
-        assert "none: No such file or directory" in terminal.text().replace("\n", "")
+        assert "No such file or directory: '" in terminal.text().replace("\n", "")
 
 
 def large_log(path: Path, size: int) -> Path:

@@ -35,7 +35,7 @@ def test_without_a_terminal_it_is_one_message(command: list[str], tmp_path: Path
     assert main([*command, str(tmp_path)]) == 2
     *_, problem, advice = capsys.readouterr().err.splitlines()
     assert advice == "  tltui run -- python train.py records a trace"
-    assert problem == f"tltui: {tmp_path}: no trace, TORCH_LOGS text, debug directory or tlparse output found"
+    assert problem == f"tltui: no trace, TORCH_LOGS text, debug directory or tlparse output found: '{tmp_path}'"
 
 
 async def test_an_output_alone_is_what_is_shown_first(tmp_path: Path) -> None:

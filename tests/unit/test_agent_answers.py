@@ -135,7 +135,7 @@ def test_one_answer_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> N
         (["--demo", "--answer", "finding"], "tltui: wrong arguments of finding: ''\n  --answer finding number [page]\n"),
         (["--demo", "--answer", "finding", "x"], "tltui: wrong arguments of finding: 'x'\n  --answer finding number [page]\n"),
         (["-", "--answer", "summary"], "tltui: standard input belongs to the protocol: '-'\n"),
-        (["no/such", "--answer", "summary"], "tltui: no/such: No such file or directory\n"),
+        (["no/such", "--answer", "summary"], "tltui: No such file or directory: 'no/such'\n"),
     ],
 )
 def test_wrong_usage(words: list[str], error: str, capsys: pytest.CaptureFixture[str]) -> None:

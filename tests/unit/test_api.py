@@ -328,7 +328,7 @@ def test_limits_may_be_a_list_and_paths_may_not(demo: tltui.Run) -> None:
     for path in (["a", "b"], b"a", 3):
         with pytest.raises(TypeError, match=r"several paths: tltui\.open\(\*paths\)"):
             tltui.open(path)  # type: ignore[arg-type]
-    assert failing(lambda: demo.rank(None)).startswith("BadAddress: process without a rank is not in this run")
+    assert failing(lambda: demo.rank(None)).startswith("BadAddress: unknown rank: 'norank'")
 
 
 def test_threads_take_turns(demo: tltui.Run) -> None:

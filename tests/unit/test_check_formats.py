@@ -252,7 +252,7 @@ def test_one_way_to_print(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["check", f"{TRACES}/breaks", "--json", "--format", "json"]) == 0
     capfd.readouterr()
     assert main(["check", f"{TRACES}/breaks", "--json", "--format", "junit"]) == 2
-    assert capfd.readouterr().err == "tltui: --json conflicts with --format junit\n  leave one of them out\n"
+    assert capfd.readouterr().err == "tltui: --json conflicts with --format: 'junit'\n  leave one of them out\n"
     assert main(["check", f"{TRACES}/breaks", "--format", "github"]) == 0
     assert "::error" not in capfd.readouterr().out
 

@@ -393,7 +393,7 @@ def test_extract_overwrites_only_with_force(tmp_path: Path, tltui: Command) -> N
     target = out / "norank" / "0_0" / "a_b.txt"
     target.write_text("mine")
     tltui("extract", path, "-o", str(out), "0/0:a_b", code=2)
-    assert tltui.err == f"tltui: {target}: exists\n  --force replaces it\n"
+    assert tltui.err == f"tltui: exists: '{target}'\n  --force replaces it\n"
     assert target.read_text() == "mine"
     tltui("extract", path, "-o", str(out), "0/0:a_b", "--force")
     assert target.read_text() == "a_b"
@@ -402,7 +402,7 @@ def test_extract_overwrites_only_with_force(tmp_path: Path, tltui: Command) -> N
     tltui("extract", path, "-o", str(out), "0/0:a_b", "--force")
     assert stat.S_ISREG(os.stat(target).st_mode), "a pipe is replaced, not written into"
     tltui("extract", path, "-o", path, code=2)
-    assert tltui.err == f"tltui: {path}: is not a directory\n  give a new directory, or one that exists\n"
+    assert tltui.err == f"tltui: is not a directory: '{path}'\n  give a new directory, or one that exists\n"
 
 
 @pytest.mark.parametrize("command", ["extract {log} -o {out}", "timing {log} --perfetto {out}/a", "bundle {log} -o {out}/a"])
@@ -416,7 +416,7 @@ def test_a_full_disk_leaves_no_part_of_a_file(command: str, tmp_path: Path) -> N
     env = os.environ | {"PYTHONPATH": SOURCES, "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=60, env=env, check=False)
     target = out / "norank/0_0/large.txt" if "extract" in command else out / "a"
-    assert (done.returncode, done.stderr) == (2, f"tltui: {target}: File too large\n")
+    assert (done.returncode, done.stderr) == (2, f"tltui: File too large: '{target}'\n")
     left = [path for path in out.rglob("*") if path.is_file()]
     assert left == ([out / "norank/0_0/small.txt"] if "extract" in command else [])
 
@@ -431,15 +431,15 @@ def test_a_full_disk_leaves_no_part_of_a_file(command: str, tmp_path: Path) -> N
         (["show", TRAIN, "0/0:inductor_output_cod"], ["artifacts of 0/0: inductor_output_code"]),
         (["show", TRAIN, "0/0:inductor_output_code"], ["#1 (forward), 0/0:inductor_output_code#2 (backward), or add --unit"]),
         (["show", DDP, "4/0"], ["ambiguous address", "0:4/0 (rank 0), 1:4/0 (rank 1), or add --rank"]),
-        (["show", TRAIN, "nonsense"], ["nonsense: No such file or directory\n  not an address either; examples: 0/1"]),
-        (["show", TRAIN, "0/0", "0/1"], ["too many addresses: 0/0 0/1"]),
-        (["show", TRAIN, "9:"], ["rank 9 is not in this run\n  ranks: norank:"]),
+        (["show", TRAIN, "nonsense"], ["No such file or directory: 'nonsense'\n  not an address either; examples: 0/1"]),
+        (["show", TRAIN, "0/0", "0/1"], ["too many addresses: '0/0 0/1'"]),
+        (["show", TRAIN, "9:"], ["unknown rank: '9'\n  ranks of this run: norank"]),
         (["records", TRAIN, "0/7"], ["unknown address: '0/7'"]),
-        (["ls", "/nowhere/trace"], ["/nowhere/trace: No such file or directory"]),
+        (["ls", "/nowhere/trace"], ["No such file or directory: '/nowhere/trace'"]),
         (["ls", str(TRACES / "scripts")], ["no trace, TORCH_LOGS text, debug directory or tlparse output found"]),
         (["ls", "--nonsense"], ["unknown option of tltui ls: '--nonsense'\n  see tltui ls --help"]),
         (["extract", TRAIN], ["missing -o DIR"]),
-        (["/nowhere/trace"], ["/nowhere/trace: No such file or directory"]),
+        (["/nowhere/trace"], ["No such file or directory: '/nowhere/trace'"]),
         (["--demo", "summary"], ["a command comes first: 'summary'\n  tltui summary PATH"]),
         ([TRAIN, "problems"], [f"a command comes first: 'problems'\n  tltui problems {TRAIN}"]),
         (["sumary", TRAIN, "-o", "x.md"], ["unknown command (and no such file): 'sumary'\n  did you mean tltui summary?"]),
@@ -544,13 +544,13 @@ def test_what_is_neither_path_nor_address(here: Path, tltui: Command) -> None:
                       ["ls", "a.log", "nowhere"], ["a.log", "nowhere"], ["source", "nowhere", "f.py:2"],
                       ["show", "a.log/x"]):  # fmt: skip
         tltui(*arguments, code=2)
-        where, _, why = tltui.err.removeprefix("tltui: ").partition(": ")
-        assert where in arguments
-        assert why.startswith("Not a directory" if where == "a.log/x" else "No such file or directory")
+        why, _, where = tltui.err.removeprefix("tltui: ").splitlines()[0].partition(": ")
+        assert where.strip("'") in arguments
+        assert why.startswith("Not a directory" if where == "'a.log/x'" else "No such file or directory")
         assert "address" not in why
     for arguments in (["show", "a.log", "0/x"], ["show", "--demo", "0/x"], ["extract", "a.log", "0/x", "-o", "out"]):
         tltui(*arguments, code=2)
-        assert tltui.err.startswith("tltui: 0/x: No such file or directory\n  not an address either; examples: 0/1, ")
+        assert tltui.err.startswith("tltui: No such file or directory: '0/x'\n  not an address either; examples: 0/1, ")
     tltui("ls", "a.log", "3:0/1", code=2)
     assert tltui.err == "tltui: this command takes no address: '3:0/1'\n  write a file of that name as ./3:0/1\n"
 
@@ -578,9 +578,9 @@ def test_two_paths_are_one_run_and_no_comparison(here: Path, tltui: Command) -> 
     tltui("diff", "a.log", "b.log", code=2)
     assert tltui.err == "tltui: diff takes two addresses, or two runs\n  tltui diff b.log --baseline a.log\n"
     tltui("diff", "a.log", "0/0", code=2)
-    assert tltui.err == "tltui: diff takes two addresses, not 1\n  tltui diff a.log 0/0 0/1, or … --baseline OLD\n"
+    assert tltui.err == "tltui: diff takes two addresses: '0/0'\n  tltui diff a.log 0/0 0/1, or … --baseline OLD\n"
     tltui("diff", "a.log", "--with", "b.log", "0/0", "0/1", code=2)
-    assert "too many addresses: 0/0 0/1" in tltui.err
+    assert "too many addresses: '0/0 0/1'" in tltui.err
 
 
 def test_demo_stands_in_place_of_path(here: Path, tltui: Command) -> None:

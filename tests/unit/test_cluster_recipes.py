@@ -190,5 +190,5 @@ def test_both_containers_share_the_volume_of_the_trace() -> None:
 def test_a_missing_directory_is_named_with_the_command_that_makes_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["index", str(TRACES / "torch-2.13" / "breaks"), "-o", str(tmp_path / "no dir" / "%h.tlx")]) == 2
     assert capsys.readouterr().err == (
-        f"tltui: {tmp_path}/no dir: No such file or directory\n  mkdir -p '{tmp_path}/no dir'\n"
+        f"tltui: No such file or directory: '{tmp_path}/no dir'\n  mkdir -p '{tmp_path}/no dir'\n"
     )

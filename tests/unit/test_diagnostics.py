@@ -126,7 +126,7 @@ def test_it_is_written_to_any_file(tmp_path: Path, capfd: pytest.CaptureFixture[
 @pytest.mark.parametrize("flag", ["--json", "--markdown"])
 def test_two_formats_conflict(flag: str, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["problems", BREAKS, "--format", "sarif", flag]) == 2
-    assert capfd.readouterr() == ("", f"tltui: {flag} conflicts with --format sarif\n  leave one of them out\n")
+    assert capfd.readouterr() == ("", f"tltui: {flag} conflicts with --format: 'sarif'\n  leave one of them out\n")
 
 
 NASTY = "\x00\x0b\x1b\r\n\t\ud800\udfff\ufffe\uffff\x85\u2028<>&\"'`:%,|/"

@@ -108,7 +108,7 @@ def test_a_log_that_cannot_be_read(job: Path, tmp_path: Path, serial: bytes) -> 
         alone = subprocess.run(command(own, "-o", tmp_path / "none.tlx", "--engine", "serial"), capture_output=True, text=True,
                                check=False, env=environment(), timeout=60)  # fmt: skip
     assert done.returncode == 1
-    assert done.stderr == f"tltui: {own}: No such file or directory\n"
+    assert done.stderr == f"tltui: No such file or directory: '{own}'\n"
     assert indexed(BREAKS, tmp_path / "other.tlx").returncode == 0
     assert target.read_bytes() == (tmp_path / "other.tlx").read_bytes()
     assert alone.returncode == 2 and not (tmp_path / "none.tlx").exists()
@@ -152,8 +152,8 @@ def test_it_says_how_far_it_is(job: Path, tmp_path: Path, monkeypatch: pytest.Mo
         (None, "missing -o FILE.tlx"),
         ("%x.tlx", "unknown %x in -o: '%x.tlx'\n  use %h for the name of the host, %% for a percent sign"),
         ("run.tlx%", "unknown % in -o: 'run.tlx%'"),
-        (".", ".: is a directory\n  use -o here.tlx"),
-        ("no/run.tlx", "no: No such file or directory\n  mkdir -p "),
+        (".", "Is a directory: '.'\n  use -o here.tlx"),
+        ("no/run.tlx", "No such file or directory: 'no'\n  mkdir -p "),
         ("a.log", "-o names one of the inputs: 'a.log'"),
         ("link.tlx", "-o names one of the inputs: 'link.tlx'"),
         ("../notes.txt", "not an index: '../notes.txt'"),

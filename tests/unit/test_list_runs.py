@@ -84,6 +84,6 @@ def test_wrong_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main(["list"]) == 2
     assert capsys.readouterr().err == "tltui: missing DIR\n  for example: tltui list /shared/traces\n"
     assert main(["list", str(tmp_path / "no")]) == 2
-    assert capsys.readouterr().err == f"tltui: {tmp_path / 'no'}: No such file or directory\n  give a directory of runs\n"
+    assert capsys.readouterr().err == f"tltui: No such file or directory: '{tmp_path / 'no'}'\n  give a directory of runs\n"
     assert main(["list", str(tmp_path)]) == 0
     assert capsys.readouterr().out.startswith(f"0 runs in {tmp_path}, the oldest first")

@@ -288,7 +288,7 @@ def test_ten_megabytes_in_one_line(tmp_path: Path) -> None:
 def test_empty_file_or_only_newlines(tmp_path: Path, data: bytes, reason: str, capsys: pytest.CaptureFixture[str]) -> None:
     path = mt.write(tmp_path, data)
     assert main(["ls", str(path)]) == 2
-    assert capsys.readouterr().err == f"tltui: {path}: {reason}\n  tltui run -- python train.py records a trace\n"
+    assert capsys.readouterr().err == f"tltui: {reason}: '{path}'\n  tltui run -- python train.py records a trace\n"
     mt.write(tmp_path, BEFORE, "good.log")
     found = discover([str(tmp_path)])
     assert [(item.path, item.reason) for item in found.skipped] == [(str(path), reason)]
@@ -352,7 +352,7 @@ def test_directory_without_a_log(tmp_path: Path, capsys: pytest.CaptureFixture[s
 def test_missing_path_and_fifo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ls", str(tmp_path / "nowhere")]) == 2
     advice = "give a file or a directory that exists, or --demo"
-    assert capsys.readouterr().err == f"tltui: {tmp_path / 'nowhere'}: No such file or directory\n  {advice}\n"
+    assert capsys.readouterr().err == f"tltui: No such file or directory: '{tmp_path / 'nowhere'}'\n  {advice}\n"
     os.mkfifo(tmp_path / "pipe")
     assert main(["ls", str(tmp_path / "pipe")]) == 2, "and it does not hang"
     assert "not a regular file" in capsys.readouterr().err
@@ -369,7 +369,7 @@ def test_unreadable_file(tmp_path: Path, capsys: pytest.CaptureFixture[str], mon
 
     monkeypatch.setattr(os, "open", refuse)
     assert main(["ls", str(path)]) == 2
-    assert capsys.readouterr().err == f"tltui: {path}: Permission denied\n  tltui run -- python train.py records a trace\n"
+    assert capsys.readouterr().err == f"tltui: Permission denied: '{path}'\n  tltui run -- python train.py records a trace\n"
     good = mt.write(tmp_path, AFTER, "good.log")
     found = discover([str(tmp_path)])
     assert [log.path for log in found.logs] == [str(good)]

@@ -531,7 +531,7 @@ def test_addresses_that_lead_nowhere_list_near_ones(tmp_path: Path) -> None:
         "unknown address: '0/4:inductor_output_code#3'; "
         "use 0/4:inductor_output_code#1 (forward), 0/4:inductor_output_code#2 (backward)"
     )
-    assert failure(run, "5:0/1") == "rank 5 is not in this run; ranks: norank:"
+    assert failure(run, "5:0/1") == "unknown rank: '5'; ranks of this run: norank"
     assert "unknown process: 'norank.2:'; processes of no rank: norank:" in failure(run, "norank.2:0/0")
     assert "no records with a compile id" in failure(Run(discover([str(TRACES / "torch-2.13" / "aoti")])), "0/0")
     assert failure(built(tmp_path, mt.compiled(3, 0)), "none") == "unknown address: 'none'; near it: 3/0"

@@ -429,7 +429,7 @@ def test_a_directory_that_is_not_there_is_not_made(tmp_path: Path, capsys: pytes
     source = str(TRACES / "torch-2.13" / "errors")
     assert main(["bundle", source, "-o", str(tmp_path / "not" / "there" / "x.log")]) == 2
     missing = tmp_path / "not" / "there"
-    assert capsys.readouterr().err == f"tltui: {missing}: no such directory\n  mkdir -p {missing}\n"
+    assert capsys.readouterr().err == f"tltui: no such directory: '{missing}'\n  mkdir -p {missing}\n"
     assert list(tmp_path.iterdir()) == []
     assert main(["bundle", source, "-o", f"{tmp_path}/made/"]) == 0, "the directory itself is"
 

@@ -101,7 +101,7 @@ def test_every_graph_gives_a_script_or_a_reason(name: str) -> None:
                 assert_harmless(found.script)
                 made.add(artifact.name)
             elif artifact.name not in WORTH:
-                assert f"has no graph {artifact.name}. Available: " in found.refused
+                assert f"not a graph of {compile_.ref}: '{artifact.name}'; graphs: " in found.refused
     assert "dynamo_output_graph" in made
     assert "fx_graph_runnable" in made or name in ("cache_hit", "ddp_split")
 
@@ -433,8 +433,8 @@ def test_the_command(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes])
     [
         (["0/0"], "missing -o FILE\n  -o repro.py writes the script, -o - prints it"),
         (["-o", "-"], "missing REF"),
-        (["0/0", "-o", "-", "--from", "nothing"], "0/0 has no graph nothing. Available: "),
-        (["0/0:compilation_metrics", "-o", "-"], "0/0 has no graph compilation_metrics. Available: "),
+        (["0/0", "-o", "-", "--from", "nothing"], "not a graph of 0/0: 'nothing'\n  graphs: "),
+        (["0/0:compilation_metrics", "-o", "-"], "not a graph of 0/0: 'compilation_metrics'\n  graphs: "),
         (["9/9", "-o", "-"], "unknown address: '9/9'"),
         (["0/0:dynamo_output_graph", "-o", "-", "--from", "aot_forward_graph"], "--from needs the address of a compile"),
     ],

@@ -76,11 +76,11 @@ def test_a_named_directory_that_is_not_empty_is_refused(here: Path) -> None:
     (here / "full").mkdir()
     (here / "full" / "a.log").write_text("")
     (here / "file").write_text("")
-    with pytest.raises(Refused, match=r"-o full: the directory is not empty \(1 file\)"):
+    with pytest.raises(Refused, match=r"the directory of -o is not empty \(1 file\): 'full'"):
         prepared(directory="full")
-    with pytest.raises(Refused, match=r"-o file: Not a directory"):
+    with pytest.raises(Refused, match=r"Not a directory: 'file'"):
         prepared(directory="file")
-    with pytest.raises(Refused, match=r"-o file/below: Not a directory"):
+    with pytest.raises(Refused, match=r"Not a directory: 'file/below'"):
         prepared(directory="file/below")
 
 

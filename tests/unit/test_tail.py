@@ -146,7 +146,7 @@ def test_until_idle(trace: Path) -> None:
 def test_until_idle_without_any_log(trace: Path) -> None:
     with Tail(str(trace), "--until-idle", "0.2") as tail:
         assert tail.next("stderr") == f"tltui: waiting for the first log in {trace}"
-        assert tail.end() == (2, [f"tltui: {trace}: no TORCH_TRACE log was written within 0.2 s"])
+        assert tail.end() == (2, [f"tltui: no TORCH_TRACE log was written within 0.2 s: '{trace}'"])
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -285,7 +285,7 @@ def test_a_log_that_cannot_be_read(tail: Command, trace: Path, monkeypatch: pyte
     monkeypatch.setattr(FileBytes, "read", fails)
     found = tail(str(trace))
     assert found[0] == 2
-    assert found[2] == f"tltui: {path}: Permission denied\n"
+    assert found[2] == f"tltui: Permission denied: '{path}'\n"
     assert len(found[1]) == 1 and found[1][0].endswith("Permission denied")
 
 

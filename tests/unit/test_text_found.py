@@ -121,14 +121,15 @@ def test_utf_16_with_a_byte_order_mark_opens(mark: str, tmp_path: Path, capsys: 
 def test_a_wrong_encoding_is_refused_in_a_line(encoding: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = put(tmp_path / "job.err", unpacked("killed/stderr.txt").read_text().encode(encoding))
     assert main(["ls", path]) == 2
-    assert capsys.readouterr().err == f"tltui: {path}: UTF-16 text without a byte order mark\n  convert it to UTF-8 first\n"
+    assert capsys.readouterr().err == f"tltui: UTF-16 text without a byte order mark: '{path}'\n  convert it to UTF-8 first\n"
 
 
 @pytest.mark.parametrize("name", ["short/stderr.txt", "made/empty.txt"])
 def test_what_cannot_be_read_is_refused_in_a_line(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ls", str(unpacked(name))]) == 2
     error = capsys.readouterr().err
-    assert error.count("\n") == 2 and (SHORT.replace("; ", "\n  ") in error) == name.startswith("short")
+    problem, remedy = SHORT.split("; ")
+    assert error.count("\n") == 2 and (f"{problem}: '" in error and f"\n  {remedy}\n" in error) == name.startswith("short")
 
 
 # what is known of the ranks

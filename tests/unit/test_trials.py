@@ -196,7 +196,7 @@ def test_what_others_can_write_is_refused(tmp_path: Path) -> None:
     (["--env", "X", "--", "true"], "--env: not NAME=VALUE: 'X'"),
     (["--budget", "0", "--", "true"], "invalid number of seconds: '0'"),
     (["--until-step", "-1", "--", "true"], "invalid step: '-1'"),
-    (["-o", "FULL", "--", "true"], "the directory is not empty"),
+    (["-o", "FULL", "--", "true"], "the directory of -o is not empty"),
     (["FULL"], "the recorded command is not run"),
 ])  # fmt: skip
 def test_bad_input(words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -77,4 +77,4 @@ def test_what_is_packed_says_that_it_needs_a_place(tmp_path: Path) -> None:
     packed.write_bytes(archive.read_bytes())
     done = tltui("ls", str(packed), home=home)
     assert done.returncode == 2
-    assert f"cannot unpack to {home}/.cache/tltui/unpacked: Not a directory\n  set XDG_CACHE_HOME\n" in done.stderr
+    assert f"cannot unpack to {home}/.cache/tltui/unpacked: Not a directory: '{packed}'\n  set XDG_CACHE_HOME\n" in done.stderr

@@ -443,7 +443,7 @@ def test_bars_as_json(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize(("bars", "why"), [
     ("guard_overhead=5", "not a percentage from 0% to 100%: 'guard_overhead=5'\n  use guard_overhead=5%"),
-    ("guard_overhead", "guard_overhead needs a percentage, or --baseline"),
+    ("guard_overhead", "missing percentage: 'guard_overhead'"),
     ("eager_share=120%", "not a percentage from 0% to 100%"),
     ("break=5%", "a percentage needs + and --baseline: 'break=5%'\n  use break=2"),
     ("fallback_calls=5%", "a percentage needs + and --baseline: 'fallback_calls=5%'"),

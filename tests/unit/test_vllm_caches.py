@@ -131,7 +131,7 @@ def test_the_command_compares_with_a_baseline(tmp_path: Path, capsysbinary: pyte
 def test_a_baseline_that_cannot_be_compared_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     missing = str(tmp_path / "missing")
     assert main(["caches", "--demo", "--baseline", missing]) == 2
-    assert capsys.readouterr().err.startswith(f"tltui: {missing}: No such file")
+    assert capsys.readouterr().err.startswith(f"tltui: No such file or directory: '{missing}'")
     assert main(["caches", "--demo", "--baseline", str(TRACES / "ranks")]) == 2
     assert "--baseline is not a cache directory of vLLM: " in capsys.readouterr().err
 

@@ -290,7 +290,7 @@ def test_ids_that_differ_stand_beside(tmp_path: Path) -> None:
     run = going_on(job(
         tmp_path, stuck(0, ["block0"], "block1"), stuck(1, ["block0"], "block1"), stuck(2, ["extra", "block0"], "block1"),
     ))  # fmt: skip
-    assert said(run).startswith("All 3 ranks are in block1 [1/0], [2/0] on 2: ")
+    assert said(run).startswith("All 3 ranks are in block1 [1/0], [2/0] on rank 2: ")
 
 
 @pytest.mark.parametrize("torn", [False, True])
@@ -607,4 +607,4 @@ def test_the_answer_has_each_id_of_the_compile(tmp_path: Path) -> None:
     """A rank that lacks an earlier function has another id for the last compile."""
     ranked(tmp_path, "--ranks", 4, "--compiles", 4, "--detail", "tiny", "--plant", "missing_compile:ranks=0,compile=1")
     text_ = answer(where(open_run(discover([str(tmp_path)]))))
-    assert text_ == "All 4 ranks were outside of any compile at the end of their logs, after block3 [3/0], [2/0] on 0."
+    assert text_ == "All 4 ranks were outside of any compile at the end of their logs, after block3 [3/0], [2/0] on rank 0."

@@ -74,7 +74,7 @@ def translated() -> Iterator[None]:
     except discover.NothingFound as nothing:
         raise NothingFound(safe(str(nothing))) from None
     except NoProfileThere as none:
-        raise ProfileError(safe(f"profile {none}")) from None
+        raise ProfileError(safe(f"profile: {none}")) from None
     except OSError as error:
         message = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
         raise Unavailable(safe(message)) from error

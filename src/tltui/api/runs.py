@@ -293,7 +293,7 @@ def _check_exists(paths: Iterable[str]) -> None:
             continue  # what is below may be readable, and else it is said why not
         except (OSError, ValueError) as error:
             reason = (error.strerror if isinstance(error, OSError) else None) or os.strerror(errno.ENOENT)
-            raise NothingFound(safe(f"{path}: {reason}")) from None
+            raise NothingFound(safe(f"{reason}: '{path}'")) from None
 
 
 def _limits() -> Limits:

@@ -167,7 +167,11 @@ def _os_error_message(error: OSError) -> str:
     """Return the message of an OSError, with its file."""
     from tltui.inputs.index.indexed_log import Elsewhere
 
-    return str(error) if isinstance(error, Elsewhere) else f"{error.filename or 'input or output'}: {error.strerror or error}"
+    return str(error) if isinstance(error, Elsewhere) else _quoted_file(error.strerror or str(error), error.filename)
+
+
+def _quoted_file(reason: str, name: str | bytes | None) -> str:
+    return f"{reason}: '{os.fsdecode(name)}'" if name else f"input or output: {reason}"
 
 
 def _os_error_advice(error: OSError) -> str:

@@ -144,7 +144,7 @@ def _format(options: argparse.Namespace) -> str:
     """Return the output format. Raises `Failure` for conflicting options."""
     style = options.format or ("json" if options.json else "text")
     if options.json and style != "json":
-        raise Failure(f"--json conflicts with --format {style}", "leave one of them out")
+        raise Failure(f"--json conflicts with --format: '{style}'", "leave one of them out")
     return str(style)
 
 

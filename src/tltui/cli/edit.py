@@ -43,5 +43,5 @@ def write_edits(options: argparse.Namespace) -> Iterator[bytes]:
         with replacing(Path(options.directory), force=False, private=True) as file:
             file.write(data)
     except OSError as error:
-        raise Failure(f"{options.directory}: {error.strerror}") from None
+        raise Failure(f"{error.strerror}: '{options.directory}'") from None
     print_error(f"wrote {options.directory}\n  patch -p1 < {options.directory}")

@@ -85,9 +85,9 @@ def _target(options: argparse.Namespace, host: str) -> Path:
 
     target = Path(os.path.expanduser(re.sub(r"%(.?)", meant, output, flags=re.DOTALL)))
     if target.is_dir():
-        raise Failure(f"{target}: is a directory", f"use -o {quoted(str(target / f'{safe_name(host)}.tlx'))}")
+        raise Failure(f"Is a directory: '{target}'", f"use -o {quoted(str(target / f'{safe_name(host)}.tlx'))}")
     if not target.parent.is_dir():
-        raise Failure(f"{target.parent}: No such file or directory", f"mkdir -p {quoted(str(target.parent))}")
+        raise Failure(f"No such file or directory: '{target.parent}'", f"mkdir -p {quoted(str(target.parent))}")
     if not os.access(target.parent, os.W_OK | os.X_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(target.parent))
     return target

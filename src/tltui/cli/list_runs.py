@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
     try:
         names = sorted(os.listdir(top))
     except OSError as error:
-        raise Failure(f"{given}: {error.strerror}", "give a directory of runs") from None
+        raise Failure(f"{error.strerror}: '{given}'", "give a directory of runs") from None
     rows: list[RunRow] = []
     not_opened: list[str] = []
     others = 0
@@ -72,7 +72,8 @@ def _opened(path: str, shown: str) -> RunRow | str | None:
         opened = open_run(discover([path]))
     except NothingFound as nothing:
         is_meant = path.endswith(SAVED)
-        return str(nothing).replace(path, shown, 1).partition("\n")[0] if is_meant else None
+        reason, _, _ = str(nothing).partition(f": '{path}'")
+        return f"{shown}: {reason}" if is_meant else None
     except (OSError, BadIndex) as error:
         return f"{shown}: {error}"
     return row_of(opened, shown) if any(process.is_traced for process in opened.processes()) else None

@@ -89,7 +89,7 @@ def split_arguments(
             raise Failure(f"missing artifact name after the colon: '{text}'", f"use {text}inductor_output_code, or {text[:-1]}")
         if not refs and is_address(text):
             raise Failure(f"this command takes no address: '{text}'", f"write a file of that name as ./{text}")
-        raise Failure(f"{text}: {why}", _advice(text, refs, another or len(lacking) < len(texts)))
+        raise Failure(f"{why}: '{text}'", _advice(text, refs, another or len(lacking) < len(texts)))
     return Arguments(tuple(texts), refs_in_order, line)
 
 
@@ -202,7 +202,7 @@ def _without_log(error: NothingFound) -> Failure:
     problem, _, reasons = str(error).partition("\n  ")
     if reasons:
         return Failure(problem, reasons)
-    if problem.endswith(os.strerror(errno.ENOENT)):
+    if problem.startswith(os.strerror(errno.ENOENT)):
         return Failure(problem, "give a file or a directory that exists")
     fault, _, remedy = problem.rpartition("; ")
     return Failure(fault, remedy) if fault else Failure(problem, RECORD)
@@ -217,7 +217,7 @@ def _requested_profiles(paths: Sequence[str]) -> tuple[FoundProfile, ...]:
     try:
         return profiles_at(paths)
     except NoProfileThere as none:
-        raise Failure(f"--profile {none}", RECORD_PROFILE) from None
+        raise Failure(f"--profile: {none}", RECORD_PROFILE) from None
 
 
 def search(paths: Sequence[str], latest: bool, profiles: Sequence[str] = ()) -> Found:
@@ -293,7 +293,7 @@ def limits_of(texts: Sequence[str], has_baseline: bool) -> tuple[Limit, ...]:
 def one_ref(options: argparse.Namespace) -> str:
     """Return the only address, '' for none."""
     if len(options.refs) > 1:
-        raise Failure(f"too many addresses: {' '.join(options.refs)}", "give one address")
+        raise Failure(f"too many addresses: '{' '.join(options.refs)}'", "give one address")
     return options.refs[0] if options.refs else ""
 
 

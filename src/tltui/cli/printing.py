@@ -78,14 +78,14 @@ def _style_of_file(options: argparse.Namespace, path: str) -> str:
         suffixes = ", ".join(SUFFIXES)
         xml = "; for XML use --format junit" if options.command == "check" and suffix == ".xml" else ""
         if os.path.isdir(os.path.expanduser(path)) or path.endswith("/"):
-            raise Failure(f"{path}: Is a directory", f"add the name of a file that ends in {suffixes}")
+            raise Failure(f"Is a directory: '{path}'", f"add the name of a file that ends in {suffixes}")
         raise Failure(f"unknown format of the output file: '{path}'", f"use a name that ends in {suffixes}{xml}")
     if style == "json" and not hasattr(options, "json"):
         raise Failure(f"this command has no JSON: '{path}'", "use another suffix")
     if output_format and output_format != style:
         raise Failure(f"--format {output_format} conflicts with the suffix of the file: '{path}'", "change one of them")
     if getattr(options, "check", False) and style != "json":
-        raise Failure(f"--check prints JSON, not the format of '{path}'", "use a name that ends in .json")
+        raise Failure(f"--check conflicts with the suffix of the file: '{path}'", "use a name that ends in .json")
     return style
 
 

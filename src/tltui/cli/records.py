@@ -128,14 +128,15 @@ def _sides(options: argparse.Namespace) -> list[str]:
         raise Failure("--baseline and --with cannot be combined", "--baseline OLD is the left side, --with NEW the right side")
     if options.baseline or options.other:
         if len(refs) > 1:
-            raise Failure(f"too many addresses: {' '.join(refs)}", "with another run give one address for both, or none")
+            raise Failure(f"too many addresses: '{' '.join(refs)}'", "with another run give one address for both, or none")
         return refs * 2 or ["", ""]
     if len(refs) != 2:
         if len(options.paths) == 2 and not refs:
             old, new = map(quoted, options.paths)
             raise Failure("diff takes two addresses, or two runs", f"tltui diff {new} --baseline {old}")
         path = path_words(options)
-        raise Failure(f"diff takes two addresses, not {len(refs)}", f"tltui diff {path} 0/0 0/1, or … --baseline OLD")
+        problem = f"diff takes two addresses: '{' '.join(refs)}'" if refs else "diff takes two addresses"
+        raise Failure(problem, f"tltui diff {path} 0/0 0/1, or … --baseline OLD")
     return refs
 
 

@@ -79,7 +79,7 @@ def report(options: argparse.Namespace) -> Iterator[bytes]:
         raise Failure("missing -o FILE.html", f"for example: tltui report {path_words(options)} -o report.html")
     target = Path(options.output).expanduser()
     if target.suffix.lower() not in (".html", ".htm"):
-        raise Failure(f"a report is an HTML file, not '{options.output}'", f"use -o {quoted(str(target.with_suffix('.html')))}")
+        raise Failure(f"not the name of an HTML file: '{options.output}'", f"use -o {quoted(str(target.with_suffix('.html')))}")
     if os.path.lexists(target) and not options.force:
         raise Failure(f"{options.output}: exists", "--force replaces it")
     source_run, path = load(options), " ".join(options.paths)
@@ -125,7 +125,8 @@ def repro(options: argparse.Namespace) -> Iterator[bytes]:
     if not options.output:
         raise Failure("missing -o FILE", "-o repro.py writes the script, -o - prints it")
     if not reproduction.script:
-        raise Failure(reproduction.refused.rstrip("."), f"tltui repro {path_words(options)} lists all compiles")
+        problem, _, advice = reproduction.refused.rstrip(".").partition("; ")
+        raise Failure(problem, advice or f"tltui repro {path_words(options)} lists all compiles")
     if options.output == "-":
         yield reproduction.script.encode("ascii")
         return

@@ -131,7 +131,7 @@ class _Tail:
                     raise Failure(str(nothing)) from None
             where = ", ".join(self._options.paths)
             if self._is_idle():
-                raise Failure(f"{where}: no TORCH_TRACE log was written within {self._options.until_idle:g} s")
+                raise Failure(f"no TORCH_TRACE log was written within {self._options.until_idle:g} s: '{where}'")
             if not self._waited:
                 print_error(f"tltui: waiting for the first log in {where}")
             self._waited = True
@@ -204,7 +204,7 @@ class _Tail:
         """Return why waiting ends; '' if it goes on."""
         if run.finished:
             if len(run.failures) == len(run.models):
-                raise Failure("\n".join(f"{path}: {why}" for path, why in run.failures.items()))
+                raise Failure("\n".join(f"{why}: '{path}'" for path, why in run.failures.items()))
             return "the log is complete" if len(run.models) == 1 else f"all {len(run.models):,} logs are complete"
         if not self._is_idle():
             return ""

@@ -101,7 +101,7 @@ def problems(options: argparse.Namespace) -> Iterator[bytes]:
 
     if options.json or options.markdown:
         flag = "--json" if options.json else "--markdown"
-        raise Failure(f"{flag} conflicts with --format {options.format}", "leave one of them out")
+        raise Failure(f"{flag} conflicts with --format: '{options.format}'", "leave one of them out")
     question, (_run, document) = question_of("problems"), _page(options)
     diagnostics = diagnostics_of(question.records(result_of(document)), base_directory())
     if options.format == "sarif":

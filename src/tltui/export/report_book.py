@@ -165,7 +165,7 @@ class Book:
 
     def __init__(self, run: Run, limit: int, path: str, options: Options) -> None:
         if limit < LEAST:
-            raise TooSmall(f"the report is too small: {size_of(limit)}", f"the minimum is {LEAST // 1000 + 1}k")
+            raise TooSmall(f"a report does not fit into this size: '{size_of(limit)}'", f"the minimum is {LEAST // 1000 + 1}k")
         self._run, self._limit, self._path = run, limit, path
         self._options = replace(options, goes_on=run.goes_on, newest=run.restarted)
         self._ids = Ids()

@@ -422,9 +422,8 @@ class Run:
         if rank is None and number is not None and self.crowd is not None and number in self.crowd.newest:
             raise BadAddress(f"rank {number} was not read: rank {self.crowd.like(number)[0]} has the same contents")
         if rank is None:
-            there_are = _listed(str(item.ref) for item in self.ranks)
-            label = "process without a rank" if number is None else f"rank {number}"
-            raise BadAddress(f"{label} is not in this run", f"ranks: {there_are}")
+            there_are = _listed(str(item.ref).rstrip(":") for item in self.ranks) or "none"
+            raise BadAddress(f"unknown rank: '{'norank' if number is None else number}'", f"ranks of this run: {there_are}")
         if ref.process is None:
             return rank
         if not 1 <= ref.process <= len(rank.processes):
@@ -480,7 +479,8 @@ class Run:
             return (abs(other.frame - ref.id.frame), abs((other.compile or 0) - (ref.id.compile or 0)))
 
         near = sorted(sorted(ids, key=lambda name: distance(ids[name][1]))[:6], key=lambda name: _order(*ids[name]))
-        return BadAddress(f"unknown address: '{ref}'", f"near it: {_listed(near)}")
+        unknown = f"unknown frame: '{str(ref).rstrip('/')}'" if ref.is_frame else f"unknown address: '{ref}'"
+        return BadAddress(unknown, f"near it: {_listed(near)}")
 
 
 def _order(place: int, compile_id: CompileId) -> tuple[int, bool, int, int]:

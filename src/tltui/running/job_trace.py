@@ -122,14 +122,14 @@ def named_directory(name: str) -> tuple[str, bool]:
     except FileExistsError:
         pass
     except OSError as error:
-        raise Refused(f"-o {name}: {error.strerror}", ANOTHER) from None
+        raise Refused(f"{error.strerror}: '{name}'", ANOTHER) from None
     try:
         entries = os.listdir(directory)
     except OSError as error:
-        raise Refused(f"-o {name}: {error.strerror}", ANOTHER) from None
+        raise Refused(f"{error.strerror}: '{name}'", ANOTHER) from None
     if entries:
         holds = f"{len(entries)} file{'s' * (len(entries) != 1)}"
-        raise Refused(f"-o {name}: the directory is not empty ({holds})", ANOTHER)
+        raise Refused(f"the directory of -o is not empty ({holds}): '{name}'", ANOTHER)
     return directory, True
 
 

@@ -77,11 +77,11 @@ def profiles_at(paths: Iterable[str]) -> tuple[FoundProfile, ...]:
             if os.path.isdir(path):
                 profiles += _profiles_in(path)
             elif reason := reason_against(path):
-                raise NoProfileThere(f"{name}: {reason}")
+                raise NoProfileThere(f"{reason}: '{name}'")
             else:
                 profiles.append(again(FoundProfile(path, 0, is_named=True)))
         except OSError as error:
-            raise NoProfileThere(f"{name}: {error.strerror or error}") from None
+            raise NoProfileThere(f"{error.strerror or error}: '{name}'") from None
     return tuple({profile.path: profile for profile in profiles}.values())
 
 
@@ -91,7 +91,7 @@ def _profiles_in(directory: str) -> list[FoundProfile]:
         files = sorted(entry.path for entry in entries if entry.is_file())[:MOST]
     profiles = [replace(profile, is_named=True) for path in files if (profile := profile_at(path)) is not None]
     if not profiles:
-        raise NoProfileThere(f"{directory}: no torch.profiler profile in this directory")
+        raise NoProfileThere(f"no torch.profiler profile in the directory: '{directory}'")
     return profiles
 
 
@@ -502,8 +502,9 @@ def _explain_nothing(paths: tuple[str, ...], skipped: list[Skipped], other_count
     if len(paths) == 1 and len(skipped) == 1 and not other_count and skipped[0].path == os.path.expanduser(paths[0]):
         if where == STANDARD_INPUT and skipped[0].reason == EMPTY:
             return "standard input is empty: '-'\n  the command before the pipe printed nothing"
-        return f"{where}: {skipped[0].reason}"
-    lines = [f"{where}: no trace, TORCH_LOGS text, debug directory or tlparse output found"]
+        fault, _, remedy = skipped[0].reason.rpartition("; ")
+        return f"{fault}: '{where}'; {remedy}" if fault else f"{remedy}: '{where}'"
+    lines = [f"no trace, TORCH_LOGS text, debug directory or tlparse output found: '{where}'"]
     lines += [f"  {item.path}: {item.reason}" for item in skipped[:10]]
     if len(skipped) > 10:
         lines.append(f"  … and {len(skipped) - 10} more")

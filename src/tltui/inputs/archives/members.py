@@ -22,7 +22,7 @@ from tltui.inputs.archives.decompress import PIECE, RAW, CannotUnpack, Deflated,
 
 LINK, HARD_LINK, DEVICE, FIFO, SPECIAL = "a symbolic link", "a hard link", "a device", "a named pipe", "a special file"
 ABSOLUTE, UPWARDS = "its name is an absolute path", "its name points outside of the archive"
-ENCRYPTED = "encrypted: unpack it first"
+ENCRYPTED = "encrypted; unpack it first"
 TOO_MANY = "more than {:,} members: the rest was not read"
 OVERLAPPING = "{:,} of its {:,} members overlap the members after them and were not unpacked"
 WRONG_SUM = "its checksum is wrong"

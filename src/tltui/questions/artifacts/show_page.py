@@ -48,7 +48,7 @@ def in_unit(run: Run, ref: Ref, unit: str) -> Ref:
     """Return the address of the artifact of that name in a unit. Raises `BadAddress` with the existing units."""
     node = run.resolve(replace(ref, artifact=None, n=None))
     if not isinstance(node, Compile) or ref.artifact is None:
-        raise BadAddress(f"--unit needs the address of an artifact, not '{ref}'", "for example 0/0:inductor_output_code")
+        raise BadAddress(f"--unit needs the address of an artifact: '{ref}'", "for example 0/0:inductor_output_code")
     artifacts = artifacts_of(node)
     units = units_of(artifacts)
     wanted = next((unit_ for unit_ in units if unit_.name == unit or unit_.direction == unit), None)
@@ -84,7 +84,7 @@ def raw_bytes(run: Run, ref: Ref) -> Iterator[bytes]:
     """Yield the unsanitized payload (for metrics, the stored first line). Raises `BadAddress`, OSError."""
     node = run.resolve(ref)
     if not isinstance(node, Artifact):
-        raise BadAddress(f"--raw needs the address of an artifact, not '{ref}'", "for example 0/0:inductor_output_code")
+        raise BadAddress(f"--raw needs the address of an artifact: '{ref}'", "for example 0/0:inductor_output_code")
     yield from _bytes_of(node)
 
 

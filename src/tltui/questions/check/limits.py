@@ -660,10 +660,10 @@ def parse_limits(text: str, baseline: bool = False) -> tuple[Limit, ...]:
         limit = _limit(name, number.strip()) if given else Limit(name)
         measure = MEASURES[name]
         if not baseline and limit.at_most is None and (given or measure.seconds or measure.share):
-            number, example = ("a percentage", "5%") if measure.share else ("a number of seconds", "60")
+            number, example = ("percentage", "5%") if measure.share else ("number of seconds", "60")
             if given:
                 raise BadLimit(f"a number after + needs --baseline: {part!r}", "add --baseline OLD, or leave out the +")
-            raise BadLimit(f"{name} needs {number}, or --baseline", f"for example {name}={example}")
+            raise BadLimit(f"missing {number}: {name!r}", f"for example {name}={example}, or add --baseline OLD")
         limits[name] = limit
     if not limits:
         raise BadLimit("no limit given", f"for example error,break; {LISTED}")

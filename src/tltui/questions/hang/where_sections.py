@@ -63,7 +63,7 @@ def short(ranks: Ranks | str) -> str:
 
 
 def compile_label(group: Group) -> str:
-    """`block2 [2/0]`, `block2 [2/0], [1/0] on 3`."""
+    """`block2 [2/0]`, `block2 [2/0], [1/0] on rank 3`."""
     return f"{_function(group)} {compile_ids(group)}".strip()
 
 
@@ -74,8 +74,8 @@ def _function(group: Group | Inside) -> str:
 
 
 def compile_ids(group: Group) -> str:
-    """Return the ids of a compile: `[1/0], [2/0] on 2`."""
-    return ", ".join(f"{one.id} on {short(one.ranks)}" if n else one.id for n, one in enumerate(group.ids))
+    """Return the ids of a compile: `[1/0], [2/0] on rank 2`."""
+    return ", ".join(f"{one.id} on {with_noun(short(one.ranks))}" if n else one.id for n, one in enumerate(group.ids))
 
 
 def doing(group: Group | Inside, ids: str) -> str:

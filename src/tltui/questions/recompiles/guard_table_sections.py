@@ -29,7 +29,7 @@ def add_guard_table(page: Page, table: GuardTable, indent: str = "  ") -> None:
         return  # one value of two versions: the recompilation has it
     page.blank()
     page.open("Guards by version")
-    page.add(indent, ("guards that differ, by compiled version", tokens.LABEL))
+    page.add(indent, ("Guards that differ, by compiled version", tokens.LABEL))
     names = [_name(row) for row in table.rows[:ROWS_SHOWN]]
     room = int(page.width * NAME_SHARE)
     left = min(max(map(width, names)), room)

@@ -343,7 +343,7 @@ def add_variations(
         if effect := _effect(variations[0].prediction):
             page.say(effect, indent + " " * 12, tokens.DIM)
         return
-    page.add(indent, ("changed values, and how to fix it", tokens.LABEL))
+    page.add(indent, ("Changed values and fixes", tokens.LABEL))
     for variation in variations:
         _add_variation(page, variation, recompiles, indent + "  ")
     if together is not None:

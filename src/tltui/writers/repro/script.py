@@ -333,7 +333,7 @@ def _without_graph(compile_: Compile, only: str | None) -> str:
     ref = compile_.ref
     if only is not None:
         names = sorted({each.name for each in artifacts_of(compile_)} & WORTH.keys())
-        return f"{ref} has no graph {only}. Available: {', '.join(names) or 'none'}."
+        return f"not a graph of {ref}: '{only}'; graphs: {', '.join(names) or 'none'}"
     failures = repro_facts(compile_).failure
     if failures:
         return f"{ref} has no graph: torch failed before it captured one ({failures})."

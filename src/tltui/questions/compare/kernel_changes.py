@@ -167,10 +167,28 @@ def compare_kernels(
         yield
     order = TIME if measured is not None else BYTES
     named = {meaning_of(reason).entry.setting for change in changes.values() for reason in change.reasons}
-    by_reason = tuple(sorted(recorded, key=lambda difference: difference.name not in named))
     return KernelComparison(
-        totals[0], totals[1], totals[2], order, _ordered(changes.values(), order), by_reason, tuple(not_compared)
+        totals[0], totals[1], totals[2], order, _ordered(changes.values(), order), by_weight(recorded, named), tuple(not_compared)
     )
+
+
+def by_weight(differences: Iterable[RecordedDifference], named: set[str]) -> tuple[RecordedDifference, ...]:
+    """Sort recorded differences: the version and settings that reasons name, other settings, guards and inputs.
+
+    Another version has other defaults, so its settings come last; so do private ones.
+    """
+    recorded = tuple(differences)
+    has_version = any(difference.kind == "version" for difference in recorded)
+
+    def weight(difference: RecordedDifference) -> int:
+        if difference.kind != "setting":
+            return 0 if difference.kind == "version" else 2
+        if difference.name in named:
+            return 0
+        is_private = difference.name.partition(".config.")[2].startswith("_")
+        return 4 if is_private else 3 if has_version else 1
+
+    return tuple(sorted(recorded, key=weight))
 
 
 def _key(change: KernelChange) -> tuple[object, ...]:

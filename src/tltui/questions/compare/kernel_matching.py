@@ -34,6 +34,8 @@ _FEATURES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("stages", re.compile(r"num_stages=(\d+)")),
 )
 """What of the configuration of a kernel its code has, by name."""
+_STEP = re.compile(r"\+=\(?static_cast<int64_t>\((\d{1,9})L?\)")
+"""The elements by which a loop in C++ advances."""
 _CPP, _VECTORS, _SYMBOLIC = re.compile(r"async_compile\.cpp|#include"), "at::vec::", re.compile(r"\bks\d+\b")
 
 
@@ -125,7 +127,8 @@ def _kernel(
 def _features(text: str) -> tuple[tuple[str, str], ...]:
     values = [(name, ", ".join(dict.fromkeys(pattern.findall(text)))) for name, pattern in _FEATURES]
     if _CPP.search(text):
-        values.append(("C++", "vectorized" if _VECTORS in text else "scalar"))
+        widest = max(map(int, _STEP.findall(text)), default=0)
+        values.append(("C++", (f"vectorized by {widest}" if widest > 1 else "vectorized") if _VECTORS in text else "scalar"))
     values.append(("sizes", "dynamic" if _SYMBOLIC.search(text) else "static"))
     return tuple((name, value) for name, value in values if value)
 

@@ -107,7 +107,6 @@ WRONG: tuple[tuple[str, str, str], ...] = (
     ("grep foo T 0/0", "this command takes no address: '0/0'", "write a file of that name as ./0/0"),
     ("source T nosuch.py", "not FILE:LINE: 'nosuch.py'", "for example train.py:42"),
     ("source T train.py:0", "not FILE:LINE: 'train.py:0'", "for example train.py:42"),
-    ("diff T T", "diff takes two addresses, or two runs", "tltui diff T --baseline T"),
     (
         "diff T --baseline T --with T",
         "--baseline and --with cannot be combined",

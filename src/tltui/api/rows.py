@@ -338,14 +338,14 @@ def damage_rows(data: DamageReport) -> Iterator[DamageRow]:
 
 @frozen
 class DiffRow:
-    """A difference: changed lines of two artifacts, a pair of artifacts or compiles, or a fact of both."""
+    """A difference: changed lines of two artifacts, a pair of artifacts or compiles, changed kernels, or a fact of both."""
 
     kind: str
-    """`lines`, `pair`, `fact`, `timing`, `guard`, `input`, `symbol`."""
+    """`lines`, `pair`, `kernels`, `fact`, `timing`, `guard`, `input`, `symbol`."""
     name: str
-    """The name of the pair or fact; empty for lines."""
+    """The name of the pair or fact, the change of kernels (`split 1 → 4`); empty for lines."""
     left: str | None
-    """The lines, address or value on the left; None if absent."""
+    """The lines, address, value or kernels on the left; None if absent."""
     right: str | None
     """The same on the right."""
     outcome: str
@@ -370,6 +370,9 @@ def diff_rows(data: DiffResult | CompareResult) -> Iterator[DiffRow]:
         return
     for pair in data.rows:
         yield DiffRow("pair", pair.name, pair.left, pair.right, pair.outcome, None, None, pair.added, pair.removed)
+    for change in data.kernels.changes if data.kernels is not None else ():
+        left, right = (", ".join(kernel.key for kernel in side) or None for side in (change.left, change.right))
+        yield DiffRow("kernels", change.title, left, right, _outcome(bool(left), bool(right)), None, None, 0, 0)
     for kind, facts in (("fact", data.facts), ("timing", data.timing), ("guard", data.guards), ("input", data.inputs),
                         ("symbol", data.symbols)):  # fmt: skip
         for fact in facts:

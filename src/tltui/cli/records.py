@@ -9,13 +9,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tltui.cli.exits import Failure
-from tltui.cli.loading import load, load_other, part_of, selected
+from tltui.cli.loading import load, load_other, part_of, read_profiles, selected
 from tltui.cli.options import add_force, add_json, add_output, add_part, add_paths, add_text, count, no_text, path_words, refs
 from tltui.cli.parser import Command, argument
 from tltui.cli.printing import as_json, as_text, layout, message, printed, result_of
 from tltui.documents.envelope import envelope
 from tltui.model.status import Status
-from tltui.text.safe_files import quoted
 
 if TYPE_CHECKING:
     from tltui.model.run import Run
@@ -108,12 +107,17 @@ def diff(options: argparse.Namespace) -> Iterator[bytes]:
     """Yield the comparison, its result, or a patch."""
     from tltui.questions.compare.page import compare_nodes, patch_of
 
+    if len(options.paths) == 2 and not (options.refs or options.baseline or options.other):
+        options.baseline, options.paths = options.paths[:1], options.paths[1:]
     sides = _sides(options)
     first = load(options)
     other_paths = options.baseline or options.other
     other = load_other(other_paths, options.latest) if other_paths else first
     if options.baseline:
         first, other = other, first
+    if first is not other and all(run.profiles.files for run in (first, other)):
+        read_profiles(first)
+        read_profiles(other)
     if options.raw:  # as stored, for `patch` and `git apply`
         yield from (line + b"\n" for line in patch_of(first, sides[0], other, sides[1]))
         return
@@ -131,9 +135,6 @@ def _sides(options: argparse.Namespace) -> list[str]:
             raise Failure(f"too many addresses: '{' '.join(refs)}'", "with another run give one address for both, or none")
         return refs * 2 or ["", ""]
     if len(refs) != 2:
-        if len(options.paths) == 2 and not refs:
-            old, new = map(quoted, options.paths)
-            raise Failure("diff takes two addresses, or two runs", f"tltui diff {new} --baseline {old}")
         path = path_words(options)
         problem = f"diff takes two addresses: '{' '.join(refs)}'" if refs else "diff takes two addresses"
         raise Failure(problem, f"tltui diff {path} 0/0 0/1, or … --baseline OLD")
@@ -231,7 +232,7 @@ examples:
   tltui grep 'extern_kernels\\.\\w+' /tmp/tracedir --artifact inductor_output_code
 """ + NO_MATCH),
     "diff": Command(diff, (
-        add_paths, refs("two addresses; with --baseline or --with one for both runs, or none", several=True),
+        add_paths, refs("two addresses; of two runs one for both, or none", several=True),
         argument("--baseline", metavar="OLD", action="append", help="the run on the left side (repeat it for another log)"),
         argument("--with", dest="other", metavar="NEW", action="append", help="the run on the right side"),
         argument("--raw", action="store_true", help="print two artifacts as a complete patch"),
@@ -241,7 +242,8 @@ examples:
   tltui diff /tmp/tracedir 0/0 0/1               two compiles
   tltui diff /tmp/tracedir 0: 3:                 two ranks
   tltui diff /tmp/tracedir 0/0:dynamo_cpp_guards_str 0/1:dynamo_cpp_guards_str
-  tltui diff /tmp/after --baseline /tmp/before   two runs
+  tltui diff /tmp/before /tmp/after              two runs: the largest differences first, then all
+  tltui diff /tmp/after --baseline /tmp/before 0/0  one compile of two runs
 """),
     "damage": Command(damage, (paths_only, text_only, add_json, add_output), """\
 examples:

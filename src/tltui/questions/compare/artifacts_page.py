@@ -10,6 +10,7 @@ from tltui.documents.page import Page
 from tltui.model.artifacts import Artifact, artifacts_of, units_of
 from tltui.model.ref import Ref
 from tltui.questions.compare.comparable_lines import Difference
+from tltui.questions.compare.kernel_changes import KernelComparison
 from tltui.questions.compare.pairing import Pair, artifact_difference, raw_of, surely_same
 from tltui.text import tokens
 from tltui.text.document import Line, Options, Piece, Span, TextDocument, piece_text
@@ -90,6 +91,8 @@ class CompareResult:
     """Of two compiles: inputs that differ."""
     symbols: tuple[Fact, ...] = ()
     """Of two compiles: symbols that differ."""
+    kernels: KernelComparison | None = None
+    """Kernels of the pairs of compiles that are not equal throughout."""
 
 
 WORDS_UP_TO = 400

@@ -1,8 +1,8 @@
-"""Pages that compare two compiles, ranks or runs: metrics, time, guards, inputs and artifacts."""
+"""Pages that compare two compiles, ranks or runs: kernels, metrics, time, guards, inputs and artifacts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -31,7 +31,16 @@ from tltui.questions.compare.artifacts_page import (
     row_pieces,
 )
 from tltui.questions.compare.comparable_lines import Difference, rules_for
+from tltui.questions.compare.kernel_changes import (
+    KernelComparison,
+    Measured,
+    RecordedDifference,
+    compare_kernels,
+    recorded_differences,
+)
+from tltui.questions.compare.kernel_sections import add_kernels, add_largest
 from tltui.questions.compare.pairing import Pair, artifact_difference, artifact_pairs, compile_pairs, digest_of, owns_of, rest_pairs
+from tltui.questions.runtime.costs import costs_of
 from tltui.questions.shapes.shape_env import Inputs, Symbol, Value, inputs_of
 from tltui.questions.stacks.tracebacks import display_code, display_name
 from tltui.questions.timing.timing_events import ORDER, events_of, timing_of, within_metrics
@@ -206,16 +215,22 @@ Attempts = tuple[int | None, int | None]
 
 
 def fill_compiles(
-    left: Compile, right: Compile, attempts: Attempts, linked: bool, page: Page
+    left: Compile, right: Compile, attempts: Attempts, runs: tuple[Run, Run], page: Page
 ) -> Generator[None, None, object]:
     """Add the overview of two compiles, or of one attempt of each."""
+    linked = runs[0] is runs[1]
     page.add(*_compile_label(left, linked), "  ↔  ", *_compile_label(right, linked))
     if less := told_less([left.process], [right.process]):
         page.say(less, "", tokens.WARN)
+    yield
+    inputs, symbols = inputs_between(left, right), symbols_between(left, right)
+    kernels = yield from compare_kernels([(left, right)], lambda a, b: _recorded(a, b, inputs, symbols), _measured(runs))
+    add_largest(page, kernels)
     page.blank()
     facts = facts_between(left, right)
     for fact in facts:
         _fact(page, fact)
+    add_kernels(page, kernels, linked)
     page.blank()
     yield
     timing = timing_between(left, right)
@@ -228,15 +243,42 @@ def fill_compiles(
     yield
     guards, refs, none = guards_between(left, right)
     _listed(page, "Guards", guards, none, diff_ref(*refs) if refs and linked and guards else "")
-    yield
-    inputs = inputs_between(left, right)
     _listed(page, "Inputs", inputs, "the same inputs")
-    symbols = symbols_between(left, right)
     _listed(page, "Symbols", symbols, "the same symbols, or none")
     yield
+    rows = yield from _artifacts(page, artifact_pairs(left, right, attempts), linked)
+    return CompareResult(
+        str(left.ref), str(right.ref), rows, tuple(facts), tuple(timing), tuple(guards), tuple(inputs), tuple(symbols), kernels
+    )
+
+
+def _recorded(
+    left: Compile, right: Compile, inputs: Iterable[Fact], symbols: Iterable[Fact]
+) -> Iterator[RecordedDifference]:
+    """Yield what two compiles differ in besides their kernels."""
+    yield from recorded_differences(left, right)
+    for kind, facts in (("input", inputs), ("symbol", symbols)):
+        for fact in facts:
+            yield RecordedDifference(kind, fact.name, *(_without_name(fact.name, side) for side in (fact.left, fact.right)))
+
+
+def _without_name(name: str, text: str | None) -> str | None:
+    return None if text is None else text.replace(name, "", 1).strip()
+
+
+def _measured(runs: tuple[Run, Run]) -> Measured:
+    """Return the joined profiles of both runs; None if either has none."""
+    costs = costs_of(runs[0]), costs_of(runs[1])
+    return None if costs[0] is None or costs[1] is None else (costs[0], costs[1])
+
+
+def _artifacts(
+    page: Page, pairs: Iterable[Pair[Artifact]], linked: bool
+) -> Generator[None, None, tuple[CompareRow, ...]]:
+    """Add the section of the artifacts; equal ones are folded."""
     page.heading("Artifacts")
     rows, same = [], []
-    for pair in artifact_pairs(left, right, attempts):
+    for pair in pairs:
         row = compared(pair)
         rows.append(row)
         if row.outcome == SAME:
@@ -253,9 +295,7 @@ def fill_compiles(
         page.close()
     if not rows:
         page.add(("  none on either side", tokens.DIM))
-    return CompareResult(
-        str(left.ref), str(right.ref), tuple(rows), tuple(facts), tuple(timing), tuple(guards), tuple(inputs), tuple(symbols)
-    )
+    return tuple(rows)
 
 
 def _compile_label(compile_: Compile, linked: bool) -> list[Piece]:
@@ -340,11 +380,11 @@ def compare_nodes(run: Run, left: str, other: Run, right: str, options: Options)
         return artifact_page(ref, title, a, b, options)
     if isinstance(a, Compile) and isinstance(b, Compile):
         attempts = parse_ref(left).attempt, parse_ref(right).attempt
-        return GrowingDocument(ref, title, options, partial(fill_compiles, a, b, attempts, run is other), Page)
+        return GrowingDocument(ref, title, options, partial(fill_compiles, a, b, attempts, (run, other)), Page)
     groups = _compiles(run, a), _compiles(other, b)
     if groups[0] is None or groups[1] is None:
         raise BadAddress(f"{left or 'the run'} and {right or 'the run'} {NOT_ALIKE}")
-    fill = partial(_sets, groups[0], groups[1], run is other, (left or run.title, right or other.title))
+    fill = partial(_sets, groups[0], groups[1], (run, other), (left or run.title, right or other.title))
     return GrowingDocument(ref, title, options, fill, Page)
 
 
@@ -378,18 +418,23 @@ def _compiles(run: Run, node: Node | None) -> list[Compile] | None:
 
 
 def _sets(
-    left: list[Compile], right: list[Compile], linked: bool, names: tuple[str, str], page: Page
+    left: list[Compile], right: list[Compile], runs: tuple[Run, Run], names: tuple[str, str], page: Page
 ) -> Generator[None, None, object]:
     """Two ranks or runs: their compiles in pairs."""
+    linked = runs[0] is runs[1]
     page.add((names[0], tokens.TITLE), (" ↔ ", tokens.TITLE), (names[1], tokens.TITLE))
-    page.say("Compiles are paired by function, file, line and number of earlier compiles; ids may differ.", "",
-             tokens.DIM)  # fmt: skip
     if less := told_less(*([compile_.process for compile_ in side] for side in (left, right))):
         page.say(less, "", tokens.WARN)
+    yield
+    pairs = compile_pairs(left, right) or rest_pairs(left, right)
+    kernels = yield from _kernels(page, pairs, runs)
+    page.blank()
+    page.say("Compiles are paired by function, file, line and number of earlier compiles; ids may differ. Renamed functions are "
+             "paired by the operations of their graphs.", "", tokens.DIM)  # fmt: skip
     page.blank()
     rows: list[CompareRow] = []
     same: list[tuple[Pair[Compile], CompareRow]] = []
-    for pair in compile_pairs(left, right) or rest_pairs(left, right):
+    for pair in pairs:
         row = _compile_row(pair)
         rows.append(row)
         if row.outcome == SAME:
@@ -407,7 +452,41 @@ def _sets(
     page.blank()
     counts = {outcome: sum(row.outcome == outcome for row in rows) for outcome in OUTCOMES}
     page.add(" · ".join(f"{count} {outcome}" for outcome, count in counts.items() if count) or "no compiles on either side")
-    return CompareResult(*names, tuple(rows))
+    add_kernels(page, kernels, linked)
+    return CompareResult(*names, tuple(rows), kernels=kernels)
+
+
+def _kernels(
+    page: Page, pairs: Sequence[Pair[Compile]], runs: tuple[Run, Run]
+) -> Generator[None, None, KernelComparison]:
+    """Add the largest differences of two runs: statuses, compiles of one side, kernels."""
+    both = [(pair.left, pair.right) for pair in pairs if pair.left is not None and pair.right is not None]
+    changed = [sides for sides in both if not _surely_same(*sides)]
+    kernels = yield from compare_kernels(
+        changed, lambda a, b: _recorded(a, b, inputs_between(a, b), symbols_between(a, b)), _measured(runs)
+    )
+    texts = _changed_outcomes(pairs)
+    if both and not changed and not texts:
+        page.say(f"No difference: {plural(len(both), 'pair of compiles is', 'pairs of compiles are')} equal.", "", tokens.OK)
+    add_largest(page, kernels, texts)
+    return kernels
+
+
+def _changed_outcomes(pairs: Iterable[Pair[Compile]]) -> list[str]:
+    """Return changed statuses and compiles of one side, a text for each kind."""
+    functions: dict[str, list[str]] = {}
+    for pair in pairs:
+        shown = pair.right or pair.left
+        assert shown is not None
+        kind = ""
+        if pair.left is None or pair.right is None:
+            kind = f"compiled {ONLY_RIGHT if pair.left is None else ONLY_LEFT}"
+        elif pair.left.status is not pair.right.status:
+            kind = f"{pair.left.status or 'unknown'} → {pair.right.status or 'unknown'}"
+        if kind:
+            functions.setdefault(kind, []).append(display_name(shown.frame) or shown.label)
+    by_count = sorted(functions.items(), key=lambda item: ("→" not in item[0], -len(item[1])))
+    return [f"{kind}: {plural(len(names), 'compile')} ({', '.join(dict.fromkeys(names))})" for kind, names in by_count]
 
 
 def _compile_row(pair: Pair[Compile]) -> CompareRow:
@@ -417,6 +496,8 @@ def _compile_row(pair: Pair[Compile]) -> CompareRow:
     name, file, line = display_code(shown.frame)
     place = f"  {(file or '').rpartition('/')[2]}:{line}" if file else ""
     label = f"{name or shown.label}{place}"
+    if left is not None and right is not None and (other := display_name(right.frame)) != name:
+        label += f" → {other or right.label}"
     if left is None or right is None:
         refs = str(left.ref) if left else None, str(right.ref) if right else None
         return CompareRow(label, *refs, ONLY_LEFT if left else ONLY_RIGHT)

@@ -19,6 +19,7 @@ from tltui.model.record_reader import Reader, records_of
 from tltui.questions.compare.comparable_lines import Difference, difference
 from tltui.questions.fusion.sdsc_files import fields_of, is_sdsc
 from tltui.text.frozen import frozen
+from tltui.text.graphs.fx_graph import parse
 from tltui.text.normalisation import NOBODY, RankIdentity, devices_in, most_used
 
 LIMIT = 256 << 10
@@ -183,7 +184,7 @@ def compile_pairs(left: Sequence[Compile], right: Sequence[Compile]) -> list[Pai
     """Pair the compiles of two ranks or runs by function, file, line and occurrence.
 
     With several ranks on both sides, rank by rank. Unpaired compiles are then paired without the line: an edit above a function
-    moves it.
+    moves it. At last, functions of one file with equal operations are paired: a function was renamed.
     """
     by_rank = all(len({c.process.rank for c in side}) > 1 for side in (left, right))
     pairs = _paired(_by_code(left, True, by_rank), _by_code(right, True, by_rank))
@@ -196,11 +197,37 @@ def compile_pairs(left: Sequence[Compile], right: Sequence[Compile]) -> list[Pai
     moved_b = _by_code((c for c in alone_b if _code(c, True, by_rank) not in codes_a), False, by_rank)
     again = {id(p.left): p.right for p in _paired(moved_a, moved_b) if p.left and p.right}
     paired = {id(compile_) for compile_ in again.values()}
+    renamed_a = [compile_ for compile_ in alone_a if id(compile_) not in again and _code(compile_, True, by_rank) not in codes_b]
+    renamed_b = [compile_ for compile_ in alone_b if id(compile_) not in paired and _code(compile_, True, by_rank) not in codes_a]
+    if renamed_a and renamed_b:
+        sides = (_by_operations(side, by_rank) for side in (renamed_a, renamed_b))
+        again |= {id(p.left): p.right for p in _paired(*sides) if p.left and p.right}
+        paired = {id(compile_) for compile_ in again.values()}
     return [
         Pair(p.left, again[id(p.left)]) if p.left is not None and id(p.left) in again else p
         for p in pairs
         if p.left is not None or id(p.right) not in paired
     ]
+
+
+@part
+def operations_of(compile_: Compile, reader: Reader) -> tuple[tuple[str, int], ...]:
+    """Count the operations of a compile's last captured graph by target; empty without one."""
+    graphs = [record for record, _ in records_of(compile_, ("dynamo_output_graph",))]
+    nodes = parse(reader.text(graphs[-1], LIMIT).split("\n")).nodes if graphs else ()
+    return tuple(sorted(Counter(node.target for node in nodes if node.kind in ("call", "expression")).items()))
+
+
+def _by_operations(compiles: Iterable[Compile], by_rank: bool) -> dict[tuple[tuple[object, ...], int], Compile]:
+    """Key compiles by file, operations and occurrence, for functions that got another name."""
+    counts: Counter[tuple[object, ...]] = Counter()
+    keyed: dict[tuple[tuple[object, ...], int], Compile] = {}
+    for compile_ in compiles:
+        if operations := operations_of(compile_):
+            code = code_of(compile_)[1], operations, compile_.process.rank if by_rank else None
+            counts[code] += 1
+            keyed[code, counts[code]] = compile_
+    return keyed
 
 
 def rest_pairs(left: Sequence[Compile], right: Sequence[Compile]) -> list[Pair[Compile]]:

@@ -50,8 +50,22 @@ class GraphChange:
         return sum(change.kind == kind for change in self.changes)
 
 
-def node_changes(left: GraphText, right: GraphText) -> GraphChange:
-    """Compare two graphs node by node."""
+@frozen
+class _Matching:
+    """Nodes of two graphs, in the order of their texts, and which of them are the same ones. Numbers are places in these lists."""
+
+    left: list[FxNode]
+    right: list[FxNode]
+    same: list[tuple[int, int]]
+    """Pairs that compute the same."""
+    moved: int
+    """How many of those have another place in the order."""
+    changed: list[tuple[int, int]]
+    """Pairs of one node before and after a change."""
+    alone: list[tuple[list[int], list[int]]]
+
+
+def _matching(left: GraphText, right: GraphText) -> _Matching:
     names = paired_inputs(left.graph, right.graph)
     a, b = _nodes(left), _nodes(right)
     keys_a, keys_b = _keys(left, a, names[0]), _keys(right, b, names[1])
@@ -67,12 +81,36 @@ def node_changes(left: GraphText, right: GraphText) -> GraphChange:
     same = pairs + moved
     following = _following(left, right, [(a[x], b[y]) for x, y in same + changed])
     same += [(x, y) for x, y in changed if (a[x], b[y]) in following]
-    node_list = [_changed(left, right, a[x], b[y]) for x, y in changed if (a[x], b[y]) not in following]
-    node_list += [_alone(left, a[x], REMOVED) for block, _ in blocks for x in block]
-    node_list += [_alone(right, b[y], ADDED) for _, block in blocks for y in block]
+    return _Matching(a, b, same, len(moved), [(x, y) for x, y in changed if (a[x], b[y]) not in following], blocks)
+
+
+def node_changes(left: GraphText, right: GraphText) -> GraphChange:
+    """Compare two graphs node by node."""
+    matching = _matching(left, right)
+    a, b, same = matching.left, matching.right, matching.same
+    node_list = [_changed(left, right, a[x], b[y]) for x, y in matching.changed]
+    node_list += [_alone(left, a[x], REMOVED) for block, _ in matching.alone for x in block]
+    node_list += [_alone(right, b[y], ADDED) for _, block in matching.alone for y in block]
     node_list.sort(key=lambda change: (change.line_after or change.line_before, KINDS.index(change.kind)))
     renamed = sum(a[x].name != b[y].name for x, y in same)
-    return GraphChange(len(a), len(b), len(same), renamed, len(moved), tuple(node_list))
+    return GraphChange(len(a), len(b), len(same), renamed, matching.moved, tuple(node_list))
+
+
+def node_pairs(left: GraphText, right: GraphText) -> list[tuple[FxNode, FxNode]]:
+    """Return the nodes of two graphs that are the same ones, changed or not.
+
+    Of the others those of one source line and type, if each side has one: another operator for the same result.
+    """
+    matching = _matching(left, right)
+    a, b = matching.left, matching.right
+    places: tuple[dict[Hashable, list[int]], dict[Hashable, list[int]]] = (defaultdict(list), defaultdict(list))
+    for block, other in matching.alone:
+        for side, text, nodes, numbers in ((places[0], left, a, block), (places[1], right, b, other)):
+            for number in numbers:
+                if (origin := _origin(text, nodes[number])) is not None:
+                    side[origin, nodes[number].type].append(number)
+    replaced = [(own[0], places[1][key][0]) for key, own in places[0].items() if len(own) == len(places[1].get(key, ())) == 1]
+    return [(a[x], b[y]) for x, y in (*matching.same, *matching.changed, *replaced)]
 
 
 _FLAT = ("primals", "tangents")
@@ -103,11 +141,11 @@ def _keys(graph_text: GraphText, nodes: Sequence[FxNode], names: Names) -> list[
 
 
 def _origin(graph_text: GraphText, node: FxNode) -> Hashable:
-    """Return the source line by its code: an edit above it only moves it."""
+    """Return the source line by its code: an edit above it only moves it, and its function may have another name."""
     if node.origin < 0:
         return None
     origin = graph_text.graph.origins[node.origin]
-    return origin.function, origin.code or origin.place
+    return origin.code or (origin.function, origin.place)
 
 
 Blocks = Sequence[tuple[list[int], list[int]]]

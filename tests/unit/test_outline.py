@@ -196,7 +196,7 @@ def test_the_same_code_on_another_rank() -> None:
     assert isinstance(here, Compile)
     found, remark = on_next_rank(run, here)
     assert found is not None and str(found.ref) == "1:1/0"
-    assert remark == "on this rank it is [1/0], not [13/0]"
+    assert remark == "on this rank the compile is [1/0], not [13/0]"
     assert on_next_rank(run, found) == (None, "no later rank")
     back, _ = on_next_rank(run, found, back=True)
     assert back is here

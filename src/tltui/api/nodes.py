@@ -169,7 +169,7 @@ class Nodes(Sequence[N], Generic[N]):
         return [record(node.row()) for node in self._nodes]
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError(f"{self!r} are places of an open run and cannot be pickled. Pickle the output of to_records()")
+        raise TypeError(f"{self!r} belong to an open run and cannot be pickled. Pickle the output of to_records()")
 
     def __repr__(self) -> str:
         return f"<tltui {self._kind}: {len(self._nodes):,}>"
@@ -571,7 +571,7 @@ def node_at(session: Session, address: str) -> Node:
         ref = parse_ref(address)
         node = run.resolve(ref)
         if ref.view or node is None:
-            raise BadModelAddress(f"{address!r} is not a place of a run. Its page: tltui.{ref.view or 'summary'}(run)")
+            raise BadModelAddress(f"{address!r} is not a part of a run. For the page: tltui.{ref.view or 'summary'}(run)")
         return KINDS[type(node)](session, node)
 
 

@@ -192,7 +192,7 @@ def table_html(title: str, columns: Sequence[str], rows: Sequence[Sequence[objec
     for row in shown:
         out += [ROW, *(f"<td>{html_text(_cell(row[n]))}</td>" for n in shown_columns), "</tr>\n"]
     more = count - len(shown)
-    return "".join(out) + "</table></div>\n" + (_note_html(f"{more:,} more: to_records() has all") if more > 0 else "")
+    return "".join(out) + "</table></div>\n" + (_note_html(f"{more:,} more rows: to_records() has all") if more > 0 else "")
 
 
 def _cell(value: object) -> str:

@@ -166,7 +166,7 @@ GUARDS: tuple[Kind, ...] = section(
             "guard_collective",
             "text",
             "Guards agreed between ranks",
-            "Whether the guards of this rank passed. If one must compile, all ranks compile. Written by torch 2.8.",
+            "Whether the guards of this rank passed. If one rank must compile, all ranks compile. Written by torch 2.8.",
             since=(2, 8),
             until=(2, 8),
         ),
@@ -186,7 +186,7 @@ INPUTS: tuple[Kind, ...] = section(
             "describe_storage",
             "json",
             "Input storage",
-            "The storage of an input tensor: its size and the number that tensors refer to.",
+            "The storage of an input tensor: its size and the number by which tensors refer to it.",
             artifact=False,
         ),
         Row(

@@ -614,7 +614,7 @@ TEXT_INDUCTOR: tuple[Kind, ...] = section(
             "sdsc_*",
             "json",
             "Spyre design space",
-            "Input of torch-spyre's compiler for a kernel: dimensions, cores, memory, layouts.",
+            "Input to torch-spyre's compiler for a kernel: dimensions, cores, memory, layouts.",
             per_unit=True,
         ),
     ],

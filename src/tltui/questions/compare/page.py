@@ -232,7 +232,7 @@ def fill_compiles(
     inputs = inputs_between(left, right)
     _listed(page, "Inputs", inputs, "the same inputs")
     symbols = symbols_between(left, right)
-    _listed(page, "Symbols", symbols, "the same symbols, or none")
+    _listed(page, "Symbols", symbols, "the same symbols, or no symbols")
     yield
     page.heading("Artifacts")
     rows, same = [], []

@@ -110,10 +110,10 @@ COMMANDS: tuple[Command, ...] = (
                 f"The page {view.name}: {view.help}.", E_, "summary" if view.key == "1" else "")
         for view in QUESTIONS
     ),
-    Command("app.records", (), PAGE_TITLE + "records", "All records of the selection, in the order of the log.", E_),
-    Command("app.damage", (), PAGE_TITLE + "damage", "Damaged records in the logs, and files that were not opened.", E_),
+    Command("app.records", (), PAGE_TITLE + "records", "List all records of the selection, in the order of the log.", E_),
+    Command("app.damage", (), PAGE_TITLE + "damage", "List damaged records in the logs, and files that were not opened.", E_),
     Command("app.output", ("O",), "output of the job",
-            "The job's output, live; on an artifact from that output, the matching lines.", E_, "output"),
+            "Show the job's output, live; on an artifact from that output, the matching lines.", E_, "output"),
     Command("app.all_views", ("0",), "all pages", "List all pages about the run.", E_, "pages"),
     Command("app.go_to", ("o",), "go to",
             "Go to a compile or an artifact by a part of its name or by its address.", E_, "go to"),
@@ -160,8 +160,8 @@ COMMANDS: tuple[Command, ...] = (
     Command("app.leave", ("q",), "quit",
             "Quit tltui. If a job that tltui started still runs, a second press leaves it running.", E_),
     Command("app.close", ("escape",), "close", "Close the topmost overlay, selection, filter or search.", E_, "back"),
-    Command("tree.cursor_down", ("j", "down"), "line down", "One line down; the document follows.", T_),
-    Command("tree.cursor_up", ("k", "up"), "line up", "One line up.", T_),
+    Command("tree.cursor_down", ("j", "down"), "line down", "Move one line down; the document follows.", T_),
+    Command("tree.cursor_up", ("k", "up"), "line up", "Move one line up.", T_),
     Command("tree.top", ("g", "home"), "first line", "Go to the run itself.", T_),
     Command("tree.bottom", ("G", "end"), "last line", "Go to the last visible line.", T_),
     Command("tree.page_down", ("pagedown", "ctrl+f"), "page down", "One page down.", T_),
@@ -181,8 +181,8 @@ COMMANDS: tuple[Command, ...] = (
     Command("tree.enter", ("enter",), "go to the document", "Go to the document of this node.", T_, "open"),
     Command("tree.ask_filter", ("f", "slash"), "filter", "Show only nodes that match a name, file, status or reason.", T_,
             "filter"),
-    Command("document.cursor_down", ("j", "down"), "line down", "One line down.", D_),
-    Command("document.cursor_up", ("k", "up"), "line up", "One line up.", D_),
+    Command("document.cursor_down", ("j", "down"), "line down", "Move one line down.", D_),
+    Command("document.cursor_up", ("k", "up"), "line up", "Move one line up.", D_),
     Command("document.top", ("g", "home"), "first line", "Go to the first line.", D_),
     Command("document.bottom", ("G", "end"), "last line", "Go to the last line.", D_),
     Command("document.page_down", ("pagedown", "ctrl+f"), "page down", "One page down.", D_),
@@ -228,7 +228,8 @@ COMMANDS: tuple[Command, ...] = (
     Command("provenance.previous_mapped", ("comma",), "previous mapped line", "Go to the previous line with a mapping.", P_),
     Command("provenance.next_match", ("right_parenthesis",), "next match",
             "Go to the next line of this pane with the same operation or kernel.", P_),
-    Command("provenance.previous_match", ("left_parenthesis",), "previous match", "Go to the previous match.", P_),
+    Command("provenance.previous_match", ("left_parenthesis",), "previous match",
+            "Go to the previous line of this pane with the same operation or kernel.", P_),
     Command("provenance.next_unit", ("u",), "next unit",
             "Show the next unit: forward graph, backward graph, next submodule.", P_, "unit"),
     Command("provenance.hottest", ("exclamation_mark",), "hottest line",
@@ -320,7 +321,7 @@ def key_table(keys: dict[str, tuple[str, ...]] | None = None) -> str:
     """Return the tables of docs/keys.md as markdown. `keys` replaces the defaults."""
     lines = []
     for where in Where:
-        lines += [f"**{where.value}**", "", "| key | does |", "| --- | --- |"]
+        lines += [f"**{where.value}**", "", "| key | action |", "| --- | --- |"]
         for command in commands_of(where):
             used = (keys or {}).get(command.id, command.keys)
             cell = " ".join(f"`{key_label(key)}`" for key in used).replace("|", "\\|")

@@ -180,10 +180,10 @@ async def test_the_same_code_on_other_ranks(tmp_path: Path) -> None:
         driver.browser.go("0:0/0")
         await driver.press("greater_than_sign")
         # f stands in line 1 of frame 0 on rank 0, and in line 2 on rank 2: not the same code
-        assert "no later rank compiled f as often" in driver.message
+        assert "no later rank compiled f that many times" in driver.message
         driver.browser.go("0:0/1")
         await driver.press("greater_than_sign")
-        assert "no later rank compiled f as often" in driver.message
+        assert "no later rank compiled f that many times" in driver.message
     same = write(
         tmp_path / "u",
         log_of([(1, 1, "g"), (0, 2, "f")], rank=0, pid=1),

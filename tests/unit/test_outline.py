@@ -203,7 +203,7 @@ def test_the_same_code_on_another_rank() -> None:
     assert on_next_rank(run, here, back=True) == (None, "no earlier rank")
     only_here = run.resolve("0:1/0")
     assert isinstance(only_here, Compile)
-    assert on_next_rank(run, only_here) == (None, "no later rank compiled clip_gradient as often")
+    assert on_next_rank(run, only_here) == (None, "no later rank compiled clip_gradient that many times")
 
 
 def test_artifacts_one_after_another() -> None:

@@ -1,4 +1,4 @@
-"""Functions for the commands that print and are no views."""
+"""Functions for the commands that print and are not views."""
 
 from __future__ import annotations
 

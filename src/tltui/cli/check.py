@@ -33,7 +33,7 @@ limits on: error eager break distinct_break recompiles frame_recompiles recompil
            empty unfinished damage unknown no_compile_id diverge
 with a profile (--profile FILE, or next to the log): guard_overhead eager_share wrapper_share, in percent; fallback_calls
            never_called
-A name without a number allows none. With --baseline it allows as many as OLD has; +N or +N% allows that many more.
+A limit without a number allows none. With --baseline it allows as many as OLD has; +N or +N% allows that many more.
 error: an exception reached the caller, or the output shows that a process of the job failed. break: every graph break.
 eager: a function fell back to eager mode. no_graph: a rank on which no compile passed a graph with operations to a backend. The
 default omits no_graph, because a rank may compile only functions without operations.

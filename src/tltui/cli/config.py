@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\
 Precedence: option, environment variable, config file, default. KEY is a setting (theme), a variable (TLTUI_WORKERS) or a command
-of the key map (app.leave). With --theme, --no-mouse and --ascii the output shows their effect.
+of the key map (app.leave). With --theme, --no-mouse or --ascii, the output shows the effect of the option.
 
 examples:
   tltui config

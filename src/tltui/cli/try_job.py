@@ -39,7 +39,7 @@ The job gets no input. Ctrl+c ends it with all its processes.
 Exit code: the job's exit code if it fails unchanged, otherwise 0.
 No PATH is read: each run records its own trace below DIR.
 With --edit nothing runs: the arguments are traces, and the output is a diff with the remedies that need an edit of the program.
-It changes only regular files of your own below the working directory or --cwd, and only lines that equal those in the trace.
+The diff changes only regular files of your own below the working directory or --cwd, and only lines that equal those in the trace.
 
 examples:
   tltui try -- python train.py
@@ -273,7 +273,7 @@ COMMANDS = {
     "try": Command(try_job, (
         argument("-o", "--output", dest="directory", metavar="DIR", default="",
                  help="the directory of all runs, new or empty (default: ./tltui-try-DATE-TIME); with --edit the file of the diff"),
-        argument("--edit", action="store_true", help="print a diff with the remedies that need an edit; run and change nothing"),
+        argument("--edit", action="store_true", help="print a diff with the remedies that need an edit; run nothing"),
         argument("--budget", type=_seconds, metavar="SECONDS", default=BUDGET_S,
                  help=f"stop after this time and list the changes that were not tried (default: {BUDGET_S:g})"),
         argument("--until-step", type=_step, metavar="N", default=0, help="end each process after its step N"),

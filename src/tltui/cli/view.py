@@ -239,7 +239,7 @@ EXAMPLES = {
   tltui timing /tmp/tracedir --perfetto trace.json    for ui.perfetto.dev
 """,
     "runtime": """\
-  tltui runtime /tmp/tracedir                         profiles next to the log; without one, how to record it
+  tltui runtime /tmp/tracedir                         profiles next to the log; if there are none, how to record one
   tltui runtime /tmp/tracedir 0/1 --profile profile.json.gz --sort mean
   tltui runtime /tmp/tracedir --profile rank0.json --profile rank1.json --json
 """,
@@ -269,7 +269,7 @@ EXAMPLES = {
   tltui layers /tmp/tracedir 0/0                          the layers of [0/0] as a tree
   tltui layers /tmp/tracedir 0/0 --merge                  show repeated layers as one row, layers.*
   tltui layers /tmp/tracedir 0/0 layers.3.attn            all kernels of that layer
-  tltui layers /tmp/tracedir 0/0 'layers.*.attn' --json   of this layer in all repetitions
+  tltui layers /tmp/tracedir 0/0 'layers.*.attn' --json   for this layer in all repetitions
 """,
     "memory": """\
   tltui memory /tmp/tracedir                              saved bytes, and forward and backward peaks of each compile

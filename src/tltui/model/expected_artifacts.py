@@ -207,7 +207,7 @@ def _no_fx_cache(outcome: Outcome) -> Why | None:
     if outcome.failed:
         return _failed(outcome)
     if off:
-        return f"Inductor did not query the FX graph cache: it is off by default in {outcome.version.words}", FX_CACHE
+        return f"Inductor did not query the FX graph cache: the cache is off by default in {outcome.version.words}", FX_CACHE
     return "Inductor did not query the FX graph cache: off, bundled with AOTAutograd's, or unsupported device", FX_CACHE
 
 
@@ -217,7 +217,7 @@ def _no_aot_cache(outcome: Outcome) -> Why | None:
         return _disabled("AOTAutograd", outcome.version.has(_AOT_CACHE_OFF), setting)
     if outcome.failed:
         return _failed(outcome)
-    return "torch did not query the AOTAutograd cache: it is off", setting
+    return "torch did not query the AOTAutograd cache: the cache is off", setting
 
 
 def _disabled(cache: str, off: bool | None, setting: str | None) -> Why:
@@ -253,7 +253,7 @@ def _no_recompile_reasons(outcome: Outcome) -> Why | None:
 
 def _no_metrics(outcome: Outcome) -> Why | None:
     if _vllm(outcome):
-        return "not written: some vLLM compiles lack it, or the log is truncated", None
+        return "not written: vLLM compiles can lack it, or the log is truncated", None
     return "the log ends before the compile ends: the job is still running, was killed, or the log is truncated", None
 
 

@@ -100,7 +100,7 @@ DYNAMO: tuple[Kind, ...] = section(
             "dynamo_side_effects",
             "traceback",
             "Side effects",
-            "Changes to Python objects that compiled code repeats after the graph, with your source lines.",
+            "Changes to Python objects that compiled code replays after the graph, with your source lines.",
             since=(2, 11),
         ),
         Row(

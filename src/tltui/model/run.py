@@ -596,7 +596,7 @@ def on_next_rank(run: Run, current: Compile, back: bool = False) -> tuple[Compil
             return target, remark
     if not candidates:
         return None, f"no {'earlier' if back else 'later'} rank"
-    return None, f"no {'earlier' if back else 'later'} rank compiled {code[0]} as often"
+    return None, f"no {'earlier' if back else 'later'} rank compiled {code[0]} that many times"
 
 
 def _same_code(process: Process, code: tuple[str | None, str | None, int | None]) -> list[Compile]:

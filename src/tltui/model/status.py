@@ -211,7 +211,7 @@ TABLE: dict[Status, Row] = {
         "the compilation failed, and the call raised an exception unless the log shows otherwise"),
     Status.EAGER: Row(
         "»", ">", tokens.EAGER, "eager", "fell back to eager", "eager", "eb",
-        "fell back to eager mode without an exception: torch skipped the function, or it hit the recompile limit"),
+        "fell back to eager mode without an exception: torch skipped the function, or the function hit the recompile limit"),
     Status.BREAK: Row(
         "⚑", "!", tokens.BREAK, "with_breaks", "with breaks", "break", "b",
         "compiled, with a graph break"),

@@ -146,7 +146,7 @@ def _meaning(failure: ExportFailure) -> list[str]:
     if failure.kind == found_in.MISMATCHED:
         reason = f": {fmt.one_line(failure.reason)}" if failure.reason else ""
         return [f"Its fake kernel and its real kernel return different results{reason}. Fix the function passed to register_fake."]
-    sentences = ["The condition depends on data. Export needs its value to go on, so it stopped here."]
+    sentences = ["The condition depends on data. Export needs its value to continue, so export stopped here."]
     if failure.expr_without_hints:
         sentences.append(f"Before known values were substituted: {failure.expr_without_hints}")
     sentences.append("State the condition with torch._check(...). draft_export continues with the value from the example inputs.")

@@ -43,7 +43,7 @@ ROWS: tuple[AdviceRow, ...] = (
     ),
     _row(
         r"\bOutOfMemoryError\b|CUDA out of memory",
-        "Reduce the batch, or recompute activations with torch.utils.checkpoint.", "c10/cuda/CUDACachingAllocator.cpp",
+        "Reduce the batch size, or recompute activations with torch.utils.checkpoint.", "c10/cuda/CUDACachingAllocator.cpp",
     ),
     _row(
         r"\bCheckpointError\b",

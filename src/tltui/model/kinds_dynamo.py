@@ -113,7 +113,7 @@ DYNAMO: tuple[Kind, ...] = section(
             "*_MODIFIED_BYTECODE",
             "bytecode",
             "Modified bytecode",
-            "Bytecode that Dynamo runs instead. Read it if the code around a graph behaves differently from eager mode.",
+            "Bytecode that Dynamo runs instead. Read it if code around a graph behaves differently from eager mode.",
             since=(2, 12),
         ),
         Row(
@@ -166,7 +166,7 @@ GUARDS: tuple[Kind, ...] = section(
             "guard_collective",
             "text",
             "Guards agreed between ranks",
-            "Whether the guards of this rank passed. If one rank must compile, all ranks compile. Written by torch 2.8.",
+            "Whether the guards of this rank passed. If one rank must compile, all ranks do. Written by torch 2.8.",
             since=(2, 8),
             until=(2, 8),
         ),

@@ -110,10 +110,10 @@ COMMANDS: tuple[Command, ...] = (
                 f"The page {view.name}: {view.help}.", E_, "summary" if view.key == "1" else "")
         for view in QUESTIONS
     ),
-    Command("app.records", (), PAGE_TITLE + "records", "All records of the selection, in the order of the log.", E_),
-    Command("app.damage", (), PAGE_TITLE + "damage", "Damaged records in the logs, and files that were not opened.", E_),
+    Command("app.records", (), PAGE_TITLE + "records", "List all records of the selection, in the order of the log.", E_),
+    Command("app.damage", (), PAGE_TITLE + "damage", "List damaged records in the logs, and files that were not opened.", E_),
     Command("app.output", ("O",), "output of the job",
-            "The job's output, live; on an artifact taken from it, the matching lines.", E_, "output"),
+            "Show the job's output, live; on an artifact from that output, the matching lines.", E_, "output"),
     Command("app.all_views", ("0",), "all pages", "List all pages about the run.", E_, "pages"),
     Command("app.go_to", ("o",), "go to",
             "Go to a compile or an artifact by a part of its name or by its address.", E_, "go to"),
@@ -132,7 +132,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("app.compare", ("d",), "mark or compare",
             "Mark this page for comparing; on another artifact, compile or rank, compare the two.", E_, "compare"),
     Command("app.compare_previous", ("D",), "compare with previous",
-            "Compare with the previous compile of this frame; without one, a graph with the graph it was derived from.", E_),
+            "Compare with the previous compile of this frame; if there is none, a graph with the graph it was derived from.", E_),
     Command("app.sort", ("S",), "sort",
             "Sort the tables of the page by the next column, marked with an arrow; in the matrix, change what cells show.", E_),
     Command("app.follow", ("F",), "follow",
@@ -157,10 +157,11 @@ COMMANDS: tuple[Command, ...] = (
     Command("app.help", ("question_mark", "f1"), "help", "Show all keys and the meaning of the marks.", E_, "help"),
     Command("app.redraw", ("ctrl+l",), "draw again", "Redraw the screen after another program has written on it.", E_),
     Command("app.suspend", ("ctrl+z",), "suspend", "Suspend tltui and return to the shell; `fg` resumes it.", E_),
-    Command("app.leave", ("q",), "quit", "Quit tltui. If its job still runs, a second press leaves it running.", E_),
+    Command("app.leave", ("q",), "quit",
+            "Quit tltui. If a job that tltui started still runs, a second press leaves it running.", E_),
     Command("app.close", ("escape",), "close", "Close the topmost overlay, selection, filter or search.", E_, "back"),
-    Command("tree.cursor_down", ("j", "down"), "line down", "One line down; the document follows.", T_),
-    Command("tree.cursor_up", ("k", "up"), "line up", "One line up.", T_),
+    Command("tree.cursor_down", ("j", "down"), "line down", "Move one line down; the document follows.", T_),
+    Command("tree.cursor_up", ("k", "up"), "line up", "Move one line up.", T_),
     Command("tree.top", ("g", "home"), "first line", "Go to the run itself.", T_),
     Command("tree.bottom", ("G", "end"), "last line", "Go to the last visible line.", T_),
     Command("tree.page_down", ("pagedown", "ctrl+f"), "page down", "One page down.", T_),
@@ -180,8 +181,8 @@ COMMANDS: tuple[Command, ...] = (
     Command("tree.enter", ("enter",), "go to the document", "Go to the document of this node.", T_, "open"),
     Command("tree.ask_filter", ("f", "slash"), "filter", "Show only nodes that match a name, file, status or reason.", T_,
             "filter"),
-    Command("document.cursor_down", ("j", "down"), "line down", "One line down.", D_),
-    Command("document.cursor_up", ("k", "up"), "line up", "One line up.", D_),
+    Command("document.cursor_down", ("j", "down"), "line down", "Move one line down.", D_),
+    Command("document.cursor_up", ("k", "up"), "line up", "Move one line up.", D_),
     Command("document.top", ("g", "home"), "first line", "Go to the first line.", D_),
     Command("document.bottom", ("G", "end"), "last line", "Go to the last line.", D_),
     Command("document.page_down", ("pagedown", "ctrl+f"), "page down", "One page down.", D_),
@@ -221,13 +222,14 @@ COMMANDS: tuple[Command, ...] = (
             "In the first column, follow the line: from generated code to its node, from a node to your source, from your "
             "source to the code generated for it. On a name, go to its definition.", P_, "follow"),
     Command("provenance.back", ("backspace",), "back in the mode",
-            "Go back to the line before the last enter; from the first one, back to the tree.", P_, "back"),
+            "Go back to the line before the last enter; from the first line, back to the tree.", P_, "back"),
     Command("provenance.next_mapped", ("full_stop",), "next mapped line", "Go to the next line with a mapping.",
             P_, "mapped"),
     Command("provenance.previous_mapped", ("comma",), "previous mapped line", "Go to the previous line with a mapping.", P_),
     Command("provenance.next_match", ("right_parenthesis",), "next match",
             "Go to the next line of this pane with the same operation or kernel.", P_),
-    Command("provenance.previous_match", ("left_parenthesis",), "previous match", "Go to the previous match.", P_),
+    Command("provenance.previous_match", ("left_parenthesis",), "previous match",
+            "Go to the previous line of this pane with the same operation or kernel.", P_),
     Command("provenance.next_unit", ("u",), "next unit",
             "Show the next unit: forward graph, backward graph, next submodule.", P_, "unit"),
     Command("provenance.hottest", ("exclamation_mark",), "hottest line",
@@ -246,7 +248,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("provenance.redraw", ("ctrl+l",), "draw again", "Redraw the whole screen.", P_),
     Command("provenance.command_palette", ("ctrl+p",), "all commands", "Search the commands by name.", P_),
     Command("provenance.help", ("question_mark", "f1"), "help", "Show all keys.", P_, "help"),
-    Command("provenance.leave", ("p", "q"), "leave the mode", "Go back to the tree from anywhere in the mode.", P_, "leave"),
+    Command("provenance.leave", ("p", "q"), "leave the mode", "Go back to the tree from any pane of the mode.", P_, "leave"),
     Command("provenance.close", ("escape",), "close",
             "Close the topmost help, selection, filter or search; otherwise leave the mode.", P_),
     Command("compare.next_pane", ("tab", "shift+tab"), "other side", "Go to the other side.", C_, "side"),
@@ -319,7 +321,7 @@ def key_table(keys: dict[str, tuple[str, ...]] | None = None) -> str:
     """Return the tables of docs/keys.md as markdown. `keys` replaces the defaults."""
     lines = []
     for where in Where:
-        lines += [f"**{where.value}**", "", "| key | does |", "| --- | --- |"]
+        lines += [f"**{where.value}**", "", "| key | action |", "| --- | --- |"]
         for command in commands_of(where):
             used = (keys or {}).get(command.id, command.keys)
             cell = " ".join(f"`{key_label(key)}`" for key in used).replace("|", "\\|")
@@ -389,13 +391,14 @@ def _problem_text(command: Command, other: Command, key: str, keys: Mapping[str,
         if command.id < other.id:
             yield f"{has} is also the key of {other.id}; only one of them works"
     elif command.where is Where.EVERYWHERE and other.where is not Where.EVERYWHERE:
-        yield f"{has} remains the key of {other.id} {_PLACES[other.where]}, so this binding works only outside"
+        yield f"{has} remains the key of {other.id} {_PLACES[other.where]}, so this binding works only elsewhere"
     elif other.where is Where.EVERYWHERE and command.where is not Where.EVERYWHERE:
         yield f"{has} stops being the key of {other.id} {_PLACES[command.where]}"
     else:
         bound_keys = {key_ for name, bound in keys.items() if BY_ID[name].where is other.where for key_ in bound}
         remaining = [key_ for key_ in other.keys if key_ not in bound_keys]
-        yield f"it takes {has} from {other.id}, which has {' '.join(map(key_label, remaining)) if remaining else 'no other key'}"
+        rest = f"other keys: {' '.join(map(key_label, remaining))}" if remaining else "no other key"
+        yield f"this binding takes {has} from {other.id} ({rest})"
 
 
 @frozen

@@ -143,7 +143,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("tltui", GROUP)
     group.addoption("--tltui-limits", metavar="LIMITS", default="",
                     help="limits for every test, as in tltui check --fail-on (error,eager,break,recompiles=1). Imports torch and "
-                         "records each test; the torch_compile marker of a test overrides them")  # fmt: skip
+                         "records each test; a test's torch_compile marker overrides these limits")  # fmt: skip
     group.addoption("--tltui-keep", metavar="DIR", default="",
                     help="keep the trace of every recorded test in DIR/TEST; open it with tltui DIR/TEST (default: keep only "
                          "traces of failed tests, in pytest's tmp_path)")  # fmt: skip

@@ -224,7 +224,7 @@ def test_a_directory_that_the_user_set_may_hold_earlier_runs(tmp_path: Path) -> 
         lines = said(done)
         assert lines[0] == f"tltui: {name} is set: the trace goes to {place}"
         assert "torch 2.13.0+cpu · 6 compiles · 7.97 s of compiling" in lines
-        assert "tltui: 1 log of earlier runs in that directory; --latest opens only the newest run" in lines
+        assert "tltui: that directory also has 1 log of earlier runs; --latest opens only the newest run" in lines
         assert lines[-1] == f"tltui: trace directory: {place}"
 
 

@@ -180,10 +180,10 @@ async def test_the_same_code_on_other_ranks(tmp_path: Path) -> None:
         driver.browser.go("0:0/0")
         await driver.press("greater_than_sign")
         # f stands in line 1 of frame 0 on rank 0, and in line 2 on rank 2: not the same code
-        assert "no later rank compiled f as often" in driver.message
+        assert "no later rank compiled f that many times" in driver.message
         driver.browser.go("0:0/1")
         await driver.press("greater_than_sign")
-        assert "no later rank compiled f as often" in driver.message
+        assert "no later rank compiled f that many times" in driver.message
     same = write(
         tmp_path / "u",
         log_of([(1, 1, "g"), (0, 2, "f")], rank=0, pid=1),
@@ -194,7 +194,7 @@ async def test_the_same_code_on_other_ranks(tmp_path: Path) -> None:
         driver.browser.go("0:0/0")
         await driver.press("greater_than_sign")
         assert driver.at == "2:7/0"
-        assert "on this rank it is [7/0], not [0/0]; 1 skipped rank(s) did not compile it" in driver.message
+        assert "on this rank the compile is [7/0], not [0/0]; 1 skipped rank did not compile it" in driver.message
         await driver.press("less_than_sign")
         assert driver.at == "0:0/0"
 
@@ -774,8 +774,8 @@ async def test_what_is_said_of_overrides_is_so() -> None:
             "app.zoom": ()}  # fmt: skip
     said = keymap_problems(keys)
     assert said == [
-        "app.next_break: it takes e from app.next_error, which has no other key",
-        "app.next_recompile: j remains the key of document.cursor_down in documents, so this binding works only outside",
+        "app.next_break: this binding takes e from app.next_error (no other key)",
+        "app.next_recompile: j remains the key of document.cursor_down in documents, so this binding works only elsewhere",
         "app.leave: ctrl+q always quits, so this binding has no effect",
     ]
     async with opened(BREAKS, config=Config(keys=keys)) as driver:

@@ -30,7 +30,7 @@ async def test_a_rank_that_another_one_stands_for_is_read_when_one_goes_there(
         await driver.until(lambda: app.browser.is_mounted and app.browser.trace.is_read and app.browser.is_at_rest)
         text = screen_text(app)
         assert "7 ranks: 0–4, 6, 7" in text and "▸ rank 5" in text and "8 ranks" in text.splitlines()[0]
-        assert "8 ranks form 2 groups with the same" in text
+        assert "8 ranks form 2 groups." in text
 
         driver.browser.go("@diff::0:2/0 6:2/0")
         await driver.until(lambda: driver.browser.shown_ref.startswith("@diff"))

@@ -83,12 +83,12 @@ def test_each_finding_has_its_line_in_two_calls(name: str) -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda about: about.finding(99), "no finding 99: there are 7"),
+        (lambda about: about.finding(99), "no finding 99: the run has 7 findings"),
         (lambda about: about.recompile("nothing"), "recompiled functions: "),
         (lambda about: about.graph_break("nothing"), "no graph break at 'nothing'"),
         (lambda about: about.ask("nothing"), "questions: absent, "),
         (lambda about: about.show("9/9"), "9/9"),
-        (lambda about: about.summary(99), "no page 99: the answer has 3"),
+        (lambda about: about.summary(99), "no page 99: the answer has 3 pages"),
     ],
 )
 def test_wrong_arguments_are_explained(call: Any, message: str) -> None:
@@ -132,9 +132,9 @@ def test_one_answer_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> N
     ("words", "error"),
     [
         (["--demo", "--answer", "nothing"], "tltui: no such answer: 'nothing'\n  one of summary, findings, "),
-        (["--demo", "--answer", "finding"], "tltui: wrong arguments of finding: ''\n  --answer finding number [page]\n"),
-        (["--demo", "--answer", "finding", "x"], "tltui: wrong arguments of finding: 'x'\n  --answer finding number [page]\n"),
-        (["-", "--answer", "summary"], "tltui: standard input belongs to the protocol: '-'\n"),
+        (["--demo", "--answer", "finding"], "tltui: wrong arguments for finding: ''\n  --answer finding number [page]\n"),
+        (["--demo", "--answer", "finding", "x"], "tltui: wrong arguments for finding: 'x'\n  --answer finding number [page]\n"),
+        (["-", "--answer", "summary"], "tltui: standard input carries the messages of the protocol: '-'\n"),
         (["no/such", "--answer", "summary"], "tltui: No such file or directory: 'no/such'\n"),
     ],
 )

@@ -249,7 +249,7 @@ def test_what_is_wrong_is_said_in_the_words_of_the_command_line(
     said = failing(lambda: tltui.timing(demo, sort="size"))
     assert said == "BadArgument: unknown order 'size'. Choices: own, total, count, longest, ranks, phase, name"
     said = failing(lambda: demo["@problems"])
-    assert said == "BadAddress: '@problems' is not a place of a run. Its page: tltui.problems(run)"
+    assert said == "BadAddress: '@problems' is not a part of a run. For the page: tltui.problems(run)"
     assert "0:4/1 is not an artifact" in failing(lambda: demo.artifact("0:4/1"))
     said = failing(lambda: demo["0:4/1"].artifacts["nix"])
     assert said.startswith("BadAddress: unknown name: nix. Available: recompile_reasons")

@@ -44,9 +44,9 @@ def test_an_artifact_of_a_unit(run: tltui.Run) -> None:
 
 
 def test_earlier_names_work_with_a_warning(run: tltui.Run) -> None:
-    with pytest.deprecated_call(match="Compile.seconds is called duration_s now"):
+    with pytest.deprecated_call(match="Compile.seconds was renamed to duration_s"):
         assert run.compile("0:4/1").seconds == run.compile("0:4/1").duration_s  # type: ignore[attr-defined]
-    with pytest.deprecated_call(match="ProblemRow.first is called first_ref now"):
+    with pytest.deprecated_call(match="ProblemRow.first was renamed to first_ref"):
         assert run.problems()[0].first == run.problems()[0].first_ref  # type: ignore[attr-defined]
     with pytest.deprecated_call(match="fail_on"):
         assert tltui.check(run, limits="recompiles=100")

@@ -271,9 +271,9 @@ def test_a_bomb_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     limit(monkeypatch, member=1 << 20)
     found = discover([str(ARCHIVES / "bomb_512M.log.xz")])
     [log] = found.logs
-    assert (log.size, log.fault) == (1 << 20, "cut at the limit: 1 MiB of one file")
+    assert (log.size, log.fault) == (1 << 20, "cut at the limit: 1 MiB per file")
     run = open_run(found)
-    assert "cut at the limit: 1 MiB of one file" in [damage.reason for damage in run.models[0].log.damage]
+    assert "cut at the limit: 1 MiB per file" in [damage.reason for damage in run.models[0].log.damage]
 
 
 def test_a_bomb_costs_no_more_memory_than_a_log(tmp_path: Path) -> None:
@@ -316,7 +316,7 @@ def test_limits_in_all_and_of_members(tmp_path: Path, monkeypatch: pytest.Monkey
     found = discover([str(path)])
     assert len(found.logs) >= 1
     reasons = {log.fault for log in found.logs} | {item.reason for item in found.skipped}
-    assert any(text.startswith("cut at the limit:") and text.endswith("of unpacked files in all") for text in reasons)
+    assert any(text.startswith("cut at the limit:") and text.endswith("for all unpacked files") for text in reasons)
     assert "more than 3 members: the rest was not read" in reasons
 
 

@@ -113,7 +113,7 @@ def test_the_leading_sentence(tmp_path: Path) -> None:
     report = _report(tmp_path / "output.txt")
     assert headline(report) == (
         "max-autotune changed nothing for 1 of 2 shapes. The search took 5.25 s. "
-        "For 1, the winner is unknown or a kernel of unknown kind."
+        "For 1 shape, the winner or its kind is unknown."
     )
     assert [item.speedup for item in report.tunings] == [1.0, pytest.approx(0.0061 / 0.0051)]
 

@@ -243,7 +243,7 @@ def test_limits_that_kept_runs_cannot_check(directory: Path, tmp_path: Path, cap
     write_job(str(copied), COMMAND, ())
     assert main(["check", str(copied), "--baseline", "auto", "--fail-on", "compile_time"]) == 2
     assert capfd.readouterr().err == (
-        "tltui: compile_time needs 3 kept runs, there are 1\n  allow a margin over the newest: compile_time=+20%\n"
+        "tltui: compile_time needs 3 kept runs, but there are 1\n  allow a margin over the newest run: compile_time=+20%\n"
     )
     assert main(["check", str(copied), "--baseline", "auto", "--fail-on", "compile_time=+20%"]) == 0
     assert main(["check", str(copied), "--baseline", "auto", "--baseline", "old"]) == 2

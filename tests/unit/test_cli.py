@@ -782,7 +782,7 @@ def in_a_terminal(*arguments: str, **env: str) -> tuple[int, str]:
 def test_a_dumb_terminal_gets_the_summary(tltui: Command) -> None:
     code, text = in_a_terminal(BREAKS, TERM="dumb")
     assert code == 0
-    assert text.startswith("tltui: TERM=dumb: this terminal cannot draw: printing the summary\n")
+    assert text.startswith("tltui: TERM=dumb: this terminal cannot draw the UI: printing the summary\n")
     assert text.partition("\n")[2] == tltui("summary", BREAKS), "and no color"
 
 

@@ -70,7 +70,7 @@ def test_rows_are_folded_and_counted() -> None:
     assert len(lines(rows[:5], 80)) == 6, "one or two more are not folded"
     text = lines(rows[:6], 80)
     assert (len(text), text[4]) == (8, "  3 more names")
-    assert lines(rows, 80)[4] == "  17 more names, 4 of them listed, all with --json" == lines(rows[:7], 80, 20)[4]
+    assert lines(rows, 80)[4] == "  17 more names, 4 of them listed; --json lists all" == lines(rows[:7], 80, 20)[4]
 
 
 def test_orders() -> None:

@@ -111,14 +111,14 @@ def test_a_key_has_one_name_however_it_is_written(tmp_path: Path) -> None:
     assert [normal_key(key) for key in keys] == [_character_to_key(key) for key in keys]
     assert [normal_key(key) for key in ("ctrl+]", "f8", "ctrl+t")] == ["ctrl+right_square_bracket", "f8", "ctrl+t"]
     config = read_config(BY_ID, tmp_path / "none", {"TLTUI_KEYS": "app.zoom=?"})
-    assert keymap_problems(config.keys) == ["app.zoom: it takes ? from app.help, which has F1"]
+    assert keymap_problems(config.keys) == ["app.zoom: this binding takes ? from app.help (other keys: F1)"]
 
 
 def test_a_key_of_something_else_is_told() -> None:
     assert keymap_problems({}) == []
     assert keymap_problems({"app.leave": ("j",)}) == [
-        "app.leave: j remains the key of tree.cursor_down in the tree, so this binding works only outside",
-        "app.leave: j remains the key of document.cursor_down in documents, so this binding works only outside",
+        "app.leave: j remains the key of tree.cursor_down in the tree, so this binding works only elsewhere",
+        "app.leave: j remains the key of document.cursor_down in documents, so this binding works only elsewhere",
     ]
     assert keymap_problems({"app.next_error": ("b",), "app.next_break": ("e",)}) == []
     assert keymap_problems({"app.next_error": ("f9",), "app.next_break": ("f9",)}) == [
@@ -129,11 +129,13 @@ def test_a_key_of_something_else_is_told() -> None:
 
 
 def test_what_a_default_loses_its_key_by_is_told() -> None:
-    assert keymap_problems({"app.next_error": ("b",)}) == ["app.next_error: it takes b from app.next_break, which has no other key"]
-    assert keymap_problems({"tree.expand": ("j",)}) == ["tree.expand: it takes j from tree.cursor_down, which has ↓"]
+    assert keymap_problems({"app.next_error": ("b",)}) == [
+        "app.next_error: this binding takes b from app.next_break (no other key)"
+    ]
+    assert keymap_problems({"tree.expand": ("j",)}) == ["tree.expand: this binding takes j from tree.cursor_down (other keys: ↓)"]
     assert keymap_problems({"tree.expand": ("j",), "tree.collapse": ("down",)}) == [
-        "tree.expand: it takes j from tree.cursor_down, which has no other key",
-        "tree.collapse: it takes ↓ from tree.cursor_down, which has no other key",
+        "tree.expand: this binding takes j from tree.cursor_down (no other key)",
+        "tree.collapse: this binding takes ↓ from tree.cursor_down (no other key)",
     ]
 
 

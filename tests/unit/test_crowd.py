@@ -55,6 +55,6 @@ def test_one_rank_stands_for_those_that_are_not_read() -> None:
     run._let_stand_for(run.crowd)
     assert [rank_title(rank) for rank in run.ranks] == ["7 ranks: 0–4, 6, 7", "rank 5", "rank 8"]
     assert stands_for(run) == (
-        "According to their saved indexes, 9 ranks form 2 groups with the same compiles. One rank that was read represents its "
-        "group."
+        "According to their saved indexes, 9 ranks form 2 groups. Ranks of a group have the same compiles. Each rank "
+        "that was read represents its group."
     )

@@ -181,7 +181,7 @@ def test_the_command_writes_no_file_but_its_own(tmp_path: Path, capsys: pytest.C
     assert os.listdir(tmp_path) == ["fix.diff"]
     assert main(["try", "--edit", "-o", str(tmp_path / "fix.diff"), trace]) == 2
     assert main(["try", "--edit", "--", "python", "train.py"]) == 2
-    assert "--edit reads a trace, no such file: 'python'" in capsys.readouterr().err
+    assert "--edit needs a trace, no such file: 'python'" in capsys.readouterr().err
 
 
 def test_an_option_after_the_trace_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

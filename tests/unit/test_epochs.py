@@ -97,11 +97,12 @@ def test_an_address_without_an_epoch_is_the_newest_and_says_so(capfd: pytest.Cap
     run = trace(RESETS)
     assert run.resolve("0/0") is run.resolve("0/0~3") and run.resolve("1/") is run.resolve("1/~3")
     assert str(scope_of(run, "1/1").ref) == "1/1~2", "the newest that there is, not that of the newest epoch"
-    assert run.other_epochs(parse_ref("0/0")) == "0/0 is the newest of 3, 0/0~3: compile ids restarted. Older: 0/0~1, 0/0~2"
+    newest = run.other_epochs(parse_ref("0/0"))
+    assert newest == "0/0 is the newest of 3 with this id, 0/0~3: compile ids restarted. Older: 0/0~1, 0/0~2"
     assert run.other_epochs(parse_ref("0/0~2")) == run.other_epochs(parse_ref("1/1")) == ""
     assert main(["show", str(TRACES / RESETS), "0/"]) == 0
     shown = capfd.readouterr()
-    assert "0/ is the newest of 3, 0/~3" in shown.err and "[0/0~3]" in shown.out
+    assert "0/ is the newest of 3 with this id, 0/~3" in shown.err and "[0/0~3]" in shown.out
     assert trace("torch-2.13/breaks").other_epochs(parse_ref("0/0")) == ""
 
 

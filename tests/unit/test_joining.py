@@ -129,7 +129,7 @@ def test_a_pid_alone_joins_nothing(tmp_path: Path) -> None:
     while not page.advance():
         pass
     text_of = "\n".join(page.line(n).text for n in range(len(page)))
-    assert f"both have a process {pid}, but not the same one" in text_of
+    assert f"both have a process {pid}, but the two differ" in text_of
 
 
 def test_another_rank_is_another_process(tmp_path: Path) -> None:

@@ -207,7 +207,7 @@ def test_failed_guards_of_very_many_compiles_are_told_by_function(tmp_path: Path
             log.artifact("recompile_reasons", json.dumps([f"0/{n - 1}: L['n'] == {n - 1}"]), compile_=n)
         log.add("dynamo_cpp_guards_str", {}, tree, compile_=n).metrics(compile_=n)
     document = page(log.open(), "@guards", 100)
-    assert "Failed later: guards of 249 compiles, for 249 recompiles" in text(document)
+    assert "Failed later: guards of 249 compiles, causing 249 recompiles" in text(document)
     assert "failed for 249 recompiles  int value 249" in text(document)
     table = document.data()
     assert isinstance(table, GuardTable)

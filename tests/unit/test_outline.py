@@ -196,14 +196,14 @@ def test_the_same_code_on_another_rank() -> None:
     assert isinstance(here, Compile)
     found, remark = on_next_rank(run, here)
     assert found is not None and str(found.ref) == "1:1/0"
-    assert remark == "on this rank it is [1/0], not [13/0]"
+    assert remark == "on this rank the compile is [1/0], not [13/0]"
     assert on_next_rank(run, found) == (None, "no later rank")
     back, _ = on_next_rank(run, found, back=True)
     assert back is here
     assert on_next_rank(run, here, back=True) == (None, "no earlier rank")
     only_here = run.resolve("0:1/0")
     assert isinstance(only_here, Compile)
-    assert on_next_rank(run, only_here) == (None, "no later rank compiled clip_gradient as often")
+    assert on_next_rank(run, only_here) == (None, "no later rank compiled clip_gradient that many times")
 
 
 def test_artifacts_one_after_another() -> None:

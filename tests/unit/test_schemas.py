@@ -77,7 +77,7 @@ def test_the_command_prints_them(capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(capsys.readouterr().out) == schema("check")
     assert main(["schema", "chek"]) == 2
     out, err = capsys.readouterr()
-    assert (out, err) == ("", "tltui: no command with JSON: 'chek'\n  did you mean check?\n")
+    assert (out, err) == ("", "tltui: no command with JSON output: 'chek'\n  did you mean check?\n")
 
 
 def test_each_command_that_prints_json_has_one() -> None:

@@ -112,11 +112,11 @@ def test_problems_of_the_file_are_told(tmp_path: Path) -> None:
         f"{file}, line 1: theme: must be one of auto, dark, light, high-contrast, ansi-dark, ansi-light, mono, not 'pink'; ignored",
         f"{file}, line 4: app.nextt_error: unknown command (perhaps app.next_error; tltui config --keys lists all); ignored",
         "app.help: ctrl+b may never arrive: tmux uses it",
-        "app.help: ctrl+b remains the key of tree.page_up in the tree, so this binding works only outside",
-        "app.help: ctrl+b remains the key of document.page_up in documents, so this binding works only outside",
+        "app.help: ctrl+b remains the key of tree.page_up in the tree, so this binding works only elsewhere",
+        "app.help: ctrl+b remains the key of document.page_up in documents, so this binding works only elsewhere",
         "app.leave: ctrl+q always quits, so this binding has no effect",
-        "app.leave: j remains the key of tree.cursor_down in the tree, so this binding works only outside",
-        "app.leave: j remains the key of document.cursor_down in documents, so this binding works only outside",
+        "app.leave: j remains the key of tree.cursor_down in the tree, so this binding works only elsewhere",
+        "app.leave: j remains the key of document.cursor_down in documents, so this binding works only elsewhere",
     ]
     alone = tltui("config", "app.help", TLTUI_CONFIG=str(file)).stdout
     assert "ctrl+b" in alone and "tmux" in alone and "pink" not in alone

@@ -101,7 +101,7 @@ def test_the_limit_does_not_end_the_writer(tmp_path: Path) -> None:
     job.stdin.close()
     printed, _ = reader.communicate(timeout=60)
     assert job.wait() == 0
-    assert b"cut at the limit: 1 MiB of one file" in printed
+    assert b"cut at the limit: 1 MiB per file" in printed
 
 
 def test_who_writes_into_a_program_that_has_ended_gets_sigpipe(tmp_path: Path) -> None:

@@ -138,7 +138,7 @@ def test_what_is_lost_is_said() -> None:
     found = discover([str(OUT / "breaks_without_raw.tar.xz")])
     assert found.notes == (
         "tl_out is a tlparse report without raw.log. It lacks the attempts of phases and records that tlparse dropped",
-        "tl_out: 11 JSON artifacts reformatted by tlparse: equal as JSON, different bytes than in the trace",
+        "tl_out: 11 JSON artifacts reformatted by tlparse: equal as JSON, but not byte for byte",
     )
     assert (found.skipped, found.others) == ((), 0)
     [log] = found.logs

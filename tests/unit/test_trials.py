@@ -212,7 +212,7 @@ def test_bad_input(words: list[str], message: str, tmp_path: Path, capsys: pytes
 def test_a_recorded_command_needs_an_answer(tmp_path: Path) -> None:
     write_job(str(tmp_path), [sys.executable, "-c", "open('ran', 'w')"], ())
     done = _try(tmp_path, str(tmp_path))
-    assert done.returncode == 2 and "--yes runs it without one" in done.stderr and not (tmp_path / "ran").exists()
+    assert done.returncode == 2 and "--yes runs it without confirmation" in done.stderr and not (tmp_path / "ran").exists()
 
 
 def test_a_job_that_compiles_nothing(tmp_path: Path) -> None:

@@ -142,7 +142,7 @@ def test_patterns_find_idioms_and_no_good_english(text: str, is_found: bool) -> 
 def test_joined_f_strings_and_markdown(tmp_path: Path) -> None:
     """A phrase is found across the pieces of an f-string and the lines of a paragraph, and not in code."""
     module = SOURCES / "model" / "run.py"
-    assert any("{} is the newest of {}, {}: compile ids" in text for _, text in module_texts(module))
+    assert any("{} is the newest of {} with this id, {}: compile ids" in text for _, text in module_texts(module))
     paper = tmp_path / "a.md"
     paper.write_text("# One\n\nA line\nstands [here](x.md) `it stands`.\n\n```\nit stands\n```\n\n| a b | it tells |\n")
     assert list(document_blocks(paper)) == ["One", "A line stands here CODE.", "a b", "it tells"]

@@ -78,7 +78,7 @@ class Answers:
         """Describe a finding: torch's reason and hints, your line, and the addresses of its compiles."""
         rows = self._view("problems").rows
         if not 1 <= number <= len(rows):
-            raise BadArgument(f"no finding {number}: there are {len(rows)}")
+            raise BadArgument(f"no finding {number}: the run has {plural(len(rows), 'finding')}")
         row = rows[number - 1]
         lines = [_place_of(row), *row.reason.splitlines(), *(f"hint: {hint}" for hint in row.hints)]
         lines.append("compiles: " + " ".join(row.refs))
@@ -161,7 +161,7 @@ class Answers:
         if self._run.goes_on:
             self._run.refresh()
         if outside := [path for path in self._run.paths if not self._is_inside(path)]:
-            raise BadArgument(safe(f"{outside[0]} is a link to a file outside of the given paths: give that file, too"))
+            raise BadArgument(safe(f"{outside[0]} is a link to a file outside of the given paths: also give that file"))
 
     def _is_inside(self, path: str) -> bool:
         real = os.path.realpath(path)
@@ -170,7 +170,7 @@ class Answers:
     def _paged(self, title: str, lines: Iterable[str], page: int, next_: str) -> str:
         pages = list(parts_of(lines))
         if not 1 <= page <= len(pages):
-            raise BadArgument(f"no page {page}: the answer has {len(pages)}")
+            raise BadArgument(f"no page {page}: the answer has {plural(len(pages), 'page')}")
         count = f", page {page} of {len(pages)}" if len(pages) > 1 else ""
         more = f"continue with page={page + 1}" if page < len(pages) else ""
         last = "; ".join(filter(None, (more, next_)))

@@ -1,4 +1,4 @@
-"""Functions for the commands that print and are no views."""
+"""Functions for the commands that print and are not views."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def check(
     """
     part_of(run, "")
     if limits is not None:
-        warnings.warn("check(limits=…) is called check(fail_on=…) now", DeprecationWarning, stacklevel=2)
+        warnings.warn("check(limits=…) was renamed to check(fail_on=…)", DeprecationWarning, stacklevel=2)
         fail_on = limits
     with reading_both(run, baseline or run) as (model, other):
         parsed = parse_limits(fail_on if isinstance(fail_on, str) else ",".join(fail_on), baseline is not None)

@@ -132,7 +132,7 @@ N = TypeVar("N", bound=Node, covariant=True)
 
 
 class Nodes(Sequence[N], Generic[N]):
-    """Places of one kind: a sequence that can be asked by number, by address and, of artifacts, by name."""
+    """Places of one kind: a sequence indexed by number, by address and, for artifacts, by name."""
 
     __slots__ = ("_kind", "_nodes")
 
@@ -169,7 +169,7 @@ class Nodes(Sequence[N], Generic[N]):
         return [record(node.row()) for node in self._nodes]
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError(f"{self!r} are places of an open run and cannot be pickled. Pickle the output of to_records()")
+        raise TypeError(f"{self!r} belong to an open run and cannot be pickled. Pickle the output of to_records()")
 
     def __repr__(self) -> str:
         return f"<tltui {self._kind}: {len(self._nodes):,}>"
@@ -203,7 +203,7 @@ class Rank(Node):
 
     @property
     def number(self) -> int | None:
-        """Its number, None for the processes of which none is known."""
+        """Its number; None for processes whose rank is unknown."""
         return self._node.number
 
     @property
@@ -239,7 +239,7 @@ class Process(Node):
 
     @property
     def rank(self) -> int | None:
-        """Its rank, None where none is known."""
+        """Its rank; None if unknown."""
         return self._node.rank
 
     @property
@@ -331,7 +331,7 @@ class Compile(Node):
 
     @property
     def rank(self) -> int | None:
-        """The rank that compiled it, None where none is known."""
+        """The rank that compiled it; None if unknown."""
         return self._node.process.rank
 
     @property
@@ -388,12 +388,12 @@ class Compile(Node):
 
     @property
     def duration_s(self) -> float | None:
-        """The compile time, forward and backward together, in seconds; None if the log does not state it."""
+        """The compile time in seconds, forward and backward together; None if the log does not state the time."""
         return self._node.duration_s
 
     @property
     def is_recompile(self) -> bool:
-        """Whether there was compiled code of the frame, whose guards failed."""
+        """Whether the guards of earlier compiled code of the frame failed."""
         with self._session.reading():
             return self._node.is_recompile
 
@@ -404,7 +404,7 @@ class Compile(Node):
 
     @property
     def facts(self) -> Facts:
-        """Further facts besides the status."""
+        """Facts other than the status."""
         with self._session.reading():
             return self._node.all_facts
 
@@ -480,7 +480,7 @@ class Artifact(Node):
 
     @property
     def bytes(self) -> bytes:
-        """The payload as torch wrote it; of metrics the line of the log. Raises `Unavailable`."""
+        """The payload as torch wrote it; for metrics, the line of the log. Raises `Unavailable`."""
         with self._session.reading() as run:
             return b"".join(raw_bytes(run, self._node.ref))
 
@@ -493,7 +493,7 @@ class Artifact(Node):
         return self.bytes.decode("utf-8", "backslashreplace")
 
     def json(self) -> Any:
-        """Parse the payload; of metrics the record. Raises `BadArgument` where it is no JSON, and `Unavailable`."""
+        """Parse the payload; for metrics, the record. Raises `BadArgument` if it is not JSON, and `Unavailable`."""
         if self._node.is_metrics and self._node.payload is None:
             with self._session.reading():
                 return self._node.log.event(self._node.record)
@@ -504,7 +504,7 @@ class Artifact(Node):
 
     @property
     def md5_ok(self) -> bool | None:
-        """Whether the payload has the md5 that torch declared; None where it declared none."""
+        """Whether the payload has the md5 that torch declared; None if torch declared none."""
         with self._session.reading():
             checked = self._node.log.check(self._node.record)
             return None if checked is None or checked.check is Check.UNDECLARED else checked.check is Check.GOOD
@@ -571,7 +571,7 @@ def node_at(session: Session, address: str) -> Node:
         ref = parse_ref(address)
         node = run.resolve(ref)
         if ref.view or node is None:
-            raise BadModelAddress(f"{address!r} is not a place of a run. Its page: tltui.{ref.view or 'summary'}(run)")
+            raise BadModelAddress(f"{address!r} is not a part of a run. For the page: tltui.{ref.view or 'summary'}(run)")
         return KINDS[type(node)](session, node)
 
 

@@ -102,7 +102,7 @@ def with_earlier_names(kind: type[T]) -> type[T]:
     def __getattr__(self: Any, name: str) -> Any:
         if name not in names:
             raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}", name=name, obj=self)
-        warnings.warn(f"{kind.__name__}.{name} is called {names[name]} now", DeprecationWarning, stacklevel=2)
+        warnings.warn(f"{kind.__name__}.{name} was renamed to {names[name]}", DeprecationWarning, stacklevel=2)
         return getattr(self, names[name])
 
     if names and "__getattr__" not in vars(kind):

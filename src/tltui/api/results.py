@@ -46,7 +46,7 @@ class Result(Sequence[Row], Generic[Row, Data]):
     name: str
     """The view or command: `problems`."""
     ref: str
-    """The address of the part of the run that it is about, '' for all of it."""
+    """The address of the part of the run that the answer covers; '' for the whole run."""
     title: str
     """The title of the page."""
     data: Data
@@ -105,7 +105,7 @@ class Result(Sequence[Row], Generic[Row, Data]):
 
 
 class CheckResult(Result[Row, Data]):
-    """The limits, one a row. It is true when none is exceeded: `assert tltui.check(run, "error,break")`."""
+    """The limits, one per row. The result is true if no limit is exceeded: `assert tltui.check(run, "error,break")`."""
 
     def __bool__(self) -> bool:
         return bool(getattr(self.data, "passed"))  # noqa: B009 - the type of `data` is open here
@@ -192,7 +192,7 @@ def table_html(title: str, columns: Sequence[str], rows: Sequence[Sequence[objec
     for row in shown:
         out += [ROW, *(f"<td>{html_text(_cell(row[n]))}</td>" for n in shown_columns), "</tr>\n"]
     more = count - len(shown)
-    return "".join(out) + "</table></div>\n" + (_note_html(f"{more:,} more: to_records() has all") if more > 0 else "")
+    return "".join(out) + "</table></div>\n" + (_note_html(f"{more:,} more rows: to_records() has all") if more > 0 else "")
 
 
 def _cell(value: object) -> str:

@@ -97,7 +97,7 @@ class Run(RunViews):
 
     @property
     def compiles(self) -> Nodes[Compile]:
-        """The compiles, in the order of the tree. Records without a compile id are no compile: `run["none"]` has them."""
+        """The compiles, in the order of the tree. Records without a compile id are not compiles: `run["none"]` has them."""
         return compiles_of(self._session, ModelRun.processes)
 
     @property

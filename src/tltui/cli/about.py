@@ -88,7 +88,7 @@ def _marked(parser: argparse.ArgumentParser, file: object) -> argparse.ArgumentP
 MANUAL = (partial(add_text, folds=False), add_output)
 COMMANDS = {
     "guide": Command(guide, (
-        argument("wanted", nargs="?", default="", metavar="CHAPTER", help="its name (default: list all)"), *MANUAL,
+        argument("wanted", nargs="?", default="", metavar="CHAPTER", help="a chapter (default: list all chapters)"), *MANUAL,
     ), """\
 examples:
   tltui guide recompiles

@@ -33,19 +33,19 @@ limits on: error eager break distinct_break recompiles frame_recompiles recompil
            empty unfinished damage unknown no_compile_id diverge
 with a profile (--profile FILE, or next to the log): guard_overhead eager_share wrapper_share, in percent; fallback_calls
            never_called
-A name without a number allows none. With --baseline it allows as many as OLD has; +N or +N% allows that many more.
+A limit without a number allows none. With --baseline it allows as many as OLD has; +N or +N% allows that many more.
 error: an exception reached the caller, or the output shows that a process of the job failed. break: every graph break.
 eager: a function fell back to eager mode. no_graph: a rank on which no compile passed a graph with operations to a backend. The
-default leaves it out, because a rank may compile only functions without operations.
+default omits no_graph, because a rank may compile only functions without operations.
 diverge: functions that differ between ranks.
-guard_overhead: share of guards in the time of compiled code. eager_share: share of eager operators in a step. wrapper_share: part
-of the time of graphs that passes between kernels. With several profiles, the highest value counts.
+guard_overhead: percentage of the time of compiled code spent in guards. eager_share: percentage of a step spent in eager operators.
+wrapper_share: percentage of the time in graphs spent between kernels. With several profiles, the highest value counts.
 Exit code: 0 if no limit is exceeded, 1 if one is, 2 if something could not be checked; the same in all formats.
 --format junit: XML with one test case per limit, for Jenkins, GitLab and others. --format github: annotations at your lines in a
 job of GitHub Actions, and a job summary if $GITHUB_STEP_SUMMARY is set. --format markdown: a comment of at most 60 lines.
---baseline auto: the newest comparable run that `tltui run --keep-baseline NAME` kept (same command, torch, devices, ranks and
-settings). Without --fail-on it then checks error, eager, break, recompiles, recompile_limit, kernels and no_graph. With three or
-more kept runs it also checks compile_time, against the range of their times. Files to copy: docs/ci.md.
+--baseline auto: the newest comparable run that `tltui run --keep-baseline NAME` saved (same command, torch, devices, ranks and
+settings). Without --fail-on, error, eager, break, recompiles, recompile_limit, kernels and no_graph are then checked. With three or
+more saved runs compile_time is also checked, against the range of their times. CI files to copy: docs/ci.md.
 
 examples:
   tltui check /tmp/tracedir --fail-on error,eager,break,recompiles=2,cache_miss,compile_time=60
@@ -118,7 +118,7 @@ def _kept_baseline(current: Run, options: argparse.Namespace, limits: Sequence[L
     from tltui.running.recorded_job import Untrusted, read_job
 
     if len(options.baseline) > 1:
-        raise Failure(f"--baseline {AUTO} is the only baseline: '{options.baseline[-1]}'", "leave one of them out")
+        raise Failure(f"--baseline {AUTO} conflicts with another --baseline: '{options.baseline[-1]}'", "leave one of them out")
     command: tuple[str, ...] = ()
     with suppress(Untrusted):
         command = read_job(options.paths[0]).command if len(options.paths) == 1 else ()
@@ -134,8 +134,8 @@ def _kept_baseline(current: Run, options: argparse.Namespace, limits: Sequence[L
         if measure.share and is_open:
             raise Failure(f"kept baselines have no profile: '{limit.name}'", f"give a number: {limit.name}=5%")
         if measure.seconds and is_open and not limit.more and len(series.runs) < RUNS_OF_INTERVAL:
-            needs = f"{limit.name} needs {RUNS_OF_INTERVAL} kept runs, there are {len(series.runs)}"
-            raise Failure(needs, f"allow a margin over the newest: {limit.name}=+20%")
+            needs = f"{limit.name} needs {RUNS_OF_INTERVAL} kept runs, but there are {len(series.runs)}"
+            raise Failure(needs, f"allow a margin over the newest run: {limit.name}=+20%")
     print_error(f"tltui: baseline: {series}")
     return series
 
@@ -163,7 +163,7 @@ COMMANDS = {
     "check": Command(run, (
         add_paths,
         fail_on("limits separated by commas, such as error,recompiles=2 (default: error,eager)"),
-        baseline("compare with a trace, or a kept baseline (auto, auto:NAME): a limit without a number allows its value"),
+        baseline("compare with a trace or a kept baseline (auto, auto:NAME): a limit without a number allows the baseline's value"),
         argument("--format", choices=FORMATS, help="the output format (default: text)"),
         add_text, add_json, add_output,
     ), EXAMPLES),

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\
 Precedence: option, environment variable, config file, default. KEY is a setting (theme), a variable (TLTUI_WORKERS) or a command
-of the key map (app.leave). With --theme, --no-mouse and --ascii the output shows their effect.
+of the key map (app.leave). With --theme, --no-mouse or --ascii, the output shows the effect of the option.
 
 examples:
   tltui config
@@ -243,8 +243,8 @@ COMMANDS = {
     "config": Command(run, (
         argument("key", nargs="?", metavar="KEY", help="only this setting, variable or command of the key map"),
         argument("--keys", action="store_true", help="print the whole key map"),
-        argument("--theme", metavar="NAME", help="show the settings of tltui --theme NAME"),
-        argument("--no-mouse", action="store_true", default=None, help="show the settings of tltui --no-mouse"),
+        argument("--theme", metavar="NAME", help="show the settings with --theme NAME applied"),
+        argument("--no-mouse", action="store_true", default=None, help="show the settings with --no-mouse applied"),
         partial(add_text, folds=False), add_json, add_output,
     ), EXAMPLES),
 }  # fmt: skip

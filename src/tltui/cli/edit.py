@@ -22,8 +22,8 @@ def write_edits(options: argparse.Namespace) -> Iterator[bytes]:
     if missing is not None and missing.startswith("-"):
         raise Failure(f"with --edit, options go before the trace: '{missing}'", "tltui try --edit --cwd DIR -o FILE TRACE")
     if not options.words or missing is not None:
-        raise Failure("--edit reads a trace" + (f", no such file: '{missing}'" if missing is not None else ""),
-                      "tltui run -- COMMAND records one; then: tltui try --edit DIR")  # fmt: skip
+        raise Failure("--edit needs a trace" + (f", no such file: '{missing}'" if missing is not None else ""),
+                      "tltui run -- COMMAND records a trace; then: tltui try --edit DIR")  # fmt: skip
     if options.cwd and not os.path.isdir(options.cwd):
         raise Failure(f"--cwd: no such directory: '{options.cwd}'", "give the directory of the sources in the trace")
     run = open_run(discover_logs(options.words, False))
@@ -32,7 +32,7 @@ def write_edits(options: argparse.Namespace) -> Iterator[bytes]:
     for text in diff.refused:
         print_error(f"tltui: left unchanged: {text}")
     for other in others:
-        print_error(f"tltui: call without an edit: {other.function}: {other.source}: {other.advice}")
+        print_error(f"tltui: no edit for {other.function}: {other.source}: {other.advice}")
     if not diff.text:
         print_error("tltui: no edits" if diff.refused or others else "tltui: no recompilation has a remedy that needs an edit")
     data = diff.text.encode()

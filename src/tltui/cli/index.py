@@ -33,7 +33,7 @@ UNREADABLE = frozenset(map(os.strerror, errno.errorcode))
 MAX_NAMES = 10
 """Maximum logs named in an error about many."""
 EXAMPLES = """\
-Write one file on each node, and open their directory: docs/clusters.md has this for Slurm, Kubernetes, torchrun, MPI and dask.
+Write one file on each node, and open their directory: docs/clusters.md has examples for Slurm, Kubernetes, torchrun, MPI and dask.
 An existing index is updated: only new records are read. In FILE, %h is the name of the host (or $TLTUI_HOST), and %% is a percent
 sign. No other file is written.
 Exit code: 0, 1 if some logs could not be read (FILE has the others), 2 if nothing could be written.
@@ -253,10 +253,10 @@ COMMANDS = {
     "index": Command(run, (
         partial(add_paths, profile=False),
         argument("-o", "--output", metavar="FILE", help="the index to write; %%h in it is the name of the host"),
-        argument("--lean", action="store_true", help="leave out the texts of pages, which are then read from the logs"),
+        argument("--lean", action="store_true", help="omit the texts that pages show; tltui then reads them from the logs"),
         argument("--redact", action="store_true", help=REDACT),
         argument("--engine", metavar="ENGINE", default="process",
-                 help="reading processes: process (default), serial, dask://HOST:PORT or mpi"),
+                 help="the readers of the logs: process (default), serial, dask://HOST:PORT or mpi"),
         argument("--workers", metavar="N", type=_count, default=0, help="number of processes (default: one per processor)"),
         argument("--node-local", action="store_true", help="with mpi: each host reads its own PATHs and writes its own FILE"),
         partial(add_force, help_="replace FILE, whatever it is, instead of updating it"),

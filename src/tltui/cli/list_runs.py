@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 EXAMPLES = """\
 A run is a directory with a trace, a saved index (.tlx) or a packed trace, directly in DIR. Saved indexes open fastest:
 hundreds in about a second.
-"change" compares a run with the one above it.
+The column "change" compares a run with the run above it.
 
 examples:
   tltui list /shared/traces
@@ -81,7 +81,7 @@ def _opened(path: str, shown: str) -> RunRow | str | None:
 
 COMMANDS = {
     "list": Command(run, (
-        argument("directory", nargs="?", metavar="DIR", help="a directory with a directory or a saved index for each run"),
+        argument("directory", nargs="?", metavar="DIR", help="a directory with a subdirectory or a saved index for each run"),
         add_text, add_json, add_output,
     ), EXAMPLES),
 }  # fmt: skip

@@ -340,7 +340,7 @@ def no_terminal() -> str:
         if stream is None or not stream.isatty():
             return f"standard {name} is not a terminal" + (", where the UI is drawn" if name == "error" else "")
     if os.environ.get("TERM", "dumb") in ("dumb", ""):
-        return "TERM=dumb: this terminal cannot draw"
+        return "TERM=dumb: this terminal cannot draw the UI"
     return ""
 
 

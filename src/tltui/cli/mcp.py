@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from tltui.api.agent_answers import Answers
 
 EXAMPLES = """\
-Each answer has at most 2 KB: the facts, and the addresses to continue with. An agent gets no other file than those of PATH, and can
-start nothing. The server needs the package mcp (pip install 'mcp>=2'); --answer does not.
+Each answer has at most 2 KB: the facts, and the addresses to continue with. An agent can read no files except those of PATH, and
+cannot start programs. The server needs the package mcp (pip install 'mcp>=2'); --answer does not.
 
 examples:
   tltui mcp /tmp/tracedir                                   the server; an agent's configuration starts it
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
     from tltui.api.agent_answers import TOOLS, Answers
 
     if options.paths and options.paths[0] == "-":
-        raise Failure("standard input belongs to the protocol: '-'", "give a file or a directory")
+        raise Failure("standard input carries the messages of the protocol: '-'", "give a file or a directory")
     if options.answer and options.answer[0] not in TOOLS:
         raise Failure(f"no such answer: '{options.answer[0]}'", f"one of {', '.join(TOOLS)}")
     try:
@@ -63,7 +63,7 @@ def _answer(answers: Answers, tool: str, *words: str) -> str:
         values = [int(word) if p.annotation == "int" else word for p, word in zip(parameters, words, strict=False)]
         bound = inspect.signature(method).bind(*values, *words[len(values) :])
     except (TypeError, ValueError):
-        raise Failure(f"wrong arguments of {tool}: '{' '.join(words)}'", f"--answer {tool} {usage}") from None
+        raise Failure(f"wrong arguments for {tool}: '{' '.join(words)}'", f"--answer {tool} {usage}") from None
     return str(method(*bound.args))
 
 
@@ -102,7 +102,7 @@ def _with_errors_of(kind: type[Exception], method: Callable[..., str]) -> Callab
 COMMANDS = {
     "mcp": Command(run, (
         add_paths,
-        argument("--answer", nargs="+", metavar="WORD", help="print one answer and end: the name of a tool and its arguments"),
+        argument("--answer", nargs="+", metavar="WORD", help="print one answer and exit: the name of a tool and its arguments"),
         no_text,
     ), EXAMPLES),
 }  # fmt: skip

@@ -41,7 +41,7 @@ def refs(help_: str, several: bool = False) -> Argument:
 
     def add(parser: Parser) -> None:
         parser.add_argument("refs", nargs="*" if several else "?", metavar="REF",
-                            help=f"{help_}; a file that is named like an address is given as ./0/1")  # fmt: skip
+                            help=f"{help_}; write ./0/1 for a file named like an address")  # fmt: skip
         parser.set_defaults(takes_refs=True)
 
     return add
@@ -114,8 +114,8 @@ def add_json(parser: Parser) -> None:
 def add_output(parser: Parser) -> None:
     """Add the output file of a command that prints."""
     parser.common.add_argument("-o", "--output", dest="to", metavar="FILE",
-                               help=f"write to FILE in the format of its suffix: {FORMATS}; - prints")  # fmt: skip
-    parser.common.add_argument("--markdown", action="store_true", help="print markdown for an issue, cut to fit into it")
+                               help=f"write to FILE in the format of its suffix: {FORMATS}; - is standard output")  # fmt: skip
+    parser.common.add_argument("--markdown", action="store_true", help="print markdown for a GitHub issue, cut at its size limit")
     add_force(parser)
 
 

@@ -81,7 +81,7 @@ def _style_of_file(options: argparse.Namespace, path: str) -> str:
             raise Failure(f"Is a directory: '{path}'", f"add the name of a file that ends in {suffixes}")
         raise Failure(f"unknown format of the output file: '{path}'", f"use a name that ends in {suffixes}{xml}")
     if style == "json" and not hasattr(options, "json"):
-        raise Failure(f"this command has no JSON: '{path}'", "use another suffix")
+        raise Failure(f"this command has no JSON output: '{path}'", "use another suffix")
     if output_format and output_format != style:
         raise Failure(f"--format {output_format} conflicts with the suffix of the file: '{path}'", "change one of them")
     if getattr(options, "check", False) and style != "json":

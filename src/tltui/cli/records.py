@@ -194,7 +194,7 @@ examples:
 """),
     "source": Command(source, (
         add_paths, argument("place", nargs="?", metavar="FILE:LINE", help="the line; the end of a path is enough: train.py:42"),
-        refs("a part of the run (default: all of it)"),
+        refs("a part of the run (default: the whole run)"),
         add_part, add_text, add_json, add_output,
     ), """\
 examples:
@@ -207,7 +207,8 @@ examples:
   tltui records /tmp/tracedir 3: --json          every record of rank 3
 """),
     "log": Command(log, (
-        paths_only, refs(PART), argument("--raw", action="store_true", help="print it as written, not as a terminal shows it"),
+        paths_only, refs(PART),
+        argument("--raw", action="store_true", help="print the output as written, not as a terminal shows it"),
         add_part, text_only, add_json, add_output,
     ), """\
 examples:
@@ -217,7 +218,7 @@ examples:
   tltui log job.err --json        the failures that end the job
   tltui log job.err --raw         with colors and all states of progress bars
 
-Exit code: 0, or 1 without any output of the job.
+Exit code: 0, or 1 if there is no output of the job.
 """),
     "grep": Command(grep, (
         argument("pattern", nargs="?", metavar="PATTERN", help="a regular expression; without capitals it ignores case"),

@@ -25,7 +25,7 @@ class Entry:
 
 COMMANDS: dict[str, Entry] = {
     "run": Entry("run a job with a trace, then print its summary", "run"),
-    "try": Entry("run a job again with each remedy that needs no edit, and show the effect of each", "try_job"),
+    "try": Entry("run a job again with each remedy that needs no code edit, and show the effect of each", "try_job"),
     **{question.name: Entry(question.help, "view", question.key) for question in QUESTIONS},
     "ls": Entry("list ranks, frames and compiles with status and time", "records"),
     "list": Entry("list the runs of a directory: date, torch, ranks, problems, time, change", "list_runs"),

@@ -37,9 +37,9 @@ and INDUCTOR_PROVENANCE keep the values that you set. After -- comes the command
 python on PATH.
 --record-steps records steps with torch.profiler, without a change to the program. It uses a start-up hook: a sitecustomize.py first
 on PYTHONPATH, which also imports your own. A step ends with Optimizer.step; without an optimizer it begins with the next call of a
-compiled function. Each process counts its steps from 1. If it reaches FIRST, it writes DIR/profile_[rank_R_]PID.json for tltui
-runtime DIR. If the hook cannot work (python -I, -E, -S, containers), tltui prints the lines to paste into the program.
-Exit code: that of the job if it is not 0 (128 + N for signal N, 127 if it was not found); otherwise 1 if a limit is exceeded.
+compiled function. Each process counts its steps from 1. A process that reaches FIRST writes DIR/profile_[rank_R_]PID.json for
+tltui runtime DIR. If the hook cannot work (python -I, -E, -S, containers), tltui prints the lines to paste into the program.
+Exit code: that of the job if it is not 0 (128 + N for signal N, 127 for an unknown command); otherwise 1 if a limit is exceeded.
 
 examples:
   tltui run -- python train.py --lr 3e-4
@@ -148,7 +148,7 @@ def _print_farewell(job: Job, directory: str) -> None:
 
     if job.is_lost:
         print_error(
-            f"tltui: exit code of the job unknown: the process that kept its output was killed (the job was pid {job.pid})"
+            f"tltui: exit code of the job unknown: the process that saved its output was killed (the job was pid {job.pid})"
         )
     else:
         print_error(f"tltui: the job is still running, pid {job.pid}; its output: {job.output}")
@@ -298,7 +298,7 @@ def _print_outcome(job: _Job, traces: _Traces) -> None:
         print_error(f"tltui: started by the job and still writing: pid {process.pid}  {process.command}")
     if traces.earlier:
         logs = f"{traces.earlier} log{'s' * (traces.earlier != 1)} of earlier runs"
-        print_error(f"tltui: {logs} in that directory; --latest opens only the newest run")
+        print_error(f"tltui: that directory also has {logs}; --latest opens only the newest run")
     _print_recorded(job, traces.run)
     if traces.gates is not None:
         _print_checked(traces.run, traces.gates, job.options)
@@ -313,7 +313,7 @@ def _keep_baseline(job: _Job, traces: _Traces) -> None:
 
     name = job.options.keep_baseline
     if job.ending.status or traces.code or traces.run is None or not traces.run.tally.compiles:
-        print_error(f"tltui: not kept as baseline {name!r}: only a run with compiles that passes is kept")
+        print_error(f"tltui: not kept as baseline {name!r}: only a passing run with compiles is kept")
         return
     try:
         path, runs = keep(traces.run, name, job.words, baselines_path(), time.time())

@@ -70,7 +70,7 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
     if options.name not in NAMES:
         near = get_close_matches(options.name, NAMES, 1)
         advice = f"did you mean {near[0]}?" if near else "tltui schema lists the commands"
-        raise Failure(f"no command with JSON: '{options.name}'", advice)
+        raise Failure(f"no command with JSON output: '{options.name}'", advice)
     yield schema_text(options.name).encode()
 
 

@@ -132,7 +132,7 @@ def repro(options: argparse.Namespace) -> Iterator[bytes]:
         return
     _write(Path(options.output).expanduser(), reproduction.script, options.force)
     for each in reproduction.tried:
-        print_error(f"not used: {each.ref}: {each.why}")
+        print_error(f"graph not used: {each.ref}: {each.why}")
     origin = "Its code comes from a trace: read it before you run it."
     yield message(printable(f"{options.output}: a script of {reproduction.graph}. {origin}"))
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\
 tail starts with the last 10 lines, or waits for the first log, so it can be started before the job. It ends when the logs are
-complete and prints the reason on stderr. With --json each line is an object.
+complete and prints the reason on stderr. With --json each line is a JSON object.
 Exit code: 0, 1 if a limit of --fail-on is exceeded at the end (limits: tltui check --help), 2 for an error.
 
 examples:

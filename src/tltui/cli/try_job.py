@@ -39,7 +39,7 @@ The job gets no input. Ctrl+c ends it with all its processes.
 Exit code: the job's exit code if it fails unchanged, otherwise 0.
 No PATH is read: each run records its own trace below DIR.
 With --edit nothing runs: the arguments are traces, and the output is a diff with the remedies that need an edit of the program.
-It changes only regular files of your own below the working directory or --cwd, and only lines that equal those in the trace.
+The diff changes only regular files of your own below the working directory or --cwd, and only lines that equal those in the trace.
 
 examples:
   tltui try -- python train.py
@@ -99,9 +99,9 @@ def _command(options: argparse.Namespace) -> tuple[Sequence[str], str]:
     print_error(f"tltui: in {cwd}")
     missing = [name for name in recorded.variables if name not in os.environ]
     if missing:
-        print_error(f"tltui: variables it had that are not set now: {' '.join(missing)}")
+        print_error(f"tltui: its environment had variables that are not set now: {' '.join(missing)}")
     if not os.path.isdir(cwd):
-        raise Failure(f"no such directory: '{cwd}'\n  name another with --cwd")
+        raise Failure(f"no such directory: '{cwd}'\n  give another with --cwd")
     if not is_confirmed:
         _ask()
     return recorded.command, cwd
@@ -110,7 +110,7 @@ def _command(options: argparse.Namespace) -> tuple[Sequence[str], str]:
 def _ask() -> None:
     """Ask whether the recorded command may run. Raises `Failure`."""
     if sys.stdin is None or not sys.stdin.isatty():
-        raise Failure("a recorded command needs your confirmation, and there is no terminal\n  --yes runs it without one")
+        raise Failure("a recorded command needs your confirmation, and there is no terminal\n  --yes runs it without confirmation")
     print_error("tltui: run it? [y/N]")
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise Failure("not run")
@@ -198,7 +198,7 @@ class _Trials:
         proposed, self._predictor = changes_of(run)
         if not self._obstacle:
             return proposed
-        print_error(f"tltui: only variables are tried: {self._obstacle}")
+        print_error(f"tltui: only environment variables are tried: {self._obstacle}")
         return [change for change in proposed if not (change.arguments or change.config)]
 
     def _has_time(self) -> bool:
@@ -273,11 +273,12 @@ COMMANDS = {
     "try": Command(try_job, (
         argument("-o", "--output", dest="directory", metavar="DIR", default="",
                  help="the directory of all runs, new or empty (default: ./tltui-try-DATE-TIME); with --edit the file of the diff"),
-        argument("--edit", action="store_true", help="print a diff with the remedies that need an edit; run and change nothing"),
+        argument("--edit", action="store_true", help="print a diff with the remedies that need an edit; run nothing"),
         argument("--budget", type=_seconds, metavar="SECONDS", default=BUDGET_S,
                  help=f"stop after this time and list the changes that were not tried (default: {BUDGET_S:g})"),
         argument("--until-step", type=_step, metavar="N", default=0, help="end each process after its step N"),
-        argument("--env", action="append", metavar="NAME=VALUE", default=[], help="a variable of the job; may be repeated"),
+        argument("--env", action="append", metavar="NAME=VALUE", default=[],
+                 help="an environment variable of the job; may be repeated"),
         argument("--cwd", metavar="DIR", default="", help="the directory of the job; with --edit, of the source files"),
         argument("--keep-caches", action="store_true", help="use your caches of torch and Triton instead of empty ones"),
         argument("--yes", action="store_true", help="run a recorded command without asking first"),

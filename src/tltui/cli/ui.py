@@ -71,7 +71,7 @@ def _zstd() -> str:
     if (make := zstd_decompressor()) is not None:
         return str(make.__module__)
     program = shutil.which("zstd")
-    return f"the program {program}" if program else "neither a Python package nor a program: no .zst file can be opened"
+    return f"the program {program}" if program else "no Python package and no program: .zst files cannot be opened"
 
 
 def _writable(path: Path, otherwise: str) -> str:
@@ -101,7 +101,7 @@ examples:
 Commands that print take -o FILE (.txt, .md, .html, .json), --markdown (for an issue) and --json (for programs).
 
 addresses: [RANK[.PROCESS]:]FRAME/COMPILE[~EPOCH][_ATTEMPT][:ARTIFACT[#N]], for example 0/1, 3:0/1_1, none:torch_version.
-tltui reads a word in the form of an address or a command as such. Write files with such names as ./0/1 and ./ls.
+A word in the form of an address or a command is not read as a path. For files with such names, write ./0/1 and ./ls.
 """
 
 

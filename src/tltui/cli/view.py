@@ -52,7 +52,7 @@ def refuse_without_compiles(run: Run, options: argparse.Namespace) -> None:
         return
     paths = " ".join(options.paths)
     content = "no compile" if has_torch(run) else "nothing of torch.compile"
-    raise Failure(f"{content} in {size_of_output(run)}: {paths!r}", f"tltui summary {paths} shows what the text has. {HOW}")
+    raise Failure(f"{content} in {size_of_output(run)}: {paths!r}", f"tltui summary {paths} shows the contents of the text. {HOW}")
 
 
 def _print_page(run: Run, document: Document, options: argparse.Namespace) -> Iterator[bytes]:
@@ -142,7 +142,7 @@ def _perfetto(options: argparse.Namespace) -> Iterator[bytes]:
     if written.ran:
         summary += f", {plural(written.ran, 'run-time event')}"
     if written.unreadable:
-        summary += f"; {plural(written.unreadable, 'event')} left out: not JSON, or without name or time"
+        summary += f"; {plural(written.unreadable, 'event')} omitted: not JSON, or without a name or a time"
     yield message(f"{target}  {summary}")
 
 
@@ -231,7 +231,7 @@ EXAMPLES = {
     "caches": """\
   tltui caches /tmp/tracedir                          hits, misses and bypasses, with reasons
   tltui caches /tmp/tracedir 0/1 --json               the cache lookups of [0/1]
-  tltui caches NEW --baseline OLD                     why vLLM's cache directory OLD was not used again
+  tltui caches NEW --baseline OLD                     why vLLM's cache directory OLD was not reused
 """,
     "timing": """\
   tltui timing /tmp/tracedir --sort total             phases by wall time
@@ -239,7 +239,7 @@ EXAMPLES = {
   tltui timing /tmp/tracedir --perfetto trace.json    for ui.perfetto.dev
 """,
     "runtime": """\
-  tltui runtime /tmp/tracedir                         profiles next to the log; without one, how to record it
+  tltui runtime /tmp/tracedir                         profiles next to the log; if there are none, how to record one
   tltui runtime /tmp/tracedir 0/1 --profile profile.json.gz --sort mean
   tltui runtime /tmp/tracedir --profile rank0.json --profile rank1.json --json
 """,
@@ -269,7 +269,7 @@ EXAMPLES = {
   tltui layers /tmp/tracedir 0/0                          the layers of [0/0] as a tree
   tltui layers /tmp/tracedir 0/0 --merge                  show repeated layers as one row, layers.*
   tltui layers /tmp/tracedir 0/0 layers.3.attn            all kernels of that layer
-  tltui layers /tmp/tracedir 0/0 'layers.*.attn' --json   of this layer in all repetitions
+  tltui layers /tmp/tracedir 0/0 'layers.*.attn' --json   for this layer in all repetitions
 """,
     "memory": """\
   tltui memory /tmp/tracedir                              saved bytes, and forward and backward peaks of each compile
@@ -326,7 +326,7 @@ def _command(name: str) -> Command:
 
 
 OWN: dict[str, tuple[Callable[[argparse.Namespace], Iterator[bytes]], tuple[Argument, ...]]] = {
-    "caches": (caches, (baseline("an earlier cache directory of vLLM: name the factors by which its hash differs"),)),
+    "caches": (caches, (baseline("an earlier cache directory of vLLM: list the factors that changed the hash"),)),
     "autotune": (compared, (baseline("compare winners and cost with this run"),)),
     "cudagraphs": (compared, (baseline("list the compiles whose use of CUDA graphs differs from this run"),)),
     "guards": (guards, ()),

@@ -356,7 +356,7 @@ def _contents(options: Options) -> TextDocument:
         page.add("  ", (title_of(chapter), tokens.LINK, f"@guide::{chapter}"), command)
         page.say(symptom_of(chapter).replace("`", ""), "      ", tokens.DIM)
     page.blank()
-    page.row([("glossary", tokens.LINK, "@glossary"), "  the words that pages use; tltui glossary WORD explains one"])
+    page.row([("glossary", tokens.LINK, "@glossary"), "  the words that pages use; tltui glossary WORD explains one word"])
     return page.document()
 
 

@@ -213,7 +213,7 @@ class Page(Builder):
         stay = fitting(least, [column.drop for column in columns], self.width - len(table.indent))
         more = f"{fmt.count(total - table.shown)} more {table.noun}"
         if total > len(rows):
-            more += f", {fmt.count(len(rows) - table.shown)} of them listed, all with --json"
+            more += f", {fmt.count(len(rows) - table.shown)} of them listed; --json lists all"
         is_folded = table.shown and total > table.shown + 2
         self._grid(
             [[row[n] for n in stay] for row in texts], table.indent, [place for place, n in enumerate(stay) if columns[n].right],

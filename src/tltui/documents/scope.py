@@ -64,8 +64,10 @@ def stands_for(run: Run) -> str:
     if len(run.crowd.classes) == 1:
         return f"According to their saved indexes, {all_of} have the same compiles: rank {min(run.crowd.newest)} represents them."
     left = sum(not read.intersection(class_) for class_ in run.crowd.classes)
-    text = f"According to their saved indexes, {all_of} form {len(run.crowd.classes):,} groups with the same compiles. "
-    return f"{text}One rank that was read represents its group" + (f"; no rank of {left:,} groups was read." if left else ".")
+    return (
+        f"According to their saved indexes, {all_of} form {len(run.crowd.classes):,} groups. Ranks of a group have the same "
+        f"compiles. Each rank that was read represents its group{f'; for {left:,} groups, no rank was read' if left else ''}."
+    )
 
 
 def part_title(node: Compile | Frame | Process | Rank | None) -> str:

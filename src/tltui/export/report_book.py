@@ -165,7 +165,7 @@ class Book:
 
     def __init__(self, run: Run, limit: int, path: str, options: Options) -> None:
         if limit < LEAST:
-            raise TooSmall(f"a report does not fit into this size: '{size_of(limit)}'", f"the minimum is {LEAST // 1000 + 1}k")
+            raise TooSmall(f"too small for a report: '{size_of(limit)}'", f"the minimum is {LEAST // 1000 + 1}k")
         self._run, self._limit, self._path = run, limit, path
         self._options = replace(options, goes_on=run.goes_on, newest=run.restarted)
         self._ids = Ids()
@@ -176,7 +176,7 @@ class Book:
         self._remaining = limit - RESERVED - length_of(html_file("", [], STYLE))
         self._pages: list[Section] = []
         self._below: list[Section] = []
-        self._help = {page.ref: page.help for page in pages(run)} | {LISTING: "all compiles, the same on several ranks once"}
+        self._help = {page.ref: page.help for page in pages(run)} | {LISTING: "all compiles, equal ones of several ranks once"}
         self._compared: list[Section] = []
         self._requested: dict[str, None] = {}
         self._choose_pages()
@@ -396,7 +396,7 @@ class Book:
         if not groups:
             return
         opened = [owner for owner in self._catalog.worth if self._catalog.worth[owner] >= OPEN_WORTH][:OPEN]
-        yield section_heading("sections of compiles", "the outcome of each, with its code, graphs and guards")
+        yield section_heading("sections of compiles", "outcome, code, graphs and guards of each compile")
         for owner, sections in groups:
             mark, title = self._mark(owner)
             yield f"<details class=rep-compile{' open' if owner in opened else ''}><summary>{mark}{shown(title)}"

@@ -344,7 +344,7 @@ LONGEST_NAME = 2000
 """Characters of a name that are kept."""
 MOST_NAMES = 500_000
 MOST_THREADS = 60_000
-MANY = "(one of too many names)"
+MANY = "(name omitted: too many names)"
 ENDS = 1 << 16
 """Bytes of each end of a file that are looked at to recognise it."""
 LONG_HEAD = 4 << 20

@@ -243,7 +243,7 @@ class _Report:
             "records that tlparse dropped"
         )
         for count, label in (
-            (self._again, "JSON artifact{} reformatted by tlparse: equal as JSON, different bytes than in the trace"),
+            (self._again, "JSON artifact{} reformatted by tlparse: equal as JSON, but not byte for byte"),
             (self._missing, "payload{} not in the report"),
             (self._outside, "payload{} outside of the report: not read"),
         ):

@@ -110,7 +110,7 @@ def parse_factors(data: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         raise NotParsed("not JSON") from None
     if not isinstance(value, dict):
-        raise NotParsed("not an object of factors")
+        raise NotParsed("not a JSON object with factors")
     return value
 
 
@@ -123,11 +123,11 @@ def parse_entries(data: bytes) -> dict[Any, Any]:
     """Parse `vllm_compile_cache.py` or `sglang_compile_cache.py`: a dictionary of literals, never code. Raises `NotParsed`."""
     text = _text(data)
     if _TOKEN.sub("", text):  # operators nest without brackets, names would be code
-        raise NotParsed("not a literal of strings and numbers")
+        raise NotParsed("not a Python literal of strings and numbers")
     try:
         value = ast.literal_eval(text)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        raise NotParsed("not a literal of strings and numbers") from None
+        raise NotParsed("not a Python literal of strings and numbers") from None
     if not isinstance(value, dict):
         raise NotParsed("not a dictionary")
     return value

@@ -194,7 +194,7 @@ def _no_unit(outcome: Outcome) -> Why | None:
 def _no_runtime_meta(outcome: Outcome) -> Why | None:
     cached = _cached_code(outcome)
     if cached is not None:
-        return f"{cached[0]}, which never contains it; it also needs {LOG_TLPARSE}", LOG_TLPARSE
+        return f"{cached[0]}, which never contains this artifact; it also needs {LOG_TLPARSE}", LOG_TLPARSE
     return f"only written with {LOG_TLPARSE}", LOG_TLPARSE
 
 
@@ -207,7 +207,7 @@ def _no_fx_cache(outcome: Outcome) -> Why | None:
     if outcome.failed:
         return _failed(outcome)
     if off:
-        return f"Inductor did not query the FX graph cache: it is off by default in {outcome.version.words}", FX_CACHE
+        return f"Inductor did not query the FX graph cache: the cache is off by default in {outcome.version.words}", FX_CACHE
     return "Inductor did not query the FX graph cache: off, bundled with AOTAutograd's, or unsupported device", FX_CACHE
 
 
@@ -217,7 +217,7 @@ def _no_aot_cache(outcome: Outcome) -> Why | None:
         return _disabled("AOTAutograd", outcome.version.has(_AOT_CACHE_OFF), setting)
     if outcome.failed:
         return _failed(outcome)
-    return "torch did not query the AOTAutograd cache: it is off", setting
+    return "torch did not query the AOTAutograd cache: the cache is off", setting
 
 
 def _disabled(cache: str, off: bool | None, setting: str | None) -> Why:
@@ -240,7 +240,7 @@ def _no_modified_bytecode(outcome: Outcome) -> Why | None:
 
 
 def _no_start(outcome: Outcome) -> Why | None:
-    return "the log has only the end of this compile: it starts later, or a record is damaged", None
+    return "the log has only the end of this compile: the log starts later, or a record is damaged", None
 
 
 def _no_break(outcome: Outcome) -> Why | None:
@@ -248,13 +248,13 @@ def _no_break(outcome: Outcome) -> Why | None:
 
 
 def _no_recompile_reasons(outcome: Outcome) -> Why | None:
-    return "no earlier compile of this frame had guards to check: they failed, were skipped or dropped", None
+    return "no earlier compile of this frame had guards to check: those compiles failed, were skipped or dropped", None
 
 
 def _no_metrics(outcome: Outcome) -> Why | None:
     if _vllm(outcome):
         return "not written: vLLM compiles can lack it, or the log is truncated", None
-    return "the log ends before the compile: the job is still running, was killed, or the log is truncated", None
+    return "the log ends before the compile ends: the job is still running, was killed, or the log is truncated", None
 
 
 def _dynamo(outcome: Outcome) -> bool:

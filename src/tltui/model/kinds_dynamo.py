@@ -100,7 +100,7 @@ DYNAMO: tuple[Kind, ...] = section(
             "dynamo_side_effects",
             "traceback",
             "Side effects",
-            "Changes to Python objects that compiled code repeats after the graph, with your source lines.",
+            "Changes to Python objects that compiled code replays after the graph, with your source lines.",
             since=(2, 11),
         ),
         Row(
@@ -113,7 +113,7 @@ DYNAMO: tuple[Kind, ...] = section(
             "*_MODIFIED_BYTECODE",
             "bytecode",
             "Modified bytecode",
-            "Bytecode that Dynamo runs instead. Read it if the code around a graph behaves differently from eager mode.",
+            "Bytecode that Dynamo runs instead. Read it if code around a graph behaves differently from eager mode.",
             since=(2, 12),
         ),
         Row(
@@ -166,7 +166,7 @@ GUARDS: tuple[Kind, ...] = section(
             "guard_collective",
             "text",
             "Guards agreed between ranks",
-            "Whether the guards of this rank passed. If one must compile, all ranks compile. Written by torch 2.8.",
+            "Whether the guards of this rank passed. If one rank must compile, all ranks do. Written by torch 2.8.",
             since=(2, 8),
             until=(2, 8),
         ),
@@ -186,7 +186,7 @@ INPUTS: tuple[Kind, ...] = section(
             "describe_storage",
             "json",
             "Input storage",
-            "The storage of an input tensor: its size and the number that tensors refer to.",
+            "The storage of an input tensor: its size and the number by which tensors refer to it.",
             artifact=False,
         ),
         Row(

@@ -129,7 +129,7 @@ INDUCTOR: tuple[Kind, ...] = section(
             "inductor_post_grad_graph",
             "fx",
             "Post-grad graph",
-            "The graph that Inductor lowers to kernels, before fusion. It is the middle pane of provenance.",
+            "The graph that Inductor lowers to kernels, before fusion. It is the middle pane of the provenance screen.",
             per_unit=True,
         ),
         Row(

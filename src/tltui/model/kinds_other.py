@@ -43,7 +43,7 @@ CACHE: tuple[Kind, ...] = section(
             "aotautograd_cache_pickle_failure",
             "json",
             "AOTAutograd cache: not saved",
-            "The result could not be pickled, so the next run will miss the cache. The record names the field and the error.",
+            "Pickling the result failed: the next run will miss the cache. The record names the field and the error.",
             since=(2, 11),
         ),
         Row(
@@ -485,7 +485,7 @@ TEXT_DYNAMO: tuple[Kind, ...] = section(
             "bytecode_modified",
             "bytecode",
             "Modified bytecode",
-            "Bytecode that Dynamo runs instead. Read it if the code around a graph behaves differently from eager mode.",
+            "Bytecode that Dynamo runs instead. Read it if code around a graph behaves differently from eager mode.",
         ),
         Row(
             "ddp_graphs",
@@ -614,7 +614,7 @@ TEXT_INDUCTOR: tuple[Kind, ...] = section(
             "sdsc_*",
             "json",
             "Spyre design space",
-            "Input of torch-spyre's compiler for a kernel: dimensions, cores, memory, layouts.",
+            "Input to torch-spyre's compiler for a kernel: dimensions, cores, memory, layouts.",
             per_unit=True,
         ),
     ],

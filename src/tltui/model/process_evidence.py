@@ -93,7 +93,7 @@ def compare(base: Process, other: Process) -> Steps[Evidence]:
     equal = set()
     if base.pid and other.pid:
         if base.pid != other.pid:
-            return Evidence(against=f"process {base.pid} and {other.pid}")
+            return Evidence(against=f"processes {base.pid} and {other.pid}")
         equal.add("pid")
     if base.stated_rank is not None and other.stated_rank is not None:
         if base.stated_rank != other.stated_rank:
@@ -170,7 +170,7 @@ def _other_names(base: Process, other: Process) -> str:
             continue
         names = twin.code[0], frame.code[0]
         if names[0] and names[1] and names[0] != names[1]:
-            return f"{frame.label} is {names[0]} in one and {names[1]} in the other"
+            return f"{frame.label} is {names[0]} in one process and {names[1]} in the other"
     return ""
 
 

@@ -412,7 +412,7 @@ class Run:
         if len(nodes) < 2:
             return ""
         newest, older = Ref(ref.rank, ref.process, ref.id), _listed(str(node.ref) for node in nodes[:-1])
-        return f"{newest} is the newest of {len(nodes)}, {nodes[-1].ref}: compile ids restarted. Older: {older}"
+        return f"{newest} is the newest of {len(nodes)} with this id, {nodes[-1].ref}: compile ids restarted. Older: {older}"
 
     def _place(self, ref: Ref) -> Rank | Process | None:
         if ref.rank is None:
@@ -585,18 +585,18 @@ def on_next_rank(run: Run, current: Compile, back: bool = False) -> tuple[Compil
     code, ordinal = current.frame.code, _ordinal(current)
     candidates = processes[index + 1 :] if not back else list(reversed(processes[:index]))
     if code[0] is None:
-        return None, f"{current.label} has no code object to find on other ranks"
+        return None, f"no code object is recorded for {current.label}, so other ranks cannot be searched"
     for passed, process in enumerate(candidates):
         same = _same_code(process, code)
         if len(same) > ordinal:
             target = same[ordinal]
-            remark = "" if target.id == current.id else f"on this rank it is {target.label}, not {current.label}"
+            remark = "" if target.id == current.id else f"on this rank the compile is {target.label}, not {current.label}"
             if passed:
-                remark = f"{remark}; " * bool(remark) + f"{passed} skipped rank(s) did not compile it"
+                remark = f"{remark}; " * bool(remark) + f"{passed} skipped rank{'s' * (passed > 1)} did not compile it"
             return target, remark
     if not candidates:
         return None, f"no {'earlier' if back else 'later'} rank"
-    return None, f"no {'earlier' if back else 'later'} rank compiled {code[0]} as often"
+    return None, f"no {'earlier' if back else 'later'} rank compiled {code[0]} that many times"
 
 
 def _same_code(process: Process, code: tuple[str | None, str | None, int | None]) -> list[Compile]:

@@ -213,7 +213,7 @@ TABLE: dict[Status, Row] = {
         "the compilation failed, and the call raised an exception unless the log shows otherwise"),
     Status.EAGER: Row(
         "»", ">", tokens.EAGER, "eager", "fell back to eager", "eager", "eb",
-        "fell back to eager mode without an exception: torch skipped the function, or it hit the recompile limit"),
+        "fell back to eager mode without an exception: torch skipped the function, or the function hit the recompile limit"),
     Status.BREAK: Row(
         "⚑", "!", tokens.BREAK, "with_breaks", "with breaks", "break", "b",
         "compiled, with a graph break"),
@@ -222,10 +222,10 @@ TABLE: dict[Status, Row] = {
         "no operations were captured; torch may skip the function for later calls too, even those with operations"),
     Status.RUNNING: Row(
         "◌", "o", tokens.RUNNING, "running", "running", "unfinished", "",
-        "not finished, or its backward is not, and the job may still be running"),
+        "the compile or its backward is not finished, and the job may still be running"),
     Status.SEEN: Row(
         "·", ".", tokens.SEEN, "without_outcome", "seen", "", "",
-        "known from a text log or a debug directory, without a recorded outcome"),
+        "appears only in a text log or a debug directory, without a recorded outcome"),
     Status.OK: Row("✓", "+", tokens.OK, "ok", "ok", "", "", "compiled"),
     Status.UNFINISHED: Row(
         "?", "?", tokens.UNFINISHED, "unfinished", "unfinished", "unfinished", "",

@@ -147,7 +147,7 @@ def _record(run: Run, ref: Ref, options: Options) -> Document:
         raise BadAddress(f"ambiguous address: '{ref}'", f"use {names}")
     log = processes[0].log
     if ref.n is None or not 1 <= ref.n <= len(log):
-        raise BadAddress(f"unknown record: {ref.n}", f"the log has {len(log)}")
+        raise BadAddress(f"unknown record: {ref.n}", f"the number of records is {len(log)}")
     return record_document(log, ref.n - 1, ref, options, whose(processes[0]), in_output(run, processes[0], ref.n - 1))
 
 

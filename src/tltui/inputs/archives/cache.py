@@ -168,7 +168,7 @@ class Member:
             view = view[written:]
         if len(complete) > len(data):
             of_one = self.size >= limits.member
-            raise Full(f"{size_of(limits.member)} of one file" if of_one else f"{size_of(limits.total)} of unpacked files in all")
+            raise Full(f"{size_of(limits.member)} per file" if of_one else f"{size_of(limits.total)} for all unpacked files")
 
     def cut(self, size: int) -> None:
         """Keep the first `size` bytes."""

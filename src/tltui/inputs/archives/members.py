@@ -169,7 +169,7 @@ class _Bounded:
 
     def read(self, size: int = -1) -> bytes:
         if size > LIST:
-            raise zipfile.BadZipFile(f"its list of members has more than {LIST >> 20} MiB")
+            raise zipfile.BadZipFile(f"its list of members is larger than {LIST >> 20} MiB")
         return self._file.read(size if size >= 0 else LIST)
 
 

@@ -378,7 +378,7 @@ class _Unpacking:
         try:
             self._cache.make_directories(path.parent)
             if path.exists():
-                return "a second member of this name"
+                return "a second member with this name"
             return self._copy(Head(entry.stream), "", entry.parts, entry.changed, path).fault
         except (FileExistsError, NotADirectoryError):
             return "its name collides with a directory or another file"

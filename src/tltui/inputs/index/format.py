@@ -120,7 +120,7 @@ def read_directory(source: ByteSource) -> tuple[dict[str, Any], int]:
         raise BadIndex("truncated, or still being written")
     offset, stored, length, crc, _ = _END.unpack(end)
     if offset < len(MAGIC) or stored > size or offset + stored + _END.size != size:
-        raise BadIndex("damaged index: its end")
+        raise BadIndex("damaged index: invalid end")
     data = source.read(offset, stored)
     checksum = zlib.crc32(data)
     if zlib.crc32(struct.pack("<QQQ", offset, stored, length), checksum) != crc:

@@ -195,7 +195,7 @@ class IndexFile:
             return {}
         data = self.unpacked(self._pool_chunk)
         if len(data) % POOL_ROW:
-            raise BadIndex("damaged index: its list of texts", self.path)
+            raise BadIndex("damaged index: invalid list of texts", self.path)
         texts = {}
         for at in range(0, len(data), POOL_ROW):
             row = data[at : at + POOL_ROW]

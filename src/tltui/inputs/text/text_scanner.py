@@ -27,7 +27,7 @@ MOST_OPEN = 1024
 MOST_LOGGERS = 4096
 GUESSED = 1 << 14
 """Bytes at the end of a record in which the last frame is looked for."""
-TORN_BY = "interleaved by another process"
+TORN_BY = "interleaved with another process"
 NOBODY = "mixed with the output of another process: the owner of this line is unknown"
 OTHERS = Logger("(other loggers)", [])
 CANDIDATE = re.compile(rb"[VIWEC]\d{4} \d\d:")

@@ -78,7 +78,7 @@ def kernel_pieces(file: SpyreFile) -> list[Piece]:
     pieces: list[Piece] = [(name, tokens.LINK, target) if target else (name, tokens.NAME)]
     pieces.append(f", operation {file.of.place} of {file.of.of}")
     if not file.of.agrees:
-        pieces.append((" by order, the names of the operations differ", tokens.WARN))
+        pieces.append((" by order: the names of the operations differ", tokens.WARN))
     return pieces
 
 
@@ -218,7 +218,7 @@ def gone_document(ref: str, title: str, error: Gone, options: Options) -> Docume
     builder.add("if the run is followed.")
     follow, again = (key_hint(options, command, "{}") for command in ("app.follow", "app.read_again"))
     if follow[0] and again[0]:
-        builder.add("  ", follow, "  follows the run, or stops")
+        builder.add("  ", follow, "  starts or stops following the run")
         builder.add("  ", again, "  reads all logs again")
     return builder.document()
 
@@ -271,7 +271,7 @@ def badge_of(checked: Checked | None, ascii_: bool = False) -> str:
 def _empty_document(ref: str, title: str) -> Document:
     builder = Builder(ref, title)
     builder.add(("The payload of this record is missing.", tokens.WARN))
-    builder.add("Its envelope declares one, but no line of it is in the log: the writer was killed, or the log was cut.")
+    builder.add("Its envelope declares a payload, but the log has no line of it: the writer was killed, or the log was cut.")
     return builder.document()
 
 

@@ -93,7 +93,7 @@ def document(run: Run, scope: Scope, options: Options, baseline: Run | None = No
             "", tokens.DIM,
         )  # fmt: skip
     if any(tuning.speedup is not None for tuning in report.tunings):
-        page.say("Gain: time of the fastest extern kernel divided by that of the winner.", "", tokens.DIM)
+        page.say("Gain: time of the fastest extern kernel divided by the time of the winner.", "", tokens.DIM)
     if report.baseline_search_s is not None:
         _add_differences(page, report)
     page.blank()
@@ -116,7 +116,7 @@ def headline(report: AutotuneReport) -> str:
     """Return the outcome of all searches in a sentence."""
     total = len(report.tunings)
     cost = f"The search took {fmt.seconds(report.search_s)}" if report.search_s else "The cost of the search is unknown"
-    unknown = f" For {fmt.count(report.unknown)}, the winner is unknown or a kernel of unknown kind." if report.unknown else ""
+    unknown = f" For {fmt.plural(report.unknown, 'shape')}, the winner or its kind is unknown." if report.unknown else ""
     shapes = fmt.plural(total, "shape")
     if not report.unchanged:
         return f"max-autotune chose generated kernels for {fmt.count(report.changed)} of {shapes}. {cost}.{unknown}"

@@ -317,7 +317,7 @@ def add_silent(page: Page, report: CachesReport, everyone: Sequence[CompileCache
     if unrecorded:
         page.blank()
         text = f"{fmt.plural(len(unrecorded), 'compile')} lowered a graph without a cache record"
-        page.say(page.so_far(f"{text}: no lookup, or its record is missing."), "", tokens.DIM)
+        page.say(page.so_far(f"{text}: there was no lookup, or the record is missing."), "", tokens.DIM)
     if report.not_lowered:
         page.blank()
         text = f"{fmt.plural(len(report.not_lowered), 'compile')} did not query a cache (Inductor lowered no graph)"
@@ -698,6 +698,6 @@ QUESTION = Question(
     records=cache_rows,
     doc="""
     Cache hits, misses, bypasses: a row per cache lookup of a compile. `data.misses` has the differences of
-    missed keys, `data.vllm` the contents of vLLM's cache directories and the factors by which their hashes differ.
+    missed keys, `data.vllm` the contents of vLLM's cache directories and the factors that make their hashes differ.
     """,
 )

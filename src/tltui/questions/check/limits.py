@@ -260,14 +260,14 @@ def _never(facts: Facts) -> Iterator[Occurrence]:
 
 RUNTIME_MEASURES: dict[str, Measure] = {
     "guard_overhead": Measure(
-        "guard share of compiled code's time", _most(lambda runtime: runtime.share.guards_us, _compiled), _guards, "runtime",
+        "time of compiled code spent in guards", _most(lambda runtime: runtime.share.guards_us, _compiled), _guards, "runtime",
         share=True),
     "eager_share": Measure(
-        "share of eager operators in a step", _most(lambda runtime: runtime.share.eager_us, lambda runtime: runtime.share.total_us),
+        "step time spent in eager operators", _most(lambda runtime: runtime.share.eager_us, lambda runtime: runtime.share.total_us),
         _eager_share, "runtime",
         share=True),
     "wrapper_share": Measure(
-        "share of graph time between kernels", _most(lambda runtime: runtime.share.wrapper_us, _graphs), _wrappers, "runtime",
+        "graph time spent between kernels", _most(lambda runtime: runtime.share.wrapper_us, _graphs), _wrappers, "runtime",
         share=True),
     "fallback_calls": Measure(
         "calls that fell back to eager mode", lambda f: sum(len(runtime.fallbacks) for runtime in joined(f.run)),

@@ -244,7 +244,7 @@ def fill_compiles(
     guards, refs, none = guards_between(left, right)
     _listed(page, "Guards", guards, none, diff_ref(*refs) if refs and linked and guards else "")
     _listed(page, "Inputs", inputs, "the same inputs")
-    _listed(page, "Symbols", symbols, "the same symbols, or none")
+    _listed(page, "Symbols", symbols, "the same symbols, or no symbols")
     yield
     rows = yield from _artifacts(page, artifact_pairs(left, right, attempts), linked)
     return CompareResult(

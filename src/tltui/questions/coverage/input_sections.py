@@ -37,7 +37,7 @@ def add_conflicts(page: Page, conflicts: Sequence[Conflict]) -> None:
         if conflict.ref:
             page.row([(conflict.ref, tokens.LINK, conflict.ref), "  in ", files, (f": {conflict.reason}", tokens.WARN)])
         else:
-            why = f"both have a process {conflict.name}, but not the same one: {sanitize(conflict.reason)}"
+            why = f"both have a process {conflict.name}, but the two differ: {sanitize(conflict.reason)}"
             page.row([files, "  ", (why, tokens.WARN)])
 
 
@@ -100,7 +100,8 @@ def why_not(run: Run) -> str:
             file_ranks = ranges(name for name in names if name is not None)
             return (
                 f"The records of {count} here state rank {numbered[0].number}, although their files are named after ranks "
-                f"{file_ranks}. The records decide, so they are one rank that was restarted. tltui diff compares two of them."
+                f"{file_ranks}. The records take precedence, so these are processes of one restarted rank. tltui diff compares "
+                "two of them."
             )
     return "Nothing to compare. This page needs logs of at least two ranks."
 

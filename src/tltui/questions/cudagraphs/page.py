@@ -93,7 +93,7 @@ def _add_differences(page: Page, differences: Sequence[CudagraphChange]) -> None
     if differences:
         page.table(CHANGES, differences)
     else:
-        page.say("In both runs, each compile used or skipped CUDA graphs for the same recorded reasons.", "  ")
+        page.say("In both runs, the same compiles used or skipped CUDA graphs, for the same recorded reasons.", "  ")
     for change in differences:
         for reason in change.reasons:
             page.say(f"New in {change.ref}: {sanitize(fmt.one_line(reason))}", "  ", tokens.WARN, "    ")
@@ -114,7 +114,7 @@ def _add_reason(page: Page, reason: SkipReason) -> None:
     title = "Recorded again" if reason.kind == SIZES else "Skipped"
     page.say(f"{title} ({count}): {sanitize(fmt.one_line(sentence_of(reason)))}", "", tokens.WARN, "  ")
     if reason.instances is not None and reason.instances > 1:
-        page.say(f"Torch shows one of {fmt.count(reason.instances)} places.", "  ", tokens.DIM)
+        page.say(f"Torch prints only one of {fmt.count(reason.instances)} places.", "  ", tokens.DIM)
     if reason.stack:
         add_stack(page, reason.stack)
     if fix := _fix(reason):

@@ -81,7 +81,7 @@ def _outcome(page: Page, export: Export, total: int, finished: bool) -> None:
         else:
             page.say(f"exported a program with {count}", "", tokens.WARN)
     elif export.failed:
-        page.add(page.status(Status.ERROR), (f" the export failed without a program; {count}", tokens.ERROR))
+        page.add(page.status(Status.ERROR), (f" the export failed and produced no program; {count}", tokens.ERROR))
     elif finished:
         page.say(f"no exported_program record: the export failed, or the log ends before it; {count}", "", tokens.WARN)
     else:
@@ -133,10 +133,10 @@ def _meaning(failure: ExportFailure) -> list[str]:
             "condition holds. It may specialize a dimension that was declared dynamic."
         ]
     if failure.kind == found_in.GUESS:
-        took = f"took {failure.result}, its value" if failure.result else "took its value"
+        used = f"used {failure.result}, its value" if failure.result else "used its value"
         return [
-            f"This depends on data, so its value is unknown during export. Export {took} for the example inputs, and added "
-            "an assertion to the program."
+            f"This expression depends on data, so its value is unknown during export. Export {used} for the example inputs, "
+            "and added an assertion to the program."
         ]
     if failure.kind == found_in.MISSING:
         return [
@@ -146,9 +146,9 @@ def _meaning(failure: ExportFailure) -> list[str]:
     if failure.kind == found_in.MISMATCHED:
         reason = f": {fmt.one_line(failure.reason)}" if failure.reason else ""
         return [f"Its fake kernel and its real kernel return different results{reason}. Fix the function passed to register_fake."]
-    sentences = ["The condition depends on data. Export needs its value to go on, so it stopped here."]
+    sentences = ["The condition depends on data. Export needs its value to continue, so export stopped here."]
     if failure.expr_without_hints:
-        sentences.append(f"before substitution of known values: {failure.expr_without_hints}")
+        sentences.append(f"Before known values were substituted: {failure.expr_without_hints}")
     sentences.append("State the condition with torch._check(...). draft_export continues with the value from the example inputs.")
     return sentences
 

@@ -274,7 +274,7 @@ _ORDER = (
     "Another node depends on the first and feeds the second. If that node is fused with one of them, the next round may fuse the "
     "rest. Otherwise the two stay separate, because fusing them would create a cycle."
 )
-_LOOPS = "The two run over different numbers of elements, so they cannot share one loop."
+_LOOPS = "The two nodes run over different numbers of elements, so they cannot share one loop."
 _LIBRARY = (
     "A library call (a matrix product, a convolution, a custom operator) is a separate kernel; Inductor does not generate its "
     "code."
@@ -292,25 +292,25 @@ _OWN = "An operation after a user-defined Triton kernel is fused only if"
 
 KNOWN_REASONS: tuple[KnownCause, ...] = (
     KnownCause("no shared data due to indexing mismatch",
-          "Both use the same buffer, but in a different order of elements, so fusing would not save a read.",
+          "Both nodes use the same buffer, but in a different order of elements, so fusing would not save a read.",
           "torch._inductor.config.loop_ordering_after_fusion = True (the default of newer versions) tries other orders of the "
           "loops on a GPU."),
     KnownCause("no shared data",
-          "Torch expects no savings from one kernel: they share no buffer, do not use the same elements of it in the same order, "
-          "or run over different sizes.",
+          "Torch expects no savings from one kernel: the nodes share no buffer, do not use the same elements of it in the same "
+          "order, or run over different sizes.",
           "torch._inductor.config.aggressive_fusion = True makes Inductor try to fuse such nodes too, if none is a reduction. "
           "This launches fewer kernels with about the same memory traffic."),
     KnownCause("intermediate nodes between node1 & node2", _ORDER),
     KnownCause("score_fusion_memory_threshold",
-          "They share too little, such as one scalar: fusing would save fewer bytes than the threshold (10).",
+          "The nodes share too little data, such as one scalar. Fusing would save fewer bytes than the threshold (10).",
           "torch._inductor.config.score_fusion_memory_threshold sets how many bytes are enough."),
     KnownCause("Nodes are too far away. Fusing them may increase peak memory.",
-          "More than 64 nodes are between them, so the result of the first would be kept in memory for long."),
+          "More than 64 nodes are between them, so the result of the first would stay in memory for a long time."),
     KnownCause("Fusion will increase peak memory",
           "Fusing would keep buffers alive that could otherwise be reused, which costs more than it saves."),
     KnownCause("memory deps did not match",
-          "In the same loop step, the second reads places of a buffer that the first has not just written (shifted, transposed, "
-          "or all of it).",
+          "In the same loop step, the second node reads places of a buffer that the first did not write (shifted, transposed, or "
+          "the whole buffer).",
           "torch._inductor.config.loop_ordering_after_fusion = True (the default of newer versions) tries other orders of the "
           "loops on a GPU; in the model, moving .contiguous() may help."),
     KnownCause("exceeds max fusion", "The fused node would hold more operations than the limit (64).",
@@ -322,9 +322,9 @@ KNOWN_REASONS: tuple[KnownCause, ...] = (
     KnownCause("numel/rnumel mismatch (non-reduce)", _LOOPS),
     KnownCause("numel/rnumel mismatch prologue mismatch", _LOOPS),
     KnownCause("nodes numel/rnumel incompatibility",
-          "One is element-wise, the other a reduction, and the elements cannot be split as the reduction needs."),
+          "One node is element-wise, the other a reduction, and the elements cannot be split as the reduction needs."),
     KnownCause("nodes numel incompatibility", _LOOPS),
-    KnownCause("tiling mismatch", "They need different tilings, so they cannot share one.",
+    KnownCause("tiling mismatch", "The nodes need different tilings, so they cannot share one.",
           "torch._inductor.config.triton.tiling_prevents_pointwise_fusion = False fuses them anyway; one of them may "
           "then read memory in a worse order."),
     KnownCause("invalid tiling for reduction", "The reduction cannot use the tiling of the other node.",
@@ -334,17 +334,18 @@ KNOWN_REASONS: tuple[KnownCause, ...] = (
           "A matrix product keeps its loop order, and the other node needs a different one."),
     KnownCause("Split scan cannot fuse with reductions",
           "A scan that is split over blocks cannot share a kernel with a reduction."),
-    KnownCause("device mismatch", "They run on different devices."),
-    KnownCause("will create cycle", "Each would have to wait for the other, through the nodes between them."),
-    KnownCause("node1 must go before node2", "The first needs a result of the second."),
+    KnownCause("device mismatch", "The nodes run on different devices."),
+    KnownCause("will create cycle", "Each node would have to wait for the other, through the nodes between them."),
+    KnownCause("node1 must go before node2", "The first node needs a result of the second."),
     KnownCause("node1 is extern but not a triton kernel", _LIBRARY, _TEMPLATES),
     KnownCause("node2 is extern or nop", _LIBRARY, _TEMPLATES),
     KnownCause("node1 is extern but node2", f"{_OWN} it is element-wise."),
     KnownCause("node1's triton kernel doesn't support epilogue fusion",
           "Fusing later operations into this user-defined Triton kernel is switched off, or the kernel is unsupported."),
-    KnownCause("epilogue reads from buffers other than the mutated output", f"{_OWN} it reads nothing but its output."),
+    KnownCause("epilogue reads from buffers other than the mutated output",
+          f"{_OWN} it reads nothing but the output of the kernel."),
     KnownCause("node1 and node2 uses different buf layouts", f"{_OWN} it has the same sizes, strides and device."),
-    KnownCause("node1 is nop", "The first computes nothing; it only gives memory a new name."),
+    KnownCause("node1 is nop", "The first node computes nothing; it only gives memory a new name."),
     KnownCause("grouped node must not be fused with other nodes",
           "Inductor keeps the nodes of a group together, in their order."),
     KnownCause("fusion for buffer explicit disabled", "Inductor keeps this buffer out of fusion."),
@@ -354,13 +355,13 @@ KNOWN_REASONS: tuple[KnownCause, ...] = (
     KnownCause("template prologue", _PROLOGUE),
     KnownCause("template has no allowed prologue inputs", _PROLOGUE),
     KnownCause("template epilogue not satisfied", _EPILOGUE,
-          "It needs torch._inductor.config.epilogue_fusion = True, which is the default."),
+          "This fusion needs torch._inductor.config.epilogue_fusion = True, which is the default."),
     KnownCause("multi-output template epilogue requires ComputedBuffer", _EPILOGUE),
     KnownCause("foreach do not have same length", _FOREACH),
     KnownCause("candidate producer is", _FOREACH),
     KnownCause("candidate consumer", _FOREACH),
-    KnownCause("register spilling of", "Benchmarked: the fused kernel needs more registers than available.",
-          "torch._inductor.config.benchmark_fusion = False fuses without timing."),
+    KnownCause("register spilling of", "Benchmarked: the fused kernel needs more registers than are available.",
+          "torch._inductor.config.benchmark_fusion = False fuses without benchmarking."),
 )  # fmt: skip
 
 

@@ -159,7 +159,7 @@ def _node(page: Page, unit: UnitFusion, node: SchedulerNode, kernel: FusedKernel
     if node.writes:
         parts.append(f"writes {_few(node.writes)}")
     if kernel is not None and node.kernel_from == "origins":
-        parts.append("assigned to this kernel by origin")
+        parts.append("assigned to this kernel by its origins")
     pieces: list[Piece] = [(_few(node.operations), tokens.LINK if target else tokens.NAME, target)]
     if len(node.operations) > NAMES:
         pieces.append((f"  {fmt.plural(len(node.operations), 'operation')}", tokens.STRONG))

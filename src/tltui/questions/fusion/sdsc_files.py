@@ -183,7 +183,8 @@ def parse_sdsc(data: bytes) -> Sdsc:
     operations = tuple(_operation(str(key), design) for key, design in value.items())
     if len(value) > 1:
         return Sdsc(f"{len(value):,} operations in one file, where one is expected", operations)
-    return Sdsc("" if operations[0].number is not None else f"its key {operations[0].key!r} is not NUMBER_OPERATION", operations)
+    problem = f"the key {operations[0].key!r} is not of the form NUMBER_OPERATION"
+    return Sdsc("" if operations[0].number is not None else problem, operations)
 
 
 def _operation(key: str, value: object) -> Operation:

@@ -277,7 +277,7 @@ class GuardGroups:
     def _write_failed(self, page: Page) -> None:
         failed = sorted(self._failed.values(), key=lambda failed: -len(failed.recompiles))
         compiles, recompiles = sum(f.compiles for f in failed), sum(len(f.recompiles) for f in failed)
-        page.heading(f"Failed later: guards of {fmt.plural(compiles, 'compile')}, for {fmt.plural(recompiles, 'recompile')}")
+        page.heading(f"Failed later: guards of {fmt.plural(compiles, 'compile')}, causing {fmt.plural(recompiles, 'recompile')}")
         groups = alike_on_ranks(failed, lambda item: str(item.frame.ref), self._newest, _same)
         rows = [(group[0], _on_ranks(group, self._newest)) for group in groups[: SHOWN + FOLDED]]
         page.table(FAILED, rows[:SHOWN])

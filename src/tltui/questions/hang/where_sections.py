@@ -183,7 +183,7 @@ def _idle(idle: Sequence[Group], places: Where) -> str:
     first = idle[0]
     who = fmt.plural(count, "rank") if places.has_ranks else fmt.plural(count, "process", "processes")
     text = f"{who} were outside of any compile at the end of their logs" if over else f"{who} are outside of any compile so far"
-    behind = "after " + compile_label(first) if first.state != EMPTY else "before a first compile"
+    behind = "after " + compile_label(first) if first.state != EMPTY else "before any compile"
     return f"{text}: {subject(first, places)} {behind}, the others after later compiles"
 
 
@@ -295,7 +295,7 @@ def add_rest(page: Page, groups: Sequence[Group], places: Where) -> None:
 
 MOST = 256
 """Processes of a run whose first page asks where it is: of more that takes seconds."""
-COMPILING = {"compile_file": "compiling C++ for", "async_compile.wait": "waiting for the compilers of the kernels of"}
+COMPILING = {"compile_file": "compiling C++ for", "async_compile.wait": "waiting for kernels to compile for"}
 """Phases in which other processes do the work, in words."""
 
 

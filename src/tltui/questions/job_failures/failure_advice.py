@@ -33,7 +33,8 @@ ROWS: tuple[AdviceRow, ...] = (
         "torch/_inductor/runtime/triton_heuristics.py",
     ),
     _row(
-        r"CppCompileError|C\+\+ compile error", "Correct the first error of the C++ compiler: it is below the exception.",
+        r"CppCompileError|C\+\+ compile error",
+        "Correct the first error of the C++ compiler. The compiler's output is below the exception.",
         "torch/_inductor/exc.py",
     ),
     _row(
@@ -42,7 +43,7 @@ ROWS: tuple[AdviceRow, ...] = (
     ),
     _row(
         r"\bOutOfMemoryError\b|CUDA out of memory",
-        "Reduce the batch, or recompute activations with torch.utils.checkpoint.", "c10/cuda/CUDACachingAllocator.cpp",
+        "Reduce the batch size, or recompute activations with torch.utils.checkpoint.", "c10/cuda/CUDACachingAllocator.cpp",
     ),
     _row(
         r"\bCheckpointError\b",
@@ -90,12 +91,12 @@ ROWS: tuple[AdviceRow, ...] = (
     ),
     _row(
         r"failed(?: first)? \(exit code -?\d+\)$|failed(?: first)? \(SIG\w+\)$",
-        "The text has no error of this process: start torchrun with --tee 3, and open its output.",
+        "The text has no error message of this process: start torchrun with --tee 3, and open the output of torchrun.",
         "torch/distributed/elastic/multiprocessing/errors/__init__.py",
     ),
 )  # fmt: skip
 """The first row that matches counts."""
-IN_COMPILER = 'Compile with backend="aot_eager", then with backend="eager": the first one that works shows which part is at fault.'
+IN_COMPILER = 'Compile with backend="aot_eager", then with backend="eager": the first one to work shows the part at fault.'
 
 
 def next_step(failure: str, in_compiler: bool) -> str:

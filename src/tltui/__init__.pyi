@@ -110,9 +110,9 @@ def layers(
 ) -> Result[LayerRow, tuple[CompileLayers, ...]]:
     """Kernels, graph nodes and source lines by model layer, with memory traffic and time. A row per layer.
 
-    For several compiles the page shows the number of layers of each. Rows of many compiles take a while.
+    For several compiles the page shows the number of layers of each. Rows for many compiles take a while to compute.
 
-    `layer`: only this one: `layers.3.attn`, `layers.*.attn`, or its last part. `merge`: iterations merged, `layers.*`.
+    `layer`: only this layer: `layers.3.attn`, `layers.*.attn`, or its last part. `merge`: merge the iterations, as `layers.*`.
     """
 
 def matrix(run: Run | Node, ref: str | Node = "", *, show: str = "", width: int = 100) -> Result[CellRow, MatrixReport]:
@@ -146,13 +146,13 @@ def provenance(
     run: Run | Node, ref: str | Node = "", *, unit: str = "", kernel: str = "", width: int = 100
 ) -> Result[ProvenanceRow, Coverages | ProvenanceJson]:
     """Source lines, graph nodes and kernels that belong together. For one compile a row per kernel; for several a row per lowering,
-    with how much is known.
+    with counts of the known links.
 
-    `unit`: only this lowering: forward, backward, inference. `kernel`: only this kernel: NAME, NAME:HANDLE or its key.
+    `unit`: only this unit: forward, backward, inference. `kernel`: only this kernel: NAME, NAME:HANDLE or its key.
     """
 
 def ranks(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[DifferenceRow, RanksReport]:
-    """How the ranks of a job differ: in which property, on which ranks, and since when. One row per side of each difference."""
+    """How the ranks of a job differ: in which property, on which ranks, and since when. One row per difference and rank group."""
 
 def recompiles(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[RecompileRow, Recompiles]:
     """The failed guards of earlier compiles, with the changed values: one row per reason. The page and
@@ -169,7 +169,7 @@ def runtime(
 ) -> Result[RuntimeRow, RuntimeJson | RuntimesJson]:
     """Run time from profiles of `torch.profiler`: a row per kernel, in microseconds. `data` has shares, eager code, guards.
 
-    Profiles are those given to `tltui.open`, or next to the logs; without any there is no row, and the page shows
+    It reads the profiles given to `tltui.open` or next to the logs; without a profile there is no row, and the page shows
     how to record one. From then on `layers` and `ls` of this run show measured times too. `sort`: the order of the page's tables:
     time, mean, median, calls, alone, kernels, line, name, code. Raises `ProfileError` if none matches the trace.
     """

@@ -63,7 +63,7 @@ class Recording(logging.Handler):
             self.setFormatter(internal.TorchLogsFormatter(trace=True))
         except (ImportError, AttributeError, TypeError) as error:
             raise Unrecordable(
-                f"torch {self._version} logs in a different way than torch 2.13 ({error}), so the plugin cannot record its tests. "
+                f"torch {self._version} logs differently from torch 2.13 ({error}), so the plugin cannot record its tests. "
                 "Run `tltui run -- pytest`, or set TORCH_TRACE, then run `tltui check` on the trace"
             ) from None
         self._distributed = torch.distributed
@@ -101,7 +101,7 @@ class Recording(logging.Handler):
         convert = sys.modules.get("torch._dynamo.convert_frame")
         compiled = sum(getattr(convert, "FRAME_COMPILE_COUNTER", {}).values())
         if compiled and not self.records:
-            why = "its logger torch.__trace is disabled" if self._logger.disabled else "other code changed its logging"
+            why = "the logger torch.__trace is disabled" if self._logger.disabled else "other code changed its logging"
             raise Unrecordable(f"torch compiled {compiled} time{'s' * (compiled != 1)} without logging it: {why}")
 
     def emit(self, record: logging.LogRecord) -> None:

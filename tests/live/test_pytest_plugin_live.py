@@ -95,7 +95,7 @@ def test_a_failure_has_the_sentences_of_the_pages(suite: Suite) -> None:
 def test_what_else_goes_wrong_is_said(suite: Suite) -> None:
     assert "Unsupported" in suite.why["f_fails_by_itself"]
     assert "torch.compile: error: 1, at most 0" in suite.text, "beside the traceback of the test"
-    assert "torch compiled 1 time without logging it: its logger torch.__trace is disabled" in suite.why["j_fails_unlogged"]
+    assert "torch compiled 1 time without logging it: the logger torch.__trace is disabled" in suite.why["j_fails_unlogged"]
     assert "guard_overhead: needs a profile, but tests record none" in suite.why["l_errors"]
 
 

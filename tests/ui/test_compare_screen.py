@@ -199,5 +199,5 @@ async def test_the_halves_share_the_screen_as_one_likes() -> None:
         await driver.press("ctrl+right", "ctrl+right")
         await driver.until(lambda: screen.focused_side.size.width == before + 8)
         await driver.press(*["ctrl+left"] * 30)
-        await driver.until(lambda: "each pane keeps 20 columns" in screen.status.plain_text())
+        await driver.until(lambda: "each pane needs at least 20 columns" in screen.status.plain_text())
         assert 20 <= screen.focused_side.outer_size.width < 26

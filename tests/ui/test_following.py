@@ -155,7 +155,7 @@ async def test_what_happens_to_a_file_is_one_line_with_the_key_that_helps(job: J
         assert "truncated after it was read" in driver.message or "rewritten" in driver.message
         if driver.browser.document_view.has_focus and size[0] < 100:
             await driver.press("tab")  # one pane has the screen: the tree
-        # the part read before remains, beside what is there now
+        # the earlier content remains, beside what is there now
         await driver.until(lambda: "▸ process 1" in screen_text(driver.app) and "▸ process 2" in screen_text(driver.app))
         await driver.press("ctrl+r")
         await driver.until(lambda: "read again" in driver.message and "changed" not in driver.run_bar)
@@ -175,7 +175,7 @@ async def test_reading_again_goes_back_to_where_one_was(job: Job) -> None:
         await driver.until(lambda: "1 log unreadable" in driver.run_bar)
         assert "deleted" in driver.message and "ctrl+r" in driver.message
         await driver.press("ctrl+r")
-        await driver.until(lambda: all(text in driver.message for text in ("no trace, TORCH_LOGS", "the part read before remains")))
+        await driver.until(lambda: all(text in driver.message for text in ("no trace, TORCH_LOGS", "the earlier content remains")))
         assert driver.browser.shown_ref == "1/0"
         job.path.write_bytes(begun(1) + ended(1))
         await driver.press("ctrl+r")

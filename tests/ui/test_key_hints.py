@@ -104,7 +104,7 @@ async def test_what_became_of_a_file_names_the_keys_that_help(tmp_path: Path) ->
         document = await show(driver, "0/0:dynamo_output_graph")
         assert [command for _, command, _ in hints(document)] == ["app.follow", "app.read_again"]
         await driver.press("ctrl+r")
-        await driver.until(lambda: "the part read before remains" in driver.message or "read again" in driver.message)
+        await driver.until(lambda: "the earlier content remains" in driver.message or "read again" in driver.message)
 
 
 @pytest.mark.parametrize("path", MANY, ids=lambda path: path.name)

@@ -89,6 +89,6 @@ def test_the_news_has_it_once() -> None:
     followed.look()
     last = [news for news in followed.news if news.kind is NewsKind.UNFINISHED]
     assert [(news.label, news.text, news.status) for news in last] == [
-        ("[0/0]", "its backward did not finish in the log", Status.UNFINISHED)
+        ("[0/0]", "its backward is unfinished when the log ends", Status.UNFINISHED)
     ]
     assert [news.status for news in followed.news if news.kind is NewsKind.ENDED] == [Status.OK], "its forward did end"

@@ -116,7 +116,7 @@ def test_differences_are_listed(directory: Path, capfd: pytest.CaptureFixture[st
     one = identity_of(trace(BREAKS), COMMAND)
     assert differences(one, one) == []
     assert differences(one, replace(one, program="x")) == ["another command"]
-    assert differences(one, replace(one, program="")) == ["the command of one of them is unknown"]
+    assert differences(one, replace(one, program="")) == ["one of the two commands is unknown"]
     other = replace(one, torch=("2.8.0",), ranks=4)
     assert differences(one, other) == ["torch 2.13.0+cpu instead of 2.8.0", "1 rank instead of 4"]
     assert differences(one, replace(one, devices=("cuda",))) == ["devices cpu instead of cuda"]
@@ -126,7 +126,7 @@ def test_differences_are_listed(directory: Path, capfd: pytest.CaptureFixture[st
     assert main(["check", str(TRAIN), "--baseline", "auto:train"]) == 2
     err = capfd.readouterr().err
     assert err.startswith("tltui: no comparable baseline among 1; the newest (train, ")
-    assert "the command of one of them is unknown" in err and err.count("\n") == 1
+    assert "one of the two commands is unknown" in err and err.count("\n") == 1
 
 
 def test_the_command_of_another_checkout_is_the_same() -> None:

@@ -226,7 +226,7 @@ def test_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         put(tmp_path / f"{number}.data", mt.compiled(pid=number + 100))
     found = discover([str(tmp_path)])
     assert names(found, tmp_path) == ["0.data", "0.log", "1.data", "1.log", "2.log", "3.log"]
-    stopped = "stopped after 6 of 10 files, those with log names first. Give the log or its directory"
+    stopped = "stopped after 6 of 10 files, files with log names first. Give the log or its directory"
     assert [(item.path, item.reason) for item in found.skipped] == [(str(tmp_path), stopped)]
     assert f"not opened: {tmp_path}: {stopped}" in listing_document(open_run(found), Options(width=400)).text()
     for number in range(5, 9):

@@ -174,7 +174,7 @@ def test_a_device_that_is_not_the_ranks_own(tmp_path: Path) -> None:
         wrong = signed(other[:at] + other[at:].replace(b']cuda:1"', b"]" + device + b'"', 2))
         found = diverging(ranks(tmp_path / f"b{number}", [usual, wrong, usual]))
         assert told(found) == [("inner", 2, "devices/graph", ["0, 2: all on its own device",
-                                f"1: tensors on {device.decode()}, not its own device"])]  # fmt: skip
+                                f"1: tensors on {device.decode()}, not the rank's own device"])]  # fmt: skip
 
 
 def test_equal_graphs_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,7 +238,7 @@ def test_a_rank_that_ended_between_two_compiles(tmp_path: Path) -> None:
     usual = log_of(TORCH + "diverge", 2)
     short = usual[: begun(usual, 1)]
     found = told(diverging(ranks(tmp_path, [usual, short, usual])))
-    assert found == [("f", 0, "stopped", ["0, 2: continued", "1: stopped after it, 3 functions before the others"])]
+    assert found == [("f", 0, "stopped", ["0, 2: continued", "1: stopped after this function, 3 before the others"])]
 
 
 def test_functions_in_another_order(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def test_crlf_and_a_missing_last_newline_stay(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("call", "reason"), [
-    ("f(*batch)", "the call passes x by *"),
+    ("f(*batch)", "the call unpacks x with *"),
     ("f(**batch)", "the call has no argument for x"),
     ("g(x)", "no call on the line can be identified as the call of f"),
     ("f(x) + f(y)", "2 calls on the line could be the call of f"),
@@ -99,8 +99,8 @@ def test_crlf_and_a_missing_last_newline_stay(tmp_path: Path) -> None:
     ("g(h(), f(x[:2]))", "another call in the statement runs before the argument is computed"),
     ("f((x := batch))", "the statement assigns, awaits or yields inside of an expression"),
     ("f(x); y = 2", "the line has several statements"),
-    ("f(x) if", "not valid Python"),
-    ("f(x", "not valid Python"),
+    ("f(x) if", "not valid syntax"),
+    ("f(x", "not valid syntax"),
 ])  # fmt: skip
 def test_a_call_in_doubt_is_refused(tmp_path: Path, call: str, reason: str) -> None:
     diff = _diff(tmp_path / "train.py", call)

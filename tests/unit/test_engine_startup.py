@@ -116,7 +116,7 @@ def test_two_starts_in_one_output_have_no_common_total(tmp_path: Path) -> None:
     (tmp_path / "job.log").write_bytes(data + data)
     of = startup(tmp_path / "job.log")
     assert (of.total_s, of.rest_s) == (None, None)
-    assert of.unknown == "2 starts of an engine are in this output"
+    assert of.unknown == "this output has 2 engine starts"
 
 
 def test_prefixes_of_launchers_colours_and_cut_ends() -> None:

@@ -117,7 +117,7 @@ def test_every_printed_address_names_its_epoch() -> None:
 
 def test_the_summary_says_what_was_compiled_again() -> None:
     found = text(page(trace(RESETS), "", 120))
-    assert "3 epochs" in found and "2 functions were compiled again because of it: 2 compiles" in found
+    assert "3 epochs" in found and "2 functions were compiled again after a reset: 2 compiles" in found
 
 
 def test_a_recompile_is_explained_by_its_own_epoch() -> None:

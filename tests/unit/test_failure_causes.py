@@ -41,7 +41,7 @@ def test_a_hundred_functions_that_fail_for_one_cause_are_one_problem(tmp_path: P
     run = failing(tmp_path / "x.log", 100)
     lines = text(page(run, "@problems")).splitlines()
     assert len(lines) <= 60 and "Errors (100 of 1 kind)" in lines
-    assert any("f0" in line and "and 99 other functions for the same cause" in line for line in lines)
+    assert any("f0" in line and "and 99 other functions with the same cause" in line for line in lines)
     assert sum(REASON in line for line in lines) == 1 and not any("from user code" in line for line in lines)
     summary = text(page(run, "")).splitlines()
     start = summary.index("Errors (100)")
@@ -55,7 +55,7 @@ def test_a_hundred_functions_that_fail_for_one_cause_are_one_problem(tmp_path: P
 def test_another_raising_line_is_another_cause(tmp_path: Path) -> None:
     run = failing(tmp_path / "x.log", 10, others=4)
     assert [cause.functions for cause in causes_of(problems(list(run.compiles())).errors)] == [4, 6]
-    assert "and 3 other functions for the same cause" in text(page(run, "@problems"))
+    assert "and 3 other functions with the same cause" in text(page(run, "@problems"))
 
 
 def test_functions_in_eager_mode_for_one_cause_are_one_problem(tmp_path: Path) -> None:

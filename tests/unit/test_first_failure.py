@@ -126,7 +126,7 @@ def test_torchrun_that_was_ended_from_outside_is_the_cause() -> None:
         "torch.distributed.elastic.multiprocessing.api.SignalException: Process 90 got signal: 15"
     )
     first, *rest = failures(text)
-    assert (first.sentence, first.is_first) == ("torchrun was ended from outside (SIGTERM)", True)
+    assert (first.sentence, first.is_first) == ("torchrun was terminated from outside (SIGTERM)", True)
     assert all(item.is_consequence for item in rest)
 
 

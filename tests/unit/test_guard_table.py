@@ -114,7 +114,7 @@ def test_a_compile_without_guards_proves_nothing() -> None:
     assert not frame.causes[-1].is_complete
     together = frame.together
     assert together is not None and together.fewest < together.most
-    assert "No guards in the log for [6/8]: their other causes are unknown." in shown("Attention")
+    assert "No guards in the log for [6/8]: other causes of these compiles are unknown." in shown("Attention")
 
 
 def test_modes_are_not_in_the_guards() -> None:
@@ -205,7 +205,7 @@ def test_without_guards_the_page_says_so_once(tmp_path: Path) -> None:
     result = document.data()
     assert isinstance(result, Recompiles)
     assert result.frames[0].guards is None and result.frames[0].variations[0].prediction is None
-    words = "The log has no guards, so these causes are those that torch named first."
+    words = "The log has no guards: these are only the causes that torch named first."
     assert text(document).count(words) == 1
 
 
@@ -214,7 +214,7 @@ def test_a_function_without_guards_beside_others(tmp_path: Path) -> None:
     log.start().metrics().start(compile_=1).artifact("recompile_reasons", "0/0: n == 1", compile_=1).metrics(compile_=1)
     lines = text(page(log.open(), "@recompiles"))
     assert lines.count("The log has no guards of this function: torch named these causes first.") == 1
-    assert "The log has no guards, so" not in lines
+    assert "The log has no guards:" not in lines
 
 
 def test_text_without_guards_says_so(tmp_path: Path) -> None:
@@ -226,7 +226,7 @@ def test_text_without_guards_says_so(tmp_path: Path) -> None:
     (tmp_path / "stderr.txt").write_bytes(without_guards)
     lines_shown = text(page(open_run(discover([str(tmp_path / "stderr.txt")])), "@recompiles"))
     assert "recompiles of 1 frame" in lines_shown
-    assert lines_shown.replace("\n", " ").count("has no guards, so these causes are those that torch named first.") == 1
+    assert lines_shown.replace("\n", " ").count("has no guards: these are only the causes that torch named first.") == 1
 
 
 # the grammar

@@ -196,7 +196,7 @@ def test_a_full_disk_costs_output_and_nothing_else(tmp_path: Path) -> None:
     subprocess.run(words, input=b"", stdout=subprocess.DEVNULL, start_new_session=True, check=True)
     found = read_state(str(tmp_path / "output.txt"))
     assert found is not None and (found.code, found.missing) == (4, 100_000)
-    assert "97.7 KB of its output are missing: No space left on device" in job_status(found)[1]
+    assert "97.7 KB of its output is missing: No space left on device" in job_status(found)[1]
 
 
 def test_whose_keeper_was_killed(started: Started) -> None:

@@ -133,7 +133,7 @@ def test_two_ranks_that_fail_at_once_have_a_traceback_each() -> None:
 def test_a_traceback_that_is_cut_off_says_so() -> None:
     text = (OTHER / "interrupt.txt").read_text().rpartition("KeyboardInterrupt")[0]
     (failure,) = job_failures([read_printed(lines_of(text.encode()))])
-    assert failure.error == "a traceback whose end is not in the output"
+    assert failure.error == "a traceback whose end is missing from the output"
     begun = "ChildFailedError:\n====\ntrain.py FAILED\n----\nFailures:\n  <NO_OTHER_FAILURES>\n----\nRoot Cause"
     assert parse_torchrun(0, begun).root is None
 

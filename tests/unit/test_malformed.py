@@ -229,7 +229,7 @@ def test_a_record_torn_in_its_prefix(tmp_path: Path) -> None:
 
 def test_line_ends_between_records_lost(tmp_path: Path) -> None:
     run = opened(tmp_path, BEFORE + mt.record("describe_source", {"a": 1})[:-1] + mt.string("/a.py", 0)[:-1] + AFTER)
-    assert damage(run, check=True) == [(2, "its line end is missing"), (3, "its line end is missing")]
+    assert damage(run, check=True) == [(2, "its newline is missing"), (3, "its newline is missing")]
     assert [log_of(run).kind(record).event for record in (1, 2)] == ["describe_source", "str"]
     neighbours_are_whole(log_of(run))
 

@@ -111,9 +111,9 @@ def test_the_limit_is_on_the_page_and_in_json(tmp_path: Path) -> None:
     last = frame.recompiles[-1]
     assert len(last.reasons) == FEW_VERSIONS and last.other_reasons == 300 - FEW_VERSIONS
     assert (last.reasons[0].earlier, last.reasons[-1].earlier) == ("0/299", "0/0")
-    assert f"Some calls were compared with {FEW_VERSIONS} older versions only." in text(page(run, "@recompiles"))
+    assert f"Some calls were compared with only {FEW_VERSIONS} older versions." in text(page(run, "@recompiles"))
     alone = text(page(run, "@recompiles:0/300"))
-    assert "the same against 299 older compiles" in alone and f"and {300 - FEW_VERSIONS} more older compiles" in alone
+    assert "the same cause against 299 older compiles" in alone and f"and {300 - FEW_VERSIONS} more older compiles" in alone
 
 
 def test_a_reason_for_another_cause_is_never_left_out(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def answer(steps: Generator[None, None, NoCode]) -> NoCode:
     ("torch-2.13/outcomes", "1/0", "the backend is not Inductor: eager or a custom backend", ""),
     ("torch-2.13/outcomes", "3/2", "the recompile limit was reached, so nothing was compiled", ""),
     ("torch-2.8/skips", "0/0", "the function fell back to eager mode", ""),
-    ("hangs/kernels", "0/0", "the log ends before there was any", ""),
+    ("hangs/kernels", "0/0", "the log ends before any code existed", ""),
     ("hangs/interrupted", "0/0", "it was interrupted", ""),
 ])  # fmt: skip
 def test_why_and_where(name: str, ref: str, why: str, nearest: str) -> None:
@@ -52,7 +52,7 @@ def test_the_same_function_is_nearest(tmp_path: Path) -> None:
     (tmp_path / "cut.log").write_bytes(whole[: whole.index(b"\nV", third) + 1])
     run = fresh(tmp_path)
     found = answer(no_code(run, compile_at(run, "0/2")))
-    assert found == NoCode("the log ends before there was any", Nearest("0/1", "the nearest compile of f that has code"))
+    assert found == NoCode("the log ends before any code existed", Nearest("0/1", "the nearest compile of f that has code"))
 
 
 def test_without_a_compile_it_is_the_first() -> None:

@@ -230,7 +230,7 @@ def test_what_the_end_of_a_log_means(writing: Writing) -> None:
     writing.write(mt.start(**ids()), ended(), mt.start(frame=1, compile=0, attempt=0), b"V1120 09:2")
     writing.followed.writers.over = True
     name = writing.path.name
-    assert writing.look() == ["unfinished [1/0] did not finish in the log", f"over {name}: no process writes to it any more"]
+    assert writing.look() == ["unfinished [1/0] unfinished when the log ends", f"over {name}: no process writes to it anymore"]
     assert writing.look() == []
 
 

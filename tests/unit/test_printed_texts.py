@@ -102,7 +102,7 @@ def test_the_pages_name_the_function_the_guard_and_the_line(tmp_path: Path, caps
     assert "the recompile limit of 3 was reached" in pages["problems"]
     assert "self.weight_function[0].key no longer 'blocks.2'" in pages["recompiles"]
     assert "from job/printed.py:21 return weight * len(self.key)" in pages["recompiles"]
-    assert "from torch's warning, which has the last reason only: TORCH_LOGS=recompiles logs all" in pages["recompiles"]
+    assert "from torch's warning, which has only the last reason: TORCH_LOGS=recompiles logs all" in pages["recompiles"]
     assert not any("functions called from those" in text for text in pages.values())  # the text does not show it
 
 

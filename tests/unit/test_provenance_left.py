@@ -131,7 +131,7 @@ def test_the_operations_of_a_kernel(tmp_path: Path) -> None:
     assert (gelu.operations, gelu.again) == (("load", "erf", "store"), ("erf",))
     assert by_key["aoti_torch_cpu_addmm_out:5"].operations == ("addmm",) and by_key["cpp_fused_mul_1:4"].operations == ()
     said = "\n".join(view_document(fresh(directory), BY_NAME["provenance"], parse_ref("none"), Options(width=80)).text())
-    assert "runs      load, erf, store" in said and "erf: computed again, not loaded" in said
+    assert "runs      load, erf, store" in said and "erf: recomputed, not loaded" in said
 
 
 def test_operations_that_name_their_nodes_come_before_any_derivation() -> None:

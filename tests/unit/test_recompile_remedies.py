@@ -192,9 +192,9 @@ def test_older_compiles_are_told_once_a_frame(tmp_path: Path) -> None:
     reasons = [(str([f"0/{n}: n == {n}" for n in range(k - 1, -1, -1)]).replace("'", '"'), 0.1) for k in range(1, 9)]
     run = log_of(tmp_path / "a.log", *reasons).open()
     shown = text(page(run, "@recompiles"))
-    assert " ".join(shown.split()).count("the guards of every older compile") == 1 and "the same against" not in shown
+    assert " ".join(shown.split()).count("the guards of every older compile") == 1 and "the same cause against" not in shown
     assert len(shown.splitlines()) < 40
-    assert "the same against 7 older compiles" in text(page(run, "@recompiles:0/8"))
+    assert "the same cause against 7 older compiles" in text(page(run, "@recompiles:0/8"))
 
 
 @pytest.mark.parametrize(("comment", "whose", "by"), [

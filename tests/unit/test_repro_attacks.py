@@ -39,7 +39,7 @@ def test_more_bytes_may_be_allowed(tmp_path: Path, capsysbinary: pytest.CaptureF
     log = str(trace_with(graph("y = torch.zeros(50000, 50000)"), tmp_path))
     assert main(["repro", log, "0/0", "-o", "-"]) == 2
     refused = capsysbinary.readouterr().err.decode()
-    assert "its tensors take 10000000048 bytes, more than the limit of 4294967296. Raise it with --max-bytes" in refused
+    assert "the graph's tensors take 10000000048 bytes, more than the limit of 4294967296. Raise it with --max-bytes" in refused
     assert main(["repro", log, "0/0", "-o", "-", "--max-bytes", "11G"]) == 0
     assert b"default=11000000000" in capsysbinary.readouterr().out
     assert main(["repro", log, "0/0", "-o", "-", "--max-bytes", "9G"]) == 2

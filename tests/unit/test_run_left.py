@@ -59,11 +59,11 @@ def test_what_is_known_of_the_environment(tmp_path: Path) -> None:
     assert why("python", TORCHDYNAMO_DISABLE="1") == ["TORCHDYNAMO_DISABLE=1 is set, which disables torch.compile"]
     assert len(why("python", TORCH_COMPILE_DISABLE="0")) == 2
     assert why("python", TORCH_TRACE="", TORCH_DTRACE="/t") == [
-        "only torch 2.7 and later reads TORCH_DTRACE. For older versions, set TORCH_TRACE"
+        "only torch 2.7 and later read TORCH_DTRACE. For older versions, set TORCH_TRACE"
     ]
     assert len(why("python", TORCH_DTRACE="/t")) == 2
     assert why("python", TORCH_TRACE="t") == [
-        "TORCH_TRACE is a relative path: a job that changes its directory writes below the new one"
+        "TORCH_TRACE is a relative path: if the job changes its directory, the trace goes below the new one"
     ]
     begun = tmp_path / "torch_logs.txt"
     assert len(why("python", logs_file=str(begun))) == 2

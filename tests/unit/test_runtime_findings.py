@@ -174,7 +174,7 @@ def device(busy: float, eager: float = 0.0, us: float = 100_000.0) -> DeviceTime
 def test_eager_operators_by_the_time_of_the_device() -> None:
     found = replace(window(), device=device(80_000, 30_000), eager=(EagerTime(None, "aten::sin", 40, 90_000.0),))
     assert said(found) == [
-        "38% of the device's work is of operators outside of compiled code: 3.00 ms per step, most in aten::mm"
+        "38% of the device's work is from operators outside of compiled code: 3.00 ms per step, most in aten::mm"
     ]
 
 
@@ -221,7 +221,7 @@ def test_all_calls_of_a_name_are_no_single_kernel() -> None:
     together = replace(uneven((60.0, 60.0, 64.0, 28_000.0)), nth=-1, key="", name="Cijk_" + "A" * 400, lines=())
     own = GraphTime("forward", "f1", spread(4, 30_000), (together,), 28_184, 1_816, 0.0, 0.0, 3.0)
     (found,) = said(window((compiled("0/0", 30_000, graphs=(own,)),), steps=4))
-    assert found.startswith("4 calls of one name take 28% of the time: Cijk_AAA") and len(found) < 160
+    assert found.startswith("4 calls of one kernel name take 28% of the time: Cijk_AAA") and len(found) < 160
 
 
 def test_launches_by_the_median_of_calls() -> None:
@@ -249,7 +249,7 @@ def test_the_rank_that_was_waited_for() -> None:
     assert (found.own_us, found.others_us) == (400.0, 26_000.0)
     page = Page("", "", Options(width=200))
     add_ranks(page, joins({0: long, 1: short}))
-    told = "the others waited for rank 1: 3 of 4 collectives are shortest on it (400 µs in them, 26.0 ms on rank 0)"
+    told = "the others waited for rank 1: 3 of 4 collectives are shortest on that rank (400 µs, 26.0 ms on rank 0)"
     assert told in page.document().text()
     apart = waits_of(joins({0: long, 1: short}, late=30_000))
     assert apart is not None and not apart.is_in_order, "clocks of two nodes: hedged"

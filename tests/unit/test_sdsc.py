@@ -115,7 +115,7 @@ def test_names_that_differ_are_said(tmp_path: Path) -> None:
     run = fresh(copy)
     assert [file.of is not None and file.of.agrees for file in files_of(compile_of(run, copy.name))] == [True, False, True]
     assert "operation 2 of 2 by order: the names of the operations differ" in shown(run, f"+{copy.name}:sdsc_1")
-    assert "by order: the names of the operations differ" in shown(run, f"@provenance:+{copy.name}")
+    assert "matched by order: the operation names differ" in shown(run, f"@provenance:+{copy.name}")
 
 
 def test_provenance_leads_from_a_kernel_to_its_files() -> None:

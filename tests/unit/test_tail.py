@@ -115,8 +115,8 @@ def test_lines_come_while_the_log_grows_and_it_ends_with_the_writer(trace: Path)
         assert tail.next().endswith("rank 3              process 77: dedicated_log_torch_trace_rank_3_b.log")
         assert "rank 3  [2/0]  " in tail.next()
         rank.file.close()
-        assert tail.next().endswith("? did not finish in the log")
-        assert tail.next().endswith("dedicated_log_torch_trace_rank_3_b.log: no process writes to it any more")
+        assert tail.next().endswith("? unfinished when the log ends")
+        assert tail.next().endswith("dedicated_log_torch_trace_rank_3_b.log: no process writes to it anymore")
         job.file.close()  # the other one first: which of two is seen to have ended first is chance
         assert tail.end() == (0, ["tltui: all 2 logs are complete"])
 

@@ -395,7 +395,7 @@ def test_epochs_of_text_took_no_time_that_is_known() -> None:
     doubled = twice.with_suffix(".twice")
     doubled.write_bytes(twice.read_bytes() * 2)
     reason_text = said(text_run(doubled), "")
-    assert "compiled again because of it: 6 compiles, last" in reason_text and not WRONG.search(reason_text)
+    assert "compiled again after a reset: 6 compiles, last" in reason_text and not WRONG.search(reason_text)
 
 
 def test_text_has_no_md5s_to_be_compared_with() -> None:

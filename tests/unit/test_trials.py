@@ -130,7 +130,7 @@ def test_the_page_fits(width: int) -> None:
     report = _report(_outcome("A", replace(BEFORE, recompilations=2)), _outcome("B", BEFORE, exit_code=1, change="x" * 300))
     lines = text(trial_document(report, Options(width=width))).splitlines()
     assert lines[0].startswith("Best: A.")
-    assert any("The job failed with it (exit code 1)" in line for line in lines)
+    assert any("The job failed with this change (exit code 1)" in line for line in lines)
     assert all(len(line) <= width for line in lines if "xxx" not in line)
 
 

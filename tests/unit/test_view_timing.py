@@ -301,7 +301,7 @@ def test_ranks_that_took_twice_the_median_are_named_with_the_event(tmp_path: Pat
     assert {outlier.rank for outlier in found.outliers} == {10, 11, 12}
     assert {outlier.event for outlier in found.outliers} == {"async_compile.wait"}
     shown = " ".join(text(page(run, "@timing")).split())
-    assert "ranks 10–12 took" in shown and ", twice the median (" in shown and "), the difference in async_compile.wait" in shown
+    assert "ranks 10–12 took" in shown and ", twice the median (" in shown and "); the difference is in async_compile.wait" in shown
     assert "The other 21 ranks took" in shown and "No rank" not in shown
 
 

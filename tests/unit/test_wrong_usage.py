@@ -94,7 +94,7 @@ WRONG: tuple[tuple[str, str, str], ...] = (
         "tltui run --record-steps 5:10 -- python train.py records a profile",
     ),
     ("guards T --filter", "missing value of --filter", "see tltui guards --help"),
-    ("layers T 0:0/0 nosuch.layer", "unknown layer of [0:0/0]: 'nosuch.layer'", "the page layers of a compile lists its layers"),
+    ("layers T 0:0/0 nosuch.layer", "unknown layer of [0:0/0]: 'nosuch.layer'", "the layers page of a compile lists its layers"),
     ("provenance T 0:0/0 --unit sideways", "unknown unit of 0:0/0: 'sideways'", "units: none"),
     ("provenance T 0:0/0 --kernel nosuch", "0:0/0 has no kernel 'nosuch'", "the page without a kernel lists all kernels"),
     ("matrix T --show foo", "invalid value of --show: 'foo'", "use one of difference, status, graph, time, cache"),

@@ -115,9 +115,9 @@ class RunViews:
     ) -> Result[LayerRow, tuple[CompileLayers, ...]]:
         """Kernels, graph nodes and source lines by model layer, with memory traffic and time. A row per layer.
 
-        For several compiles the page shows the number of layers of each. Rows of many compiles take a while.
+        For several compiles the page shows the number of layers of each. Rows for many compiles take a while to compute.
 
-        `layer`: only this one: `layers.3.attn`, `layers.*.attn`, or its last part. `merge`: iterations merged, `layers.*`.
+        `layer`: only this layer: `layers.3.attn`, `layers.*.attn`, or its last part. `merge`: merge the iterations, as `layers.*`.
         """
         return self._ask("layers", ref, rank, frame, layer=layer, merge=merge, width=width)  # type: ignore[no-any-return]
 
@@ -160,16 +160,16 @@ class RunViews:
         self, ref: str | Node = "", *, rank: int | None = None, frame: int | None = None, unit: str = "", kernel: str = "", width: int = 100,
     ) -> Result[ProvenanceRow, Coverages | ProvenanceJson]:
         """Source lines, graph nodes and kernels that belong together. For one compile a row per kernel; for several a row per lowering,
-        with how much is known.
+        with counts of the known links.
 
-        `unit`: only this lowering: forward, backward, inference. `kernel`: only this kernel: NAME, NAME:HANDLE or its key.
+        `unit`: only this unit: forward, backward, inference. `kernel`: only this kernel: NAME, NAME:HANDLE or its key.
         """
         return self._ask("provenance", ref, rank, frame, unit=unit, kernel=kernel, width=width)  # type: ignore[no-any-return]
 
     def rank_differences(
         self, ref: str | Node = "", *, rank: int | None = None, frame: int | None = None, width: int = 100,
     ) -> Result[DifferenceRow, RanksReport]:
-        """How the ranks of a job differ: in which property, on which ranks, and since when. One row per side of each difference."""
+        """How the ranks of a job differ: in which property, on which ranks, and since when. One row per difference and rank group."""
         return self._ask("ranks", ref, rank, frame, width=width)  # type: ignore[no-any-return]
 
     def recompiles(
@@ -185,7 +185,7 @@ class RunViews:
     ) -> Result[RuntimeRow, RuntimeJson | RuntimesJson]:
         """Run time from profiles of `torch.profiler`: a row per kernel, in microseconds. `data` has shares, eager code, guards.
 
-        Profiles are those given to `tltui.open`, or next to the logs; without any there is no row, and the page shows
+        It reads the profiles given to `tltui.open` or next to the logs; without a profile there is no row, and the page shows
         how to record one. From then on `layers` and `ls` of this run show measured times too. `sort`: the order of the page's tables:
         time, mean, median, calls, alone, kernels, line, name, code. Raises `ProfileError` if none matches the trace.
         """

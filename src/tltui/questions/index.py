@@ -79,7 +79,7 @@ QUESTIONS: tuple[Entry, ...] = (
         "ranks and hangs", 130, "tltui.questions.hang.page",
     ),
     Entry(
-        "provenance", "", "source lines, graph nodes and kernels that belong together, and the share of the nodes with such a link",
+        "provenance", "", "source lines, graph nodes and kernels that belong together, and the share of linked nodes",
         "find causes", 140, "tltui.questions.provenance.page",
         in_debug_dir=True,
     ),

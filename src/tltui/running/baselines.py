@@ -165,7 +165,7 @@ def differences(one: Identity, other: Identity) -> list[str]:
     """Return why two runs are not comparable, a phrase each: that of `one` first."""
     phrases = []
     if one.program != other.program:
-        phrases.append("another command" if one.program and other.program else "the command of one of them is unknown")
+        phrases.append("another command" if one.program and other.program else "one of the two commands is unknown")
     for noun, a, b in (("torch", one.torch, other.torch), ("devices", one.devices, other.devices)):
         if a != b:
             phrases.append(f"{noun} {', '.join(a) or 'unknown'} instead of {', '.join(b) or 'unknown'}")

@@ -190,7 +190,7 @@ LAUNCHERS = {
 CLEARING = {
     ("env", "-i"): "env -i clears the environment. Add {1}={3} {2}=1 after it",
     ("env", "-"): "env - clears the environment. Add {1}={3} {2}=1 after it",
-    ("env", "--ignore-environment"): "env --ignore-environment clears it. Add {1}={3} {2}=1 after it",
+    ("env", "--ignore-environment"): "env --ignore-environment clears the environment. Add {1}={3} {2}=1 after it",
     ("srun", "--export"): "srun --export passes only the listed variables. Use --export=ALL",
 }
 """A program and an option with which it drops the environment."""
@@ -261,7 +261,7 @@ def why_no_log(words: Sequence[str], prepared: Prepared) -> tuple[str, ...]:
         return (f"torch was imported (it started {os.path.basename(prepared.logs_file)}) but compiled nothing: {_NOT_CALLED}",)
     return (
         f"(1) nothing was compiled: {_NOT_CALLED}",
-        f"(2) the job did not get {TRACE}: ssh, sudo, docker, srun --export=NONE or env -i start it without your "
+        f"(2) the job did not get {TRACE}: ssh, sudo, docker, srun --export=NONE or env -i start jobs without your "
         f"environment. In this case, put {TRACE}={shlex.quote(prepared.directory)} {PROVENANCE}=1 before python in that command",
     )
 
@@ -306,10 +306,10 @@ def _launched(words: Sequence[str], directory: str) -> list[str]:
 
 def _path_warnings(environment: Mapping[str, str]) -> list[str]:
     if environment.get(DTRACE):
-        return [] if environment.get(TRACE) else [f"only torch 2.7 and later reads {DTRACE}. For older versions, set {TRACE}"]
+        return [] if environment.get(TRACE) else [f"only torch 2.7 and later read {DTRACE}. For older versions, set {TRACE}"]
     if os.path.isabs(environment[TRACE]):
         return []
-    return [f"{TRACE} is a relative path: a job that changes its directory writes below the new one"]
+    return [f"{TRACE} is a relative path: if the job changes its directory, the trace goes below the new one"]
 
 
 HOOK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "hook")

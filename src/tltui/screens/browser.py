@@ -164,7 +164,7 @@ class BrowserCommands(MainScreen):
             self._open(f"@{name}")
             if part:
                 key = self.key_of(f"app.view_{name}")
-                self.show_message(f"{key} again: {name} of {part} only" if key else "")
+                self.show_message(f"press {key} again for {name} of {part} only" if key else "")
 
     def _open(self, ref: str) -> None:
         """Show a page."""
@@ -557,7 +557,7 @@ class Browser(BrowserCommands):
             profiles = discovered.discovery.profiles if discovered.discovery is not None else ()
             again = replace(Discovery(discovered.paths, latest, profiles=profiles).discover(), is_over=discovered.is_over)
         except NothingFound as error:
-            self.answer(partial(self.show_message, f"{str(error).splitlines()[0]}; the part read before remains", tokens.WARN))
+            self.answer(partial(self.show_message, f"{str(error).splitlines()[0]}; the earlier content remains", tokens.WARN))
             return
         self.answer(partial(self.post_message, Again(again)))
         yield None

@@ -202,7 +202,7 @@ class CompareCommands:
         elif self._compared is None or self._compared == ref:
             self._mark_for_comparing(ref)
             again, before = bench.key_of("app.compare"), bench.key_of("app.compare_previous")
-            bench.show_message(f"marked {ref}. Press {again} on another one to compare ({before}: with the previous compile)")
+            bench.show_message(f"marked {ref}. Press {again} on another item to compare ({before}: with the previous compile)")
         elif not are_alike(bench.trace, self._compared, ref):
             before = self._compared
             self._mark_for_comparing(ref)

@@ -113,7 +113,7 @@ class Remarks:
         self._latest = _worst(self._unseen) if self._unseen else latest
         self._bench.go(str(compile_.ref))
         if self._unseen:
-            self._bench.show_message(f"{self._bench.key_of(COMMAND.id)} goes to the next; {len(self._unseen)} left")
+            self._bench.show_message(f"{self._bench.key_of(COMMAND.id)} goes to the next problem; {len(self._unseen)} left")
 
 
 def _worst(news: list[News]) -> News:

@@ -365,7 +365,7 @@ class MainScreen(Workbench[None]):
         unread = self.trace.unread(named_in(ref))
         if unread:
             ranks = ", ".join(sorted({f"rank {log.rank}" for log in unread}))
-            self.show_message(f"reading {ranks}; so far only an equal rank was read")
+            self.show_message(f"reading {ranks}; so far only a rank with the same compiles was read")
             self.read_also(unread, then)
         return bool(unread)
 

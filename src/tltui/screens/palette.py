@@ -92,7 +92,7 @@ def help_document(ascii_only: bool, config: Config, width: int, now: Situation, 
     page = Page("@help", "help  (esc closes, / searches)", Options(width=width, ascii=ascii_only))
     _add_keys_here(page, config, now, place)
     page.heading("Guide")
-    page.say("For slow, recompiling, breaking, differing or hanging jobs; enter follows a link:", "  ")
+    page.say("For jobs that are slow, recompile, break, differ or hang; enter follows a link:", "  ")
     page.joined([("all chapters", tokens.LINK, "@guide"), *((title_of(name), tokens.LINK, f"@guide::{name}") for name in CHAPTERS),
                  ("glossary: the terms on the pages", tokens.LINK, "@glossary")], "  ")  # fmt: skip
     page.heading("Marks in the tree")
@@ -119,9 +119,9 @@ def help_document(ascii_only: bool, config: Config, width: int, now: Situation, 
     for gesture, does in (
         ("click", "moves the cursor; follows a link; focuses another pane"),
         ("on ▸ ▾" if not ascii_only else "on > v", "opens or closes, like a second click on a row of the tree"),
-        ("right click", "goes back; with help or a list open it closes that"),
+        ("right click", "goes back, or closes the open help or list"),
         ("on the footer", "a click on a command runs it"),
-        ("drag", "selects lines; on the divider it resizes the panes"),
+        ("drag", "selects lines; on the divider, resizes the panes"),
         ("wheel", "scrolls the pane under the pointer (with shift: sideways); the focus stays"),
         ("hover", "in provenance mode: highlights the mapped lines without scrolling"),
         ("shift + drag", "selects text in the terminal; --no-mouse gives the mouse to the terminal"),

@@ -207,13 +207,13 @@ LEFT_FREE = 6
 MOVES = {"up": -1, "ctrl+p": -1, "down": 1, "ctrl+n": 1}
 LEAVES = ("escape", "ctrl+c", "ctrl+g")
 PROMPT_KEYS = (
-    ("enter", "Answer with the text, or with the row of the list."),
+    ("enter", "Accept the text, or the selected row of the list."),
     ("esc ctrl+c ctrl+g", "Close the prompt and restore the state before."),
-    ("↑ ↓ ctrl+p ctrl+n", "Move in the list; without one, list earlier answers."),
+    ("↑ ↓ ctrl+p ctrl+n", "Move in the list; without a list, show earlier answers."),
     ("pgup pgdn", "Move one page in the list."),
     ("tab", "Complete a path."),
     ("ctrl+a ctrl+e", "Go to the beginning or the end of the text."),
-    ("ctrl+u ctrl+k", "Delete the text before or behind the cursor."),
+    ("ctrl+u ctrl+k", "Delete the text before or after the cursor."),
     ("ctrl+w", "Delete the word before the cursor."),
 )
 """Keys of a prompt, and their effects, for the help."""

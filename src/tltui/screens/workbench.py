@@ -456,7 +456,7 @@ class PanesScreen(Workbench[T]):
 
     def _widen(self, cells: int) -> None:
         if not widen(self.shown_panes, self.focused_pane, cells):
-            self.show_message("cannot resize further: each pane keeps 20 columns")
+            self.show_message("cannot resize further: each pane needs at least 20 columns")
 
     @contextmanager
     def following(self) -> Iterator[None]:

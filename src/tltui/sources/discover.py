@@ -106,11 +106,11 @@ UNDECIDED = 512
 """Bytes: a file that is shorter may still become a log."""
 
 KEPT = "the output of a job"
-OUTPUT = "job output without a torch record: tltui reads it next to logs, or alone if you name it"
+OUTPUT = "job output without a torch record: tltui reads such a file next to logs, or if you name it"
 """Of a file in a directory without logs."""
-PROFILE = "a torch.profiler profile: tltui reads it next to the TORCH_TRACE log of its run"
+PROFILE = "a torch.profiler profile: tltui reads it next to the TORCH_TRACE log of the same run"
 """Of a profile without a log."""
-DUMP = "a flight recorder dump: tltui where reads it next to the TORCH_TRACE logs of its run"
+DUMP = "a flight recorder dump: tltui where reads it next to the TORCH_TRACE logs of the same run"
 """Of a dump without a log."""
 
 

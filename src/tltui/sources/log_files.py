@@ -285,7 +285,7 @@ class _Chosen:
         opened = min(self._files, MAX_FILES) + self._log_like
         if is_all and opened == self._files:
             return ""
-        more, first = "" if is_all else "more than ", ", those with log names first" if self._log_like else ""
+        more, first = "" if is_all else "more than ", ", files with log names first" if self._log_like else ""
         return f"stopped after {opened:,} of {more}{self._files:,} files{first}. Give the log or its directory"
 
 

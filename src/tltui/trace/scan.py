@@ -397,7 +397,7 @@ class Scanner:
             else:
                 self._record(piece, at + lo, pid, brace, envelope)
                 if hi < len(line):
-                    self._damage(at + lo, "its line end is missing")
+                    self._damage(at + lo, "its newline is missing")
 
     def _record(self, line: bytes, at: int, pid: int, brace: int, envelope: dict[str, object]) -> None:
         """Add a record with a good envelope."""

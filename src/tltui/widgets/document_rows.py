@@ -495,7 +495,7 @@ class FoldingCanvas(BackgroundCanvas):
             self._scroll(0, self.scroll_offset.y)
         self._renew_rows()
         if self._is_wrapped and self._document.width() <= self.text_width:
-            self.show_message("lines are wrapped; none exceeds the pane")
+            self.show_message("lines are wrapped; none is wider than the pane")
         elif self._is_wrapped and not self._document.language:
             self.show_message(f"wrapped: {self.marks.onward} continues the row above, also in tables; w unwraps")
 

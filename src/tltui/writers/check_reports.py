@@ -68,7 +68,7 @@ def _unknown(result: Gates) -> str:
 
 
 def _unread(unread: int) -> str:
-    return f"{fmt.plural(unread, 'file')} could not be read. The numbers exclude them (details: tltui damage)"
+    return f"{fmt.plural(unread, 'file')} could not be read. The numbers do not include unread files (details: tltui damage)"
 
 
 def number(outcome: Outcome, value: float) -> str:

@@ -51,7 +51,7 @@ def diff_of(frames: Sequence[FrameEdits], root: str) -> EditDiff:
         title = f"{frame.function}: {', '.join(frame.code)}"
         try:
             if not frame.calls:
-                raise Refused("the trace does not record the line that calls it directly")
+                raise Refused("the trace does not record which line calls the function")
             function = function_at(parsed(files.read(frame.file)), frame.function, frame.line)
         except Refused as reason:
             refused.append(f"{title}: {reason}")
@@ -126,7 +126,7 @@ class _Files:
         for root in self._roots:
             if absolute.startswith(f"{root.rstrip('/')}/"):
                 return absolute[len(root.rstrip("/")) + 1 :]
-        raise Refused(f"{shown}: not below {self._roots[0]}; name its directory with --cwd")
+        raise Refused(f"{shown}: not below {self._roots[0]}; give its directory with --cwd")
 
     def read(self, path: str) -> str:
         """Return the contents of a recorded file. Raises `Refused`."""
@@ -159,5 +159,5 @@ class _Files:
         if "\r" in text.replace("\r\n", ""):
             raise Refused(f"{name}: lines end with \\r")
         if "\f" in text or text.startswith("\ufeff"):
-            raise Refused(f"{name}: a byte order mark or a form feed")
+            raise Refused(f"{name}: has a byte order mark or a form feed")
         return text

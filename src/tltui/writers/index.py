@@ -90,7 +90,7 @@ def log_part(log: FoundLog, lean: bool = False, key: bytes = b"") -> bytes:
         raise OSError(None, NO_TRACE)
     if not log.is_here:
         if key and not opened(log.index).logs[log.number].is_redacted:
-            raise OSError(None, "only in an index that is not redacted. Give the directory of the log")
+            raise OSError(None, "the log exists only in an index that is not redacted. Give the directory of the log")
         try:
             check_log(opened(log.index), log.number)
         except BadIndex as bad:

@@ -510,7 +510,7 @@ def _kinds(page: Page, omissions: Omissions) -> None:
     rows += [[(name, tokens.NAME), f"{count:,} of {of:,}"] for name, count, of in short[:NAMES]]
     if rows:
         page.heading("Partly included")
-        page.say("Equal ones of several ranks count once. tltui show PATH 0/0:NAME prints one, tltui show PATH 0/0 a summary.",
+        page.say("Equal artifacts of several ranks count once. tltui show PATH 0/0:NAME prints one, tltui show PATH 0/0 a summary.",
                  "  ", tokens.DIM)  # fmt: skip
         page.grid(rows, right=(1,))
     if len(short) > NAMES:
@@ -531,7 +531,7 @@ def compiles_document(run: Run, equal: Equal, worth: Mapping[str, float], shown:
     page.add((plural(len(ordered) + alike, "compile"), tokens.STRONG))
     if alike:
         are = "is" if alike == 1 else "are"
-        page.say(f"{plural(alike, 'compile')} of other ranks {are} equal to a listed one and omitted.", "", tokens.DIM)
+        page.say(f"{plural(alike, 'compile')} of other ranks {are} omitted: same as a listed one.", "", tokens.DIM)
     if omitted:
         page.say(f"Most important compiles first; {plural(omitted, 'more compile')}: tltui ls PATH", "", tokens.DIM)
     several = len(list(run.processes())) > 1

@@ -34,7 +34,7 @@ CHECKPOINT_ERROR = "CheckpointError"
 CHECKPOINT = "torch/utils/checkpoint.py"
 AFTER_LIMIT = (
     "Calls that match no compiled version run in eager mode, which may save different tensors than the compiled forward.",
-    "Raise torch._dynamo.config.recompile_limit, or remove the cause of its recompilations.",
+    "Raise torch._dynamo.config.recompile_limit, or remove the cause of the recompilations.",
 )
 SHOWN = 3
 """Failures of a launch that have a line each."""
@@ -212,7 +212,7 @@ def _add_failure(page: Page, run: Run, item: RunFailure) -> None:
     if is_cause and limit_in_checkpoint(run, item) is None and (step := next_step_of(run, item)):
         page.say(step, INDENT)
     if is_outside(item):
-        page.say("Its log has no open compile, so it failed outside of torch.compile.", INDENT)
+        page.say("The process had no compile open in its log, so it failed outside of torch.compile.", INDENT)
     if item.host or item.time:
         host = f"on {item.host} " if item.host else ""
         page.say(sanitize(host + (f"at {item.time.replace('_', ' ')}" if item.time else "")).strip(), INDENT)

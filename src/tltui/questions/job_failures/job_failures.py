@@ -53,7 +53,7 @@ from tltui.trace.log import Log
 
 COMPILER = re.compile(r"(?:^|/)torch/(?:_dynamo|_inductor|_functorch)/")
 """Files of torch's compiler."""
-CUT_OFF = "a traceback whose end is not in the output"
+CUT_OFF = "a traceback whose end is missing from the output"
 
 
 @frozen
@@ -142,7 +142,7 @@ class JobFailure:
                 why = "lost the connection to another rank" if connected else "could not connect to another rank"
             return f"{who or 'a process'} {why}" + (f" ({self.exit})" if self.exit else "")
         if self.program == TORCHRUN and not who:
-            return f"torchrun was ended from outside ({self.exit})" if self.exit else "torchrun was ended from outside"
+            return f"torchrun was terminated from outside ({self.exit})" if self.exit else "torchrun was terminated from outside"
         if not who:
             return ""
         reported = "" if not self.memory else ", out of memory" if self.memory == SRUN else f", {self.memory} reports out of memory"

@@ -208,12 +208,12 @@ ROWS: tuple[Row, ...] = (
     ),
     _row(
         MEMORY, SLURM, "oom_kill event", r"Detected \d+ oom_kill events? in (?P<reason>\S+)",
-        "the job exceeded its Slurm memory limit, and the kernel killed processes in it; the line names no rank",
+        "the job exceeded its Slurm memory limit, and the kernel killed processes in it; the message names no rank",
         "slurm, src/plugins/task/cgroup/task_cgroup_memory.c",
     ),
     _row(
         MEMORY, SLURM, "oom-kill event", r"Detected \d+ oom-kill event\(s\) in (?P<reason>\S+)",
-        "the job exceeded its Slurm memory limit, and the kernel killed processes in it; the line names no rank",
+        "the job exceeded its Slurm memory limit, and the kernel killed processes in it; the message names no rank",
         "slurm 20.02 and older, src/plugins/task/cgroup/task_cgroup_memory.c",
     ),
     _row(
@@ -258,7 +258,7 @@ ROWS: tuple[Row, ...] = (
     ),
     _row(
         EXIT, RAY, "Worker exit type: ", r"Worker PID: (?P<pid>\d{1,10}) Worker exit type: (?P<reason>\w+)",
-        "a Ray worker died; Ray's own logs of its node contain the reason", "Ray, python/ray/_private/worker.py, print_worker_logs",
+        "a Ray worker died; Ray's logs on that node contain the reason", "Ray, python/ray/_private/worker.py, print_worker_logs",
     ),
     _row(
         TIMEOUT, NCCL, "Watchdog caught collective operation timeout",
@@ -279,7 +279,7 @@ ROWS: tuple[Row, ...] = (
         EXIT, SHELL, "Bus error", rf"{_BASH}(?P<signal>Bus error){_END}", "usually /dev/shm or a disk was full", _STRSIGNAL,
     ),
     _row(
-        EXIT, SHELL, "Aborted", rf"{_BASH}(?P<signal>Aborted){_END}", "compiled code called abort(): its message is above",
+        EXIT, SHELL, "Aborted", rf"{_BASH}(?P<signal>Aborted){_END}", "native code called abort(): its message is above",
         _STRSIGNAL,
     ),
 )  # fmt: skip

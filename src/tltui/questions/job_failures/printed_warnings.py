@@ -43,14 +43,14 @@ ALL = "2.4–2.13"
 ROWS: tuple[WarningRow, ...] = (
     WarningRow(
         b"flex_attention called without torch.compile()", "flex_attention ran unfused",
-        "It materializes the full matrix of scores: its memory grows with query length × key length.",
-        "Call torch.compile(flex_attention)(…). If it is compiled already, it hit the recompile limit: build the mask once.",
+        "It materializes the full score matrix: memory grows with query length × key length.",
+        "Call torch.compile(flex_attention)(…). If that call already exists, it hit the recompile limit: build the mask once.",
         "2.11–2.13", "torch/nn/attention/flex_attention.py",
     ),
     WarningRow(
         b"TensorFloat32 tensor cores for float32 matrix multiplication available but not enabled", "TensorFloat32 is off",
-        "Matrix multiplications of float32 do not use the tensor cores of this GPU.",
-        'Call torch.set_float32_matmul_precision("high"): they are then faster and less exact.',
+        "Matrix multiplications in float32 do not use the tensor cores of this GPU.",
+        'Call torch.set_float32_matmul_precision("high"): they are then faster but less precise.',
         ALL, "torch/_inductor/compile_fx.py",
     ),
     WarningRow(
@@ -65,16 +65,16 @@ ROWS: tuple[WarningRow, ...] = (
     ),
     WarningRow(
         b"Torchinductor does not support code generation for complex operators", "Inductor runs complex operators as they are",
-        "It generates no code for complex numbers.", "Use torch.view_as_real and real operators in the compiled function.",
+        "Inductor generates no code for complex numbers.", "Use torch.view_as_real and real operators in the compiled function.",
         ALL, "torch/_inductor/lowering.py",
     ),
     WarningRow(
         b"Online softmax is disabled on the fly", "Inductor splits a softmax",
-        "It computes the maximum and the sum in separate reductions.", "", "2.8–2.11", "torch/_inductor/lowering.py",
+        "Inductor computes the maximum and the sum in separate reductions.", "", "2.8–2.11", "torch/_inductor/lowering.py",
     ),
     WarningRow(
         b"Dynamo detected a call to a `functools.lru_cache`-wrapped function", "Dynamo traces through functools.lru_cache",
-        "It ignores the cache and traces the wrapped function.",
+        "Dynamo ignores the cache and traces the wrapped function.",
         "Call the function before compiled code, and pass in its result.",
         "2.8–2.13", "torch/_dynamo/variables/functions.py",
     ),
@@ -91,13 +91,13 @@ ROWS: tuple[WarningRow, ...] = (
     ),
     WarningRow(
         b"WON'T CONVERT ", "Dynamo failed on a function and runs it in eager mode",
-        "suppress_errors keeps the exception from the caller.",
+        "suppress_errors hides the exception from the caller.",
         "Set torch._dynamo.config.suppress_errors = False: the exception then names its cause.",
         ALL, "torch/_dynamo/exc.py", "torch/_dynamo/convert_frame.py", is_traced=True,
     ),
     WarningRow(
-        b"Runtime error during autotuning", "A choice failed while Inductor timed it",
-        "Inductor ignores this choice and takes another one.", "", ALL, "torch/_inductor/select_algorithm.py",
+        b"Runtime error during autotuning", "A kernel choice failed during autotuning",
+        "Inductor ignores this choice and uses another one.", "", ALL, "torch/_inductor/select_algorithm.py",
         "torch/_inductor/select_algorithm.py", r"Runtime error during autotuning: \n(?P<detail>.*)",
     ),
     WarningRow(
@@ -107,23 +107,23 @@ ROWS: tuple[WarningRow, ...] = (
         ALL, "torch/_inductor/runtime/triton_heuristics.py", detail=r"No valid triton configs\. (?P<detail>.*)",
     ),
     WarningRow(
-        b"C++ compile error", "The C++ compiler failed on generated code", "Inductor compiles a kernel on the CPU or a launcher.",
-        "Correct the first error of the compiler, which is often a missing header or an old g++.",
+        b"C++ compile error", "The C++ compiler failed on generated code", "The code was a CPU kernel or a kernel launcher.",
+        "Fix the first compiler error, which is often a missing header or an old g++.",
         ALL, "torch/_inductor/exc.py", detail=r"(?P<detail>(?:\S+: )?(?:fatal )?error: .*)",
     ),
     WarningRow(
-        b"Internal Triton PTX codegen error", "ptxas failed on a Triton kernel", "It compiles the kernel for this GPU.",
+        b"Internal Triton PTX codegen error", "ptxas failed on a Triton kernel", "ptxas assembles the kernel for this GPU.",
         "Set TRITON_PTXAS_PATH to the ptxas of a CUDA toolkit that supports the GPU.",
         ALL, "triton/backends/nvidia/compiler.py (Triton 3.0 and later)", detail=r"(?P<detail>ptxas (?:fatal|error|\S+, line).*)",
     ),
     WarningRow(
         b"No working C++ compiler found in torch._inductor.config.cpp.cxx", "Inductor found no C++ compiler",
-        "It needs one for kernels on the CPU and for launchers of kernels.", "Install g++, or set CXX=/path/to/g++.",
+        "Inductor needs a compiler for CPU kernels and kernel launchers.", "Install g++, or set CXX=/path/to/g++.",
         ALL, "torch/_inductor/exc.py",
     ),
     WarningRow(
         b"Cannot find a working triton installation", "Inductor found no Triton",
-        "It needs Triton for kernels on this device.", "Install the triton of this torch version: pip install triton.",
+        "Inductor needs Triton for kernels on this device.", "Install the Triton version of this torch: pip install triton.",
         ALL, "torch/_inductor/exc.py (torch/_inductor/scheduler.py up to 2.6)",
     ),
     WarningRow(

@@ -309,7 +309,7 @@ EXPORTED = "exported_program"
 RUNTIMES = ("inductor_runtime_and_tensor_meta", "inductor_tlparse_runtime")
 _READ = TEXTS | {GUARDS, JOINT, EXPORTED, *RUNTIMES}
 NO_GRAPH = "torch wrote no graph of the program"
-NO_NAMES = "no parameter of a module is read by its name"
+NO_NAMES = "no graph reads module parameters by name"
 
 
 def layers_of(compile_: Compile, provenance: Provenance | None = None) -> Layers:

@@ -339,7 +339,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this command to those of every view."""
     one = "only this layer: layers.3.attn, layers.*.attn, or its last part: attn"
     parser.add_argument("place", nargs="?", metavar="LAYER", help=one)
-    same = "the same, for a layer whose name looks like an address"
+    same = "the same; needed if the layer's name looks like an address"
     parser.add_argument("--layer", metavar="LAYER", dest="filter", default="", help=same)
     parser.add_argument("--merge", action="store_const", dest="sort", const=MERGE, default="", help="merge iterations: layers.*")
 
@@ -366,7 +366,7 @@ def _address(scope: Scope) -> str:
     return scope.page("layers") + (f"#{scope.n}" if scope.n is not None else "")
 
 
-ADVICE = "the page layers of a compile lists its layers"
+ADVICE = "the layers page of a compile lists its layers"
 
 
 def _wanted(layers: Layers, name: str, number: int | None) -> str | None:
@@ -504,7 +504,7 @@ def _one(
     paths = set(chosen((layer.path for layer in unit.layers), name))
     layers = [layer for layer in unit.layers if layer.path in paths]
     if not layers:
-        page.say(f"This unit has no known kernel of {sanitize(name)}.", "  ", tokens.DIM)
+        page.say(f"No kernel of {sanitize(name)} is known in this unit.", "  ", tokens.DIM)
         return UnitCosts(unit.unit, unit.why, unit.unknown, (), (), ())
     merged_layer = union(unit, layers[0].path if len(layers) == 1 else name, layers)
     layer_cost = _layer_cost(merged_layer, len(layers), measured)
@@ -588,8 +588,8 @@ QUESTION = Question(
     doc="""
     Kernels, graph nodes and source lines by model layer, with memory traffic and time. A row per layer.
 
-    For several compiles the page shows the number of layers of each. Rows of many compiles take a while.
+    For several compiles the page shows the number of layers of each. Rows for many compiles take a while to compute.
 
-    `layer`: only this one: `layers.3.attn`, `layers.*.attn`, or its last part. `merge`: iterations merged, `layers.*`.
+    `layer`: only this layer: `layers.3.attn`, `layers.*.attn`, or its last part. `merge`: merge the iterations, as `layers.*`.
     """,
 )

@@ -50,8 +50,8 @@ from tltui.text.torch_names import parameter_of
 
 FORWARD, BACKWARD = "aot_forward_graph", "aot_backward_graph"
 _READ = TEXTS | {GUARDS, JOINT, FORWARD, BACKWARD}
-NO_PAIR = "the trace lacks the forward or backward graph of AOTAutograd, which name the saved tensors"
-NO_SIZES = "the trace has no value for a symbol of its sizes"
+NO_PAIR = "the trace lacks AOTAutograd's forward or backward graph, which name the saved tensors"
+NO_SIZES = "the trace has no value for a size symbol"
 MAX_DIGITS = 16
 _NAME = re.compile(r"[A-Za-z_]\w*")
 

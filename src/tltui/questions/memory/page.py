@@ -39,14 +39,14 @@ AT_ONCE = 8
 """Compiles read between two yields."""
 NOTHING = "No memory: this part of the trace has no forward graph and no generated code."
 LIMITS = (
-    "Estimates from the trace: sizes as requested, without the allocator's rounding and fragmentation. Eager code, and memory "
-    "inside of library calls, are unknown. Arguments of the caller and incoming gradients are not counted."
+    "Estimates from the trace: sizes as requested, without the allocator's rounding and fragmentation. Memory of eager code and "
+    "inside of library calls is unknown. The caller's arguments and incoming gradients are not counted."
 )
 MODEL = "(model)"
 MEANINGS = {
-    ACTIVATION: "held for backward alone",
-    OUTPUT: "also results of the function, which your code holds",
-    INPUT: "arguments, which your code holds too",
+    ACTIVATION: "held only for backward",
+    OUTPUT: "also returned by the function, so your code holds them",
+    INPUT: "arguments, which your code also holds",
     PARAMETER: "parameters and buffers of modules",
 }
 NAMES = {ACTIVATION: "activations", OUTPUT: "outputs", INPUT: "inputs", PARAMETER: "parameters"}
@@ -242,7 +242,7 @@ def _saved(page: Page, region: SavedForBackward, is_final: bool) -> None:
         page.say("Backward reads nothing from forward.", "  ", tokens.DIM)
     page.table(SUMS, region.sums)
     if not region.is_from_wrapper and is_final:
-        page.say("≈ Shared storages are read from the views in the graph: the forward has no readable wrapper.", "  ", tokens.DIM)
+        page.say("≈ Storage sharing is derived from views in the graph: no forward wrapper could be read.", "  ", tokens.DIM)
     if region.unknown_sizes:
         page.say(f"≥: the size of {fmt.plural(region.unknown_sizes, 'saved tensor')} is unknown.", "  ", tokens.WARN)
     if region.tensors:
@@ -281,7 +281,7 @@ def _peak(page: Page, graph: GraphMemory, peak: Peak) -> None:
         page.row([*reached, to_page(f"code line {peak.wrapper_line}", at_line(graph.code_ref, peak.wrapper_line))])
     else:
         page.row([("reached at the start of the call", tokens.LABEL)])
-    reused = f", {fmt.plural(graph.reused, 'buffer')} reuse one" if graph.reused else ""
+    reused = f", reused for {fmt.plural(graph.reused, 'more buffer')}" if graph.reused else ""
     texts = [f"start {fmt.size_of(peak.start_bytes)}", f"end {fmt.size_of(peak.end_bytes)}"]
     page.say(f"{', '.join(texts)}; {fmt.plural(graph.storages, 'storage')} allocated{reused}", "  ", tokens.DIM)
     if peak.alive:

@@ -293,7 +293,7 @@ def add_differences(page: Page, metrics: RunMetrics) -> None:
     elif metrics.configs:
         page.say(f"The {fmt.plural(len(metrics.configs), 'configuration')} and the versions are the same in all records.", "  ")
     else:
-        page.say("The metrics of this torch have no configurations.", "  ")
+        page.say("The metrics of this torch version have no configurations.", "  ")
     if metrics.configs:
         page.say("Settings that the job changed are unknown (the log does not have torch's defaults).", "  ", tokens.DIM)
 
@@ -395,9 +395,9 @@ def add_configs(page: Page, metrics: RunMetrics) -> None:
     for config in metrics.configs:
         entries = list(config.values.items()) if isinstance(config.values, dict) else [("", config.values)]
         text = f"{config.name}: {fmt.plural(len(entries), 'entry', 'entries')}"
-        text += "" if config.variants == 1 else f", {config.variants} variants, the one"
+        text += "" if config.variants == 1 else f", one of {config.variants} variants"
         page.open(text, folded=True)
-        page.add("  ", (text, tokens.STRONG), " of ", (f"[{config.ref}]", tokens.LINK, _metrics(config.ref)))
+        page.add("  ", (text, tokens.STRONG), ", from ", (f"[{config.ref}]", tokens.LINK, _metrics(config.ref)))
         add_entries(page, [(str(key), value) for key, value in entries], "    ")
         page.close()
 
@@ -449,7 +449,7 @@ def _no_metrics(compile_: Compile, goes_on: str) -> str:
     if goes_on:
         return f"No metrics yet: torch writes them when a compile ends, and {goes_on}."
     return (
-        "No metrics. Torch writes them as the last record of a compile. This compile is still running, was killed, or the log "
+        "No metrics. Torch writes metrics as the last record of a compile. This compile is still running, was killed, or the log "
         "was cut off."
     )
 

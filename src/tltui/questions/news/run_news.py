@@ -216,7 +216,7 @@ class Watch:
             yield from self._failed_processes(number, model, batch.finished)
         if batch.finished:
             yield from self._unfinished(number, delta.compiles)
-            yield self._of_log(NewsKind.OVER, number, "no process writes to it any more")
+            yield self._of_log(NewsKind.OVER, number, "no process writes to it anymore")
 
     def _failed_processes(self, number: int, model: LogModel, finished: bool) -> Iterator[News]:
         """Yield the processes that failed by themselves, once a launcher or the output reported their end."""
@@ -330,11 +330,11 @@ class Watch:
             facts = without_backward(owner.facts)
             if not facts.has_trace and not facts.failed:
                 continue  # TORCH_LOGS text has no end of compiles
-            news = self._of(NewsKind.UNFINISHED, number, last, owner, "did not finish in the log")
+            news = self._of(NewsKind.UNFINISHED, number, last, owner, "unfinished when the log ends")
             yield _outcome(replace(news, status=status_of(facts)), facts)
         for owner in compiles:
             if owner.is_compile and owner.facts.backward_unfinished:
-                news = self._of(NewsKind.UNFINISHED, number, last, owner, "its backward did not finish in the log")
+                news = self._of(NewsKind.UNFINISHED, number, last, owner, "its backward is unfinished when the log ends")
                 yield replace(news, status=Status.UNFINISHED)
 
     def _of(self, kind: NewsKind, number: int, record: int, owner: Compile, text: str = "") -> News:

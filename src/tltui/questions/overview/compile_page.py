@@ -125,8 +125,8 @@ def attempt_document(run: Run, node: Compile, attempt: int, options: Options) ->
     page = Page(f"@attempt:{ref}", f"{called(node)} attempt {attempt} {name}".strip(), options)
     last = max(node.attempts, default=0)
     total = max(len(node.attempts), 1)
-    page.add((f"attempt {attempt}", tokens.STRONG), f", one of {total}, of " if total > 1 else " of ",
-             (f"[{node.ref}]", tokens.LINK, str(node.ref)))  # fmt: skip
+    page.add((f"attempt {attempt}", tokens.STRONG), " of ",
+             (f"[{node.ref}]", tokens.LINK, str(node.ref)), f" ({total} attempts)" if total > 1 else "")  # fmt: skip
     if attempt == last:
         page.say("The last attempt: the compile has its graphs and code.", "", tokens.DIM)
     else:
@@ -161,7 +161,7 @@ def _restarts(page: Page, node: Compile) -> None:
         page.say(f"unknown (the metrics have no restart reason{when})", "  ", tokens.DIM)
         return
     if len(reasons) > 1:
-        page.say("one of these (torch does not log the attempt of a reason):", "  ", tokens.DIM)
+        page.say("one of these (torch does not log which attempt had which reason):", "  ", tokens.DIM)
     for reason in reasons[:8]:
         page.say(next((line for line in reason.splitlines() if line.strip()), "no reason"), "  ")
 
@@ -248,7 +248,7 @@ def _epochs(page: Page, node: Compile) -> None:
     if node.doubtful:
         text = fmt.plural(node.doubtful, "record")
         page.say(
-            f"{text} of a backward may belong to this compile or to another one with this id (the log does not record it).",
+            f"{text} of a backward may belong to this compile or to another one with this id (the log does not record which).",
             "  ", tokens.WARN,
         )  # fmt: skip
 
@@ -341,7 +341,7 @@ def _empty_notes(node: Compile) -> list[str]:
         return ["Calls that match its guards run as plain Python; others are compiled."]
     notes = ["Torch skips this function from now on, also for calls that have operations."]
     if not node.process.logs_breaks:
-        notes.append("A function with a graph break in a loop looks the same in the log of this torch.")
+        notes.append("In logs of this torch version, a function with a graph break in a loop looks the same.")
     return notes
 
 
@@ -378,7 +378,7 @@ def _breaks(page: Page, node: Compile, study: Study) -> None:
         reason_sections.add_break(page, graph_break)
     if total > len(study.breaks):
         page.blank()
-        page.add("  ", (f"first {len(study.breaks)} of {total}", tokens.DIM), " ",
+        page.add("  ", (f"first {len(study.breaks)} of {total} graph breaks", tokens.DIM), " ",
                  to_page("all records", f"@records:{node.ref}"))  # fmt: skip
 
 
@@ -431,7 +431,7 @@ def _time(page: Page, node: Compile, study: Study, finished: bool) -> None:
         least = f", {time}" if (time := at_least(inner.duration_s)) else ""
         page.say(f"{state}{least}: {names}", "  ", tokens.WARN)
     if timing.source == "metrics":
-        page.say("(totals of the metrics; this log has no timing events for this compile)", "  ", tokens.DIM)
+        page.say("(totals from the metrics; the log has no timing events for this compile)", "  ", tokens.DIM)
 
 
 def _add_run_time(page: Page, run: Run, node: Compile) -> None:
@@ -458,7 +458,7 @@ def _counts(page: Page, node: Compile, study: Study) -> None:
         page.heading("Graph and guards")
         page.joined(words, "  ")
     if fused:
-        text = "  the operations of each kernel, and why others were not fused"
+        text = "  the operations of each kernel, and what prevented more fusion"
         page.row([to_page("fusion", f"@fusion:{node.ref}"), (text, tokens.DIM)])
 
 

@@ -172,7 +172,7 @@ def frame_document(run: Run, node: Frame, options: Options) -> TextDocument:
         with_code = sum(1 for c in node.compiles if c.facts.has_guarded_code is not False)
         if 0 < limit - with_code <= 3:
             remaining = fmt.plural(limit - with_code, "more compile")
-            page.say(f"{remaining} until the recompile limit of {limit}, if torch dropped none.", "", tokens.WARN)
+            page.say(f"{remaining} until the recompile limit of {limit}, or more if torch dropped compiled code.", "", tokens.WARN)
     page.heading("Compiles")
     _ladder(page, node)
     return page.document()

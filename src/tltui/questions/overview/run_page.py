@@ -150,7 +150,7 @@ def _head(page: Page, run: Run, summary: Summary, clocks: Sequence[Clock]) -> No
         if again.compiles:
             functions = "one function was" if again.functions == 1 else f"{fmt.count(again.functions)} functions were"
             took = f", {fmt.seconds(again.compile_s)}" if again.compile_s else ""
-            text = f"{functions} compiled again because of it: {fmt.plural(again.compiles, 'compile')}{took}"
+            text = f"{functions} compiled again after a reset: {fmt.plural(again.compiles, 'compile')}{took}"
             page.row([f"{text},", " last: ", (f"[{again.newest_ref}]", tokens.LINK, again.newest_ref)])
 
 

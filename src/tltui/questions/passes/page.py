@@ -351,12 +351,12 @@ def _several(page: Page, scope: Scope) -> Generator[None, None, Passes]:
             _compile(page, passes[-1], several=True)
         else:
             if len(kinds) == FULL + 1:
-                page.heading("More compiles, with totals of their steps")
+                page.heading("More compiles, totals only")
             _sums(page, kinds[outline][0])
         yield
     alike = tuple(replace(kind, refs=tuple(refs)) for kind, refs in kinds.values())
     several = [kind for kind in alike if len(kind.refs) > 1]
-    sentence = "Same graphs in the same order, same number of changed nodes per step. See the page of a compile."
+    sentence = "Same graphs in the same order, same number of changed nodes per step. For details, open one of these compiles."
     counts = [plural(kind.steps, "step") for kind in several]
     yield from add_alike(page, "The same steps", [kind.refs for kind in several], lambda ref: f"@passes:{ref}", sentence, counts)
     return Passes(tuple(passes), alike)

@@ -127,7 +127,7 @@ def _function_head(page: Page, status: Status, group: FailedGroup | EagerGroup, 
     if group.code.shown:
         head += [(fmt.clip_middle(sanitize(group.code.shown), 40), tokens.FUNCTION), "  ", place_piece(group.code)]
     if functions > 1:
-        head.append((f"  and {fmt.plural(functions - 1, 'other function')} for the same cause", tokens.STRONG))
+        head.append((f"  and {fmt.plural(functions - 1, 'other function')} with the same cause", tokens.STRONG))
     if len(group.occurrences) > functions:
         head.append((f"  {fmt.plural(len(group.occurrences), 'compile')}", tokens.STRONG))
     return head
@@ -441,7 +441,7 @@ def _head(page: Page, run: Run, scope: Scope, running: int, unfinished: int, ski
     elif not words and page.untold:
         page.say(page.so_far(f"{fmt.plural(tally.compiles, 'compile')}{reading}, no failure and no graph break."))
     elif not words:
-        limit = "" if unlogged_limits(scope) else "hit of the recompile limit, "
+        limit = "" if unlogged_limits(scope) else "recompile limit hit, "
         text = (
             f"no error, function in eager mode, graph break, restart, {limit}unfinished compile or function "
             "without operations"
@@ -539,7 +539,7 @@ def _add_breaks(page: Page, run: Run, groups: Sequence[BreakGroup], logged: bool
         return
     places = len({(group.graph_break.gb or group.graph_break.headline, group.user_file, group.user_line) for group in groups})
     note = "" if logged else (
-        "This torch wrote no records of graph breaks (2.6 and later do). Entries with a link to metrics are restart reasons"
+        "This torch version wrote no records of graph breaks (2.6 and later do). Entries with a link to metrics are restart reasons"
         " from the metrics, without a line of your code."
     )
     ran = break_costs(run)

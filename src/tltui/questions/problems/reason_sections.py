@@ -31,7 +31,7 @@ SKIPS = (
     "match an earlier compiled version. Functions it calls are still compiled."
 )
 FALLBACK_CAUSES = {
-    Eager.SKIPPED: "Torch cannot resume after a graph break in it.",
+    Eager.SKIPPED: "Torch cannot resume the function after a graph break.",
     Eager.SUPPRESSED: (
         "suppress_errors is on, so the error did not reach the caller. With fullgraph=True it does reach the caller; torch logs "
         "both cases alike."
@@ -66,7 +66,7 @@ LINKS = {
     CAUSE: "direct cause of:",
     HANDLING: "while handling it, another exception was raised:",
     QUOTED: "its message quotes:",
-    MEMBER: "one of the exceptions in it:",
+    MEMBER: "one of the exceptions in the group:",
 }
 
 

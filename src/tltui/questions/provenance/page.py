@@ -342,7 +342,7 @@ def _kernels(page: Page, unit: UnitProvenance, spyre: Files, layers: UnitLayers 
         if kernel.operations:
             page.labelled("runs", sanitize(", ".join(kernel.operations)), "      ", LABEL)
         if kernel.again:
-            page.labelled("again", sanitize(", ".join(kernel.again)) + ": computed again, not loaded", "      ", LABEL)
+            page.labelled("again", sanitize(", ".join(kernel.again)) + ": recomputed, not loaded", "      ", LABEL)
         if layers is not None and (own_layers := [path for path in layers.of_kernel.get(kernel.key, ()) if path]):
             page.labelled("layers", sanitize(", ".join(own_layers)), "      ", LABEL)
         if layers is not None and (cost := static_text(layers.costs.get(kernel.key, StaticCost()))):
@@ -362,7 +362,7 @@ def _spyre(page: Page, files: Sequence[SpyreFile]) -> None:
         pieces.append((f" {sanitize(file.op)}" if file.op else "") + (", " if n < len(files) - 1 else ""))
     page.row([("sdsc".ljust(LABEL), tokens.LABEL), *pieces], "      ")
     if any(file.of is not None and not file.of.agrees for file in files):
-        page.say("by order: the names of the operations differ", " " * (6 + LABEL), tokens.WARN)
+        page.say("matched by order: the operation names differ", " " * (6 + LABEL), tokens.WARN)
 
 
 def _short(places: Sequence[str]) -> list[str]:
@@ -459,7 +459,7 @@ def provenance_rows(data: ProvenanceJson | Coverages) -> Iterator[ProvenanceRow]
 
 QUESTION = Question(
     name="provenance",
-    help="source lines, graph nodes and kernels that belong together, and the share of the nodes with such a link",
+    help="source lines, graph nodes and kernels that belong together, and the share of linked nodes",
     group="find causes",
     order=140,
     needs=Needs(
@@ -480,8 +480,8 @@ QUESTION = Question(
     ),
     doc="""
     Source lines, graph nodes and kernels that belong together. For one compile a row per kernel; for several a row per lowering,
-    with how much is known.
+    with counts of the known links.
 
-    `unit`: only this lowering: forward, backward, inference. `kernel`: only this kernel: NAME, NAME:HANDLE or its key.
+    `unit`: only this unit: forward, backward, inference. `kernel`: only this kernel: NAME, NAME:HANDLE or its key.
     """,
 )

@@ -106,7 +106,7 @@ def from_right(path: str, width: int) -> str:
     return ELLIPSIS + crop_left(parts[-1], max(width - 1, 0))
 
 
-NOT_MAPPED = "no match for this line; . and , go to the next and previous line with one"
+NOT_MAPPED = "no mapping for this line; . and , go to the next and previous mapped line"
 
 
 @frozen

@@ -49,7 +49,7 @@ WORDS = {
     GRAPH: FacetWords("graphs differ", "graph", "g", "graphs"),
     GUARDS: FacetWords("guards differ", "guards", "u", "guards"),
     CODE: FacetWords("generated code differs", "code", "k", "code"),
-    PARITY: FacetWords("collectives in the code do not match the schedule", "collectives of code", "p", "the code's collectives"),
+    PARITY: FacetWords("collectives in the code do not match the schedule", "collectives in code", "p", "the code's collectives"),
     CACHE: FacetWords("cache results differ", "cache", "h", "cache results", "no result logged"),
     ESTIMATES: FacetWords("kernel outputs differ (shape, stride or dtype)", "estimates", "e", "kernel outputs"),
     EXECUTED: FacetWords("graphs ran in a different order", "order of graphs", "x", "order of graphs"),
@@ -114,7 +114,7 @@ def _distinct_lines(facet: str, all_lines: Sequence[str], lines: Sequence[str]) 
     if not lines:
         return ""
     if facet == DEVICES:
-        return f"{lines[0]}{''.join(', ' + line.removeprefix('tensors on ') for line in lines[1:])}, not its own device"
+        return f"{lines[0]}{''.join(', ' + line.removeprefix('tensors on ') for line in lines[1:])}, not the rank's own device"
     shown = SHOWN_OF.get(facet, SHOWN)
     left = len(lines) - shown
     return "; ".join(line.strip() for line in lines[:shown]) + (f" and {left} more" if left > 0 else "")
@@ -300,7 +300,7 @@ def _stops(classes: Sequence[Class]) -> list[Fact]:
             class_.stopped = True
         elif class_.ended and codes and len(codes) + 1 < len(usual) and codes == usual[: len(codes)]:
             class_.stopped = True
-            last[codes[-1]][class_] = f"stopped after it, {len(usual) - len(codes)} functions before the others"
+            last[codes[-1]][class_] = f"stopped after this function, {len(usual) - len(codes)} before the others"
     if any(class_.stopped for class_ in classes):  # the job was ended: ranks with a part of the others' compiles got no further
         keys = {class_: [(step.code, step.number) for step in class_.first.course.steps] for class_ in classes}
         longest = max(keys.values(), key=len)

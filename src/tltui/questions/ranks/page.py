@@ -90,7 +90,7 @@ def add_stages(page: Page, differing: Differing) -> None:
     is_pipeline = differing.stages[0].is_pipeline
     page.heading("Pipeline" if is_pipeline else "Different work")
     alike = "they compile for torch.distributed.pipelining. Stages with the same compiles share one line"
-    why = alike if is_pipeline else "no function is compiled in two groups"
+    why = alike if is_pipeline else "no two groups compile the same function"
     page.say(f"Ranks are compared only within a {'stage' if is_pipeline else 'group'}, because {why}.", "  ", tokens.DIM)
     for stage in differing.stages[:STAGES_LISTED]:
         pieces: list[Piece] = [(with_noun(stage.ranks), tokens.STRONG), "  ", (f"[{stage.ref}]", tokens.LINK, stage.ref), " "]
@@ -114,8 +114,8 @@ def add_received(page: Page, differing: Differing) -> None:
     """Add the ranks that run code compiled by another rank."""
     if differing.ranks_with_received_code:
         page.say(
-            f"{with_noun(differing.ranks_with_received_code).capitalize()} compiled less because with compile_on_one_rank "
-            "the code that one rank compiled runs on all ranks. Nothing is missing.", "  ", tokens.DIM,
+            f"{with_noun(differing.ranks_with_received_code).capitalize()} compiled less: with compile_on_one_rank, "
+            "all ranks run the code that one rank compiled. Nothing is missing.", "  ", tokens.DIM,
         )  # fmt: skip
 
 
@@ -129,7 +129,8 @@ def alike(differing: Differing, is_partly_logged: bool) -> str:
     if differing.stages:
         words = stages_words(differing)
         return (
-            f"{words[:1].upper()}{words[1:]}. Ranks of one {'stage' if differing.stages[0].is_pipeline else 'group'} do not differ."
+            f"{words[:1].upper()}{words[1:]}. Ranks within a {'stage' if differing.stages[0].is_pipeline else 'group'} do not "
+            "differ."
         )
     if any(one.is_concurrent for one in differing.restarted):
         newest = f"the newest processes of the {fmt.count(differing.ranks)} ranks"
@@ -496,6 +497,6 @@ QUESTION = Question(
     rows=DifferenceRow,
     records=difference_rows,
     doc="""
-    How the ranks of a job differ: in which property, on which ranks, and since when. One row per side of each difference.
+    How the ranks of a job differ: in which property, on which ranks, and since when. One row per difference and rank group.
     """,
 )

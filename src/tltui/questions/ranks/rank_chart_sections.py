@@ -121,10 +121,10 @@ def _notes(pace: Pace) -> Iterator[str]:
         yield f"began {name(late.compile)} {fmt.seconds(late.late_s)} after the others"
     for slow in pace.slow:
         phase = f" in {sanitize(slow.phase)}" if slow.phase else ""
-        yield f"{name(slow.compile)} took {fmt.seconds(slow.duration_s)}{phase}, the median is {fmt.seconds(slow.median_s)}"
+        yield f"{name(slow.compile)} took {fmt.seconds(slow.duration_s)}{phase}; the median is {fmt.seconds(slow.median_s)}"
     for extra in pace.extra:
         compiles = fmt.plural(len(extra.compiles), "compile")
-        yield f"{compiles} more than most ranks, {fmt.seconds(extra.compile_s)} together"
+        yield f"{compiles} more than most ranks, {fmt.seconds(extra.compile_s)} in total"
 
 
 def _add_functions(page: Page, chart: RankChart, letters: Mapping[int, str]) -> None:

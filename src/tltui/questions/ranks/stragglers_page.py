@@ -221,7 +221,7 @@ def _folded(page: Page, items: Sequence[T], noun: str) -> Iterator[T]:
     """Yield items to be added to the page, all but the first in a fold."""
     for number, item in enumerate(items[: SHOWN + FOLDED]):
         if number == SHOWN:
-            title = f"{fmt.count(len(items) - SHOWN)} more of {noun}"
+            title = f"{fmt.count(len(items) - SHOWN)} more {noun}"
             page.open(title, folded=True)
             page.add("  ", (title, tokens.DIM))
         yield item

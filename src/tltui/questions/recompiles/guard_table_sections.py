@@ -98,8 +98,9 @@ def _rest(page: Page, table: GuardTable, hidden: int, indent: str) -> None:
     if parts:
         page.add(indent, (f"{' and '.join(parts)} in --json", tokens.DIM))
     if table.limit:
-        page.say(f"Some calls were compared with {table.limit} older versions only.", indent, tokens.DIM)
+        page.say(f"Some calls were compared with only {table.limit} older versions.", indent, tokens.DIM)
     if table.without_guards:
         refs = " ".join(map(_id, table.without_guards[:4]))
         more = f" and {len(table.without_guards) - 4} more" if len(table.without_guards) > 4 else ""
-        page.say(page.so_far(f"No guards in the log for {refs}{more}: their other causes are unknown."), indent, tokens.DIM)
+        text = f"No guards in the log for {refs}{more}: other causes of these compiles are unknown."
+        page.say(page.so_far(text), indent, tokens.DIM)

@@ -148,10 +148,11 @@ class _View:
                     sentence = f"{fmt.plural(number, 'frame')} hit the recompile limit"
                     page.say(f"{sentence}: calls that match no compiled version {consequence}.", "", tokens.WARN)
         if not any(TREE in record_names(process.log) for process in dict.fromkeys(frame.process for frame, _ in frames)):
-            page.say(page.so_far("The log has no guards, so these causes are those that torch named first."), "", tokens.DIM)
+            page.say(page.so_far("The log has no guards: these are only the causes that torch named first."), "", tokens.DIM)
         if len(frames) > 1:
             first = "most expensive frames" if seconds else "frames with the most recompiles"
-            page.say(f"{'The frames at the recompile limit, then the' if hit else 'The'} {first} come first.", "", tokens.DIM)
+            order = f"Frames at the recompile limit come first, then the {first}." if hit else f"The {first} come first."
+            page.say(order, "", tokens.DIM)
 
     def _frame(
         self, page: Page, group: Group, by_code: dict[tuple[object, ...], Group]
@@ -252,7 +253,7 @@ class _View:
     def _by_cause(self, page: Page) -> None:
         page.heading("Reasons by class")
         page.table(BY_CAUSE, self._ordered())
-        page.add("  ", ("recompiles with this reason; one can have several", tokens.DIM))
+        page.add("  ", ("recompiles with this reason; a recompile can have several", tokens.DIM))
 
 
 def _add_callees(page: Page, frame: Frame, callees: Sequence[str]) -> None:

@@ -87,8 +87,8 @@ def _guard_link(reason: Reason) -> list[Piece]:
 
 
 FEWER_REASONS = {
-    "metrics": "from the metrics, which keep one reason only",
-    "warning": "from torch's warning, which has the last reason only: TORCH_LOGS=recompiles logs all",
+    "metrics": "from the metrics, which have only one reason",
+    "warning": "from torch's warning, which has only the last reason: TORCH_LOGS=recompiles logs all",
 }
 """`Recompile.reasons_from` → a note where that has fewer reasons than torch knew."""
 
@@ -217,7 +217,7 @@ class RecompileLines:
         self.folded += count
         if not same or not self._alone:
             return
-        with self.page.fold(f"the same against {fmt.plural(count, 'older compile')}", self._deep):
+        with self.page.fold(f"the same cause against {fmt.plural(count, 'older compile')}", self._deep):
             for reason in same:
                 lead: list[Piece] = [self._deep, "  ", _earlier(reason), "  "] if reason.earlier else [self._deep, "  "]
                 text = f"{reason.cause}  {reason_text(reason)}" if len(recompile.keys) > 1 else reason_text(reason)
@@ -414,7 +414,7 @@ def _share(variation: Variation, recompiles: int) -> str:
         return f"{cause} {of}{fmt.took(variation.only_cause_s, ' (', ')')}"
     only = variation.only_cause_refs
     refs = f"[{only[0]}]" if len(only) == 1 else f"{fmt.count(len(only))} of them"
-    cause = f"the only one{'' if variation.is_proven else ' named'} of"
+    cause = f"the only cause {'of' if variation.is_proven else 'named for'}"
     return f"a cause of {of}, {cause} {refs}{fmt.took(variation.only_cause_s, ' (', ')')}"
 
 

@@ -236,7 +236,7 @@ def size(facts: CauseFacts, settings: Settings) -> Advice:
     text = f"{call} before the first call lets one compiled version serve all sizes{' from 2 on' if has_special else ''}.{note}"
     sources = [source for source in facts.sources if source != facts.source]
     others = tuple(f"{facts.mark}({python_of(source)}, {facts.dim})" for source in sources)
-    text += " The same goes for the other indices." if others else ""
+    text += " The same applies to the other indices." if others else ""
     return Advice(text + _why_maybe(facts), "mark dynamic", (call, *others))
 
 
@@ -319,7 +319,7 @@ def _parameter(facts: CauseFacts, settings: Settings) -> Advice:
         return Advice("Sizes of parameters and buffers are static: modules that differ in them are compiled separately.")
     return Advice(
         "Sizes of parameters and buffers are static: modules that differ in them are compiled separately. "
-        f"{' and '.join(code)} make{'s' if len(code) == 1 else ''} changing ones dynamic.", "dynamic parameters", code,
+        f"{' and '.join(code)} make{'s' if len(code) == 1 else ''} changing sizes dynamic.", "dynamic parameters", code,
     )  # fmt: skip
 
 
@@ -397,7 +397,7 @@ def _divides(reason: Reason) -> Advice:
     why = f" ({reason.purpose or reason.torch_line})" if reason.purpose or reason.torch_line else ""
     if not isinstance(reason.bound, int):
         return Advice(f"It must be divisible at this line{why}: other values trigger a recompilation, or fail.")
-    multiple = f"make it a multiple of {reason.bound} before the call (pad it)"
+    multiple = f"pad it to a multiple of {reason.bound} before the call"
     return Advice(f"{name} must be divisible by {reason.bound}{why}: {multiple}.", "pad")
 
 
@@ -562,9 +562,9 @@ _CALLS = {
 _MODES = {
     "grad_mode": "Calls under different grad modes (torch.no_grad, torch.inference_mode) are compiled separately. "
                  "If this is unintended, always call it under the same mode.",
-    "torch_function": "__torch_function__ was switched off in some of the calls only (DisableTorchFunctionSubclass).",
-    "torch function modes": "A torch function mode (torch.set_default_device and `with torch.device` are such) was active in some "
-                            "of the calls only. Use it in all calls, from the first on.",
+    "torch_function": "__torch_function__ was switched off in only some of the calls (DisableTorchFunctionSubclass).",
+    "torch function modes": "A torch function mode (torch.set_default_device and `with torch.device` use one) was active in only "
+                            "some of the calls. Use it in all calls, from the first on.",
 }  # fmt: skip
 
 
@@ -575,7 +575,7 @@ def _state(facts: CauseFacts, settings: Settings) -> Advice | None:
         verb = "Set" if "backends" in _CALLS[name] else "Call"
         return Advice(f"{verb} {_CALLS[name]} once, before the first call: each value is compiled separately.", "set first")
     if name.startswith("autocast"):
-        text = "Calls inside and outside of torch.autocast (or with different dtypes) are compiled separately. Use the same one."
+        text = "Calls inside and outside of torch.autocast (or with different dtypes) are compiled separately. Use one setting."
         return Advice(text, "same mode")
     if name in _MODES:
         return Advice(_MODES[name], "same mode")

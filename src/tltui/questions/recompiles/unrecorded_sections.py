@@ -6,11 +6,11 @@ from tltui.documents.page import Page
 from tltui.text import tokens
 
 UNRECORDED = (
-    'calls under torch.compiler.set_stance("force_eager"), and with "eager_on_recompile" those that match no compiled version',
-    "calls of the original module or function instead of the object that torch.compile returned, which Trainer.evaluate may make",
+    'calls under torch.compiler.set_stance("force_eager"), or under "eager_on_recompile" if no compiled version matches',
+    "calls of the original module or function instead of the object that torch.compile returned (Trainer.evaluate may do this)",
     "calls inside of torch.compiler.disable",
 )
-MEASURE = "To find them, record a profile of a few steps; tltui runtime shows how, and then the operators that ran in eager mode."
+MEASURE = "To find them, profile a few steps: tltui runtime shows how, and then lists the operators that ran in eager mode."
 
 
 def add_unrecorded(page: Page) -> None:

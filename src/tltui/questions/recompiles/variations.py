@@ -388,7 +388,7 @@ def _effective(
         return advice
     others = _others(members, every)
     if effect_of(advice.remedy) == AUTOMATIC and not others:
-        text = f"{advice.text} In this log that removes no recompilation, because each of them is the first with a new value."
+        text = f"{advice.text} In this log that removes no recompilation, because each recompilation is the first with a new value."
         return Advice(text)
     more = f"{', '.join(others[:3])} differ{'s' if len(others) == 1 else ''} too" if others else "other guarded values differ too"
     return Advice(f"Fixing this alone removes no recompilation, because {more}.")

@@ -148,7 +148,7 @@ def _check(model: LogModel, places: list[Damage]) -> Generator[None, None, None]
     damaged_records = {place.record for place in places if place.record >= 0}
     for n, place in enumerate(places):
         if place.reason == NO_PAYLOAD and log.has_payload(place.record) and _is_good(log, place.record):
-            reason = "two writers interleaved: its payload comes after the next record's first line"
+            reason = "two writers interleaved: the payload comes after the first line of the next record"
             places[n] = place._replace(reason=reason)
         if n % EVERY == EVERY - 1:
             yield
@@ -212,7 +212,7 @@ def _fill(page: Page, run: Run, report: DamageReport) -> Generator[None, None, N
     elif report.md5_checked:
         of = "" if is_plain(run) else " of a trace"
         is_from_index = any(isinstance(model.source, IndexBytes) for model in run.models)
-        page.add((f"Every payload{' that the index has' * is_from_index}{of} was read and compared with its md5.", tokens.DIM))
+        page.add((f"Every payload{' in the index' * is_from_index}{of} was read and compared with its md5.", tokens.DIM))
     else:
         unread = f"The payloads ({size_of(run.size)}) were not compared with their md5s. To compare them:"
         page.say(f"{unread} tltui damage {page.options.path}", "", tokens.DIM)

@@ -300,7 +300,7 @@ def _at_record(
 def _empty_document(ref: str, options: Options, of: str = "") -> Document:
     page = Page(ref, f"log{of}", options)
     if of:
-        page.say(page.so_far(f"No lines of the job's output are{of[3:] and ' ' + of.strip()}."), "", tokens.WARN)
+        page.say(page.so_far(f"No line of the job's output belongs to{of[3:]}."), "", tokens.WARN)
         page.add(("@log", tokens.LINK, "@log"), "  all lines")
         return page.document(OutputReport(ref.partition(":")[2], (), ()))
     page.say("No job output was opened.", "", tokens.WARN)

@@ -150,7 +150,7 @@ def job_status(state: JobState | None) -> tuple[str, str, str]:
         return "", "", ""
     lost = ""
     if state.missing:
-        lost = f" {size_of(state.missing)} of its output are missing: {sanitize(state.why)}."
+        lost = f" {size_of(state.missing)} of its output is missing: {sanitize(state.why)}."
     if state.ended is None:
         if is_recorded_job(state) is False:
             text = f"The job's exit status is unknown: the process that kept its output ended first (the job was pid {state.pid})."
@@ -190,4 +190,4 @@ def many_outputs(run: Run) -> str:
     others = len(run.discovered.outputs) - 1
     if others < 1:
         return ""
-    return f"the output of the newest job; {plural(others, 'file')} of earlier ones in {os.path.dirname(run.discovered.outputs[0])}"
+    return f"the output of the newest job; {plural(others, 'file')} of earlier jobs in {os.path.dirname(run.discovered.outputs[0])}"

@@ -46,7 +46,7 @@ def break_sentence(breaks: Breaks, graph_break: GraphBreak, refs: Collection[str
     share, runtime, matches = max(costs, key=lambda item: item[0])
     steps = max(len(runtime.steps), 1)
     eager, guards = sum(item.eager_us for item in matches) / steps, sum(item.guards_us for item in matches) / steps
-    parts = [f"{micros(eager)} eager"] * bool(eager) + [f"{micros(guards)} for the guards after it"] * bool(guards)
+    parts = [f"{micros(eager)} eager"] * bool(eager) + [f"{micros(guards)} for guards after the break"] * bool(guards)
     on = f" on rank {runtime.rank}" if len(costs) > 1 and runtime.rank is not None else ""
     of = "a step" if runtime.steps else "the profile"
     return f"this break costs {fmt.percent(share, 1)} of {of}{on}: {', '.join(parts) or 'nothing ran eagerly'}"
@@ -72,7 +72,7 @@ def recompiles_sentence(run: Run, recompiles: Iterable[Compile]) -> str:
     who = "this recompile" if len(counted) == 1 else f"these {fmt.count(len(counted))} recompiles"
     verb = "was" if len(counted) == 1 else "were"
     how = {0: "never called", 1: "called once", 2: "called twice"}.get(calls, f"called {fmt.count(calls)} times")
-    took = f"cost {fmt.seconds(seconds)} of compiling and " if seconds else ""
+    took = f"cost {fmt.seconds(seconds)} of compile time and " if seconds else ""
     return f"{who} {took}{verb} {how} while the profiler ran"
 
 
@@ -85,7 +85,7 @@ def fallbacks_sentence(run: Run, refs: Collection[str]) -> str:
     if not fallbacks:
         return ""
     us = sum(item.lookup_us for item in fallbacks)
-    return f"{fmt.plural(len(fallbacks), 'call')} ran in eager mode while the profiler ran, {micros(us)} of guard checks first"
+    return f"{fmt.plural(len(fallbacks), 'call')} ran in eager mode while the profiler ran, after {micros(us)} of guard checks"
 
 
 def add_ran(page: Page, run: Run, refs: Collection[str]) -> None:

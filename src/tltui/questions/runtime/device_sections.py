@@ -22,8 +22,8 @@ PARTS: tuple[tuple[str, str, str, str], ...] = (
     ("compiled", "compiled_us", tokens.PHASE_KERNELS, "launched by compiled graphs"),
     ("eager", "eager_us", tokens.PHASE_CACHE, "launched by operators outside of graphs"),
     ("direct", "bare_us", tokens.PHASE_OTHER, "launched outside of operators and graphs"),
-    ("tuning", "compiling_us", tokens.PHASE_DYNAMO, "launched while torch compiled"),
-    ("unknown", "unknown_us", tokens.PHASE_OTHER, "no launch in the profile, or by a graph that is not in the trace"),
+    ("tuning", "compiling_us", tokens.PHASE_DYNAMO, "launched while torch was compiling"),
+    ("unknown", "unknown_us", tokens.PHASE_OTHER, "launch not in the profile, or its graph not in the trace"),
 )
 """Name, field of `DeviceTime`, style, meaning."""
 
@@ -51,7 +51,7 @@ def add_device(page: Page, figures: Figures, device: DeviceTime) -> None:
 
 def _parts(page: Page, figures: Figures, device: DeviceTime, window: float) -> None:
     parts = [(name, float(getattr(device, field)), style, meaning) for name, field, style, meaning in PARTS]
-    rows = [*(row for row in parts if row[1]), ("idle", device.idle_us, tokens.DIM, "nothing runs on it")]
+    rows = [*(row for row in parts if row[1]), ("idle", device.idle_us, tokens.DIM, "nothing runs on the device")]
     widest = max(len(figures.us(us)) for _, us, _, _ in rows)
     explained = max(len(meaning) for *_, meaning in rows)
     room = min(page.width - 21 - widest - explained - 2, BAR_MOST)
@@ -73,9 +73,9 @@ def _remarks(figures: Figures, device: DeviceTime) -> Iterator[str]:
     if device.collective_us:
         yield f"Only collectives ran for {figures.us(device.collective_us)} of the busy time."
     if device.copies_us:
-        yield f"Of these, {figures.us(device.copies_us)} copy or set memory."
+        yield f"The parts include {figures.us(device.copies_us)} of copying and setting memory."
     if device.replays:
-        yield f"Of these, {figures.us(device.replayed_us)} are {fmt.plural(device.replays, 'replay')} of CUDA graphs in total."
+        yield f"The parts include {figures.us(device.replayed_us)} in {fmt.plural(device.replays, 'replay')} of CUDA graphs."
 
 
 def _streams(figures: Figures) -> Table[StreamTime]:

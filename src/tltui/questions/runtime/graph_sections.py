@@ -229,7 +229,7 @@ def _kernel_shares(graph: GraphTime) -> Iterator[Piece]:
     total = graph.time.us
     if graph.device_us:
         yield (f"{micros(graph.device_us / max(graph.time.calls, 1))} per call on the device", tokens.STRONG)
-    where = "the host spends {} in calls of kernels" if graph.device_us else "{} in kernels"
+    where = "the host spends {} in kernel calls" if graph.device_us else "{} in kernels"
     yield (where.format(fmt.percent(graph.kernels_us, total)), tokens.PHASE_KERNELS)
     gap = f", {micros(graph.gap_us)} between kernels" if graph.gap_us else ""
     yield (f"{fmt.percent(graph.wrapper_us, total)} outside {'them' if graph.device_us else 'kernels'}{gap}", tokens.PHASE_INDUCTOR)
@@ -355,7 +355,7 @@ BREAKS_SHOWN = 8
 NEVER_SHOWN = 8
 EAGER_FOLDED = 200
 NOT_LOGGED = "The trace has no graph break that explains why these operators ran eagerly."
-OTHER_BACKEND = "no Inductor graph ran for it: its backend runs operators one by one, like eager and aot_eager"
+OTHER_BACKEND = "no Inductor graph ran: the compile's backend runs operators one by one, like eager and aot_eager"
 
 
 def add_breaks(page: Page, figures: Figures, refs: set[str] | None) -> None:
@@ -430,7 +430,7 @@ def add_fallbacks(page: Page, figures: Figures, refs: set[str] | None) -> None:
     if not fallbacks:
         return
     page.heading(f"Fell back to eager mode: {fmt.plural(sum(item.calls for item in fallbacks), 'call')}")
-    why = "Guards were checked, and no compiled version ran: the recompile limit was reached, or torch skips the function."
+    why = "Guards were checked, but no compiled version ran: the recompile limit was reached, or torch skips the function."
     page.say(why, "  ", tokens.DIM)
     for item in fallbacks[:BREAKS_SHOWN]:
         _fallback(page, figures, item)

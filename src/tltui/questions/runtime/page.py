@@ -145,8 +145,8 @@ def _loop(trains: bool) -> tuple[str, ...]:
 
 WITHOUT_EDITING = "tltui run --record-steps 5:10 -- "
 CHANGES_KEY = (
-    "The setting is part of the key of Inductor's caches. Such a run has no cache hits from other runs, its kernels do a little "
-    "more, and its compile time does not apply to the job without the setting."
+    "The setting is part of the key of Inductor's caches. Such a run cannot use caches of other runs, has a small overhead in "
+    "kernels, and compile times that do not apply to the job without the setting."
 )
 TRITON_REMARK = "Profiles have Triton kernels without a setting."
 
@@ -236,11 +236,11 @@ def sentence(finding: Finding, per_step: bool) -> str:
         return f"{ref} breaks{at}: {micros(finding.us)} eager{of or ' in total'}, {share} of the time"
     if finding.fact is Fact.EAGER and finding.unit:
         most = sanitize(finding.name)
-        return f"{share} of the device's work is of operators outside of compiled code: {micros(finding.us)}{of}, most in {most}"
+        return f"{share} of the device's work is from operators outside of compiled code: {micros(finding.us)}{of}, most in {most}"
     if finding.fact is Fact.COLLECTIVES:
         calls = fmt.plural(finding.calls, "call")
         name = sanitize(finding.name)
-        return f"{share} of the time in collectives while no thread computes: {micros(finding.us)}{of}, most in {name} ({calls})"
+        return f"{share} of the time is in collectives while no thread computes: {micros(finding.us)}{of}, most in {name} ({calls})"
     if finding.fact is Fact.OUTLIER:
         calls, lines = fmt.count(finding.calls), f", {_lines(finding.lines)}" if finding.lines else ""
         subject = f"one of {calls} calls of {_kernel_name(finding)} in {_unit(finding)}"
@@ -272,7 +272,7 @@ def sentence(finding: Finding, per_step: bool) -> str:
             return f"{ref} was compiled{took} and never called while the profiler ran"
         return f"{fmt.count(finding.count)} compiles were never called while the profiler ran; {ref} alone was compiled{took}"
     lines = f", {_lines(finding.lines)}" if finding.lines else ""
-    subject = "one kernel takes" if finding.count == 1 else f"{fmt.plural(finding.calls, 'call')} of one name take"
+    subject = "one kernel takes" if finding.count == 1 else f"{fmt.plural(finding.calls, 'call')} of one kernel name take"
     return f"{subject} {share} of the time: {_kernel_name(finding)} in {_unit(finding)}, {micros(finding.us)}{of}{lines}"
 
 
@@ -440,9 +440,9 @@ def add_ranks(page: Page, runtimes: Sequence[Runtime]) -> None:
 def _waited(waits: Waits) -> str:
     """Return which rank the others waited for, as a sentence without a full stop."""
     calls = f"{fmt.count(waits.last)} of {fmt.plural(waits.calls, 'collective')}"
-    times = f"{micros(waits.own_us)} in them, {micros(waits.others_us)} on {waits.whom}"
+    times = f"{micros(waits.own_us)}, {micros(waits.others_us)} on {waits.whom}"
     verb = "waited" if waits.is_in_order else "seem to have waited"
-    return f"the others {verb} for rank {waits.rank}: {calls} are shortest on it ({times})"
+    return f"the others {verb} for rank {waits.rank}: {calls} are shortest on that rank ({times})"
 
 
 def _part_column(name: str, field: str, style: str, _: str) -> Column[Runtime]:
@@ -695,7 +695,7 @@ QUESTION = Question(
     doc="""
     Run time from profiles of `torch.profiler`: a row per kernel, in microseconds. `data` has shares, eager code, guards.
 
-    Profiles are those given to `tltui.open`, or next to the logs; without any there is no row, and the page shows
+    It reads the profiles given to `tltui.open` or next to the logs; without a profile there is no row, and the page shows
     how to record one. From then on `layers` and `ls` of this run show measured times too. `sort`: the order of the page's tables:
     time, mean, median, calls, alone, kernels, line, name, code. Raises `ProfileError` if none matches the trace.
     """,

@@ -243,11 +243,11 @@ class Sums:
             doubts.append(f"{cut:,} events of compiled code were unfinished when the window ended and are not counted")
         if nested.compiling:
             seconds = _covered(profile, nested.compiling) / 1e9
-            doubts.append(f"torch compiled for {seconds:.3g} s in the window: steps without compiling take less")
+            doubts.append(f"torch compiled for {seconds:.3g} s in the window: steps without compilation are faster")
         if nested.overlapping:
-            doubts.append(f"{nested.overlapping:,} events overlap another one in part: each counts to the event in which it begins")
+            doubts.append(f"{nested.overlapping:,} events partly overlap another: each counts toward the event in which it begins")
         if self._never_called() and len({profile.thread[nested.event[span]] for span in self.joined.compile_of}) == 1:
-            doubts.append("other threads are recorded with profile_all_threads only: compiles without calls may have run there")
+            doubts.append("only profile_all_threads records other threads: compiles without calls may have run there")
         for text, count in self._kernels.doubts.items():
             doubts.append(f"{count:,} {text}")
         return doubts

@@ -320,7 +320,7 @@ def _more(page: Page, symbols: Sequence[SymbolShape], more_guards: int, names: N
 
 def _real(page: Page, shapes: CompileShapes) -> None:
     for item in shapes.real_values:
-        pieces: list[Piece] = ["  could not be decided, evaluated with a real value: "]
+        pieces: list[Piece] = ["  not decidable from symbols, evaluated with a real value: "]
         pieces += [(fmt.clip(sanitize(item.expr), page.width - 4), tokens.WARN, item.ref), f" → {item.result}"]
         if item.user_frame is not None:
             pieces += ["  at ", page.place(item.user_frame.file, item.user_frame.line)]
@@ -369,7 +369,7 @@ def _inputs(page: Page, shapes: CompileShapes) -> None:
         label = ("inputs" if n == 0 else "").ljust(8)
         page.add("  ", (label, tokens.LABEL), (name, tokens.NAME), "  ", (f"{tensor.dtype} [{sizes}]", tokens.TYPE))
     if shapes.static_tensors:
-        page.add(" " * 10, (f"and {fmt.plural(shapes.static_tensors, 'input')} with static sizes only", tokens.DIM))
+        page.add(" " * 10, (f"and {fmt.plural(shapes.static_tensors, 'input')} with only static sizes", tokens.DIM))
 
 
 def _size(dim: Dim) -> str:
@@ -462,7 +462,7 @@ def _like(page: Page, like: list[tuple[str, str]]) -> None:
     if not like:
         return
     page.blank()
-    text = f"{fmt.plural(len(like), 'more compile')} of the same code with the same sizes and guards as one above"
+    text = f"{fmt.plural(len(like), 'more compile')} of the same code with the same sizes and guards as a compile above"
     page.open(text, folded=True)
     page.add((fmt.clip(text, page.width), tokens.DIM))
     groups = alike_on_ranks(like, lambda pair: pair[0], page.newest, lambda pair: pair[1])

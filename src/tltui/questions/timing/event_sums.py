@@ -316,7 +316,7 @@ FILE, WAIT = "compile_file", "async_compile.wait"
 MAX_KERNELS = 200
 Names = dict[str, NameSum]
 TUNING = (
-    ("triton_compile_time_us", "compiling kernels or waiting for them, by the metrics"),
+    ("triton_compile_time_us", "compiling kernels or waiting for them, from the metrics"),
     ("compile_time_autotune_time_us", "autotuning at compile time"),
     ("runtime_triton_autotune_time_us", "autotuning at the first call"),
     ("runtime_cudagraphify_time_us", "recording CUDA graphs at run time"),

@@ -449,8 +449,8 @@ def _outliers(page: Page, outliers: Sequence[Outlier], ranks: int) -> None:
     text = f"took {fmt.from_to([outlier.compile_s for outlier in outliers])}{times}"
     more = first.compile_s - first.median_s
     if first.event:
-        share = "the difference" if first.event_s >= ALL * more else f"{fmt.seconds(first.event_s)} more"
-        text += f", {share} in {sanitize(first.event)}"
+        share = "the difference is" if first.event_s >= ALL * more else f"{fmt.seconds(first.event_s)} more"
+        text += f"; {share} in {sanitize(first.event)}"
     elif first.phase is not None:
         text += f"; {first.phase} took {fmt.seconds(first.phase_s)} more"
     who = f"rank {first.rank}" if len(outliers) == 1 else f"ranks {ranges(outlier.rank for outlier in outliers)}"
@@ -514,7 +514,7 @@ def add_workers(page: Page, timing: Timing) -> None:
         return
     page.heading("Worker threads", folded=True)
     text = (
-        "Compiling and tuning of kernels, without a compile id. If a compile waits for it, that time is already above, as "
+        "Compiling and tuning of kernels, without a compile id. If a compile waits for this work, the wait is already above, as "
         "async_compile.wait. Tuning at the first call is not in the times above."
     )
     page.say(text, "  ", tokens.DIM)

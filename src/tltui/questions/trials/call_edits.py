@@ -52,7 +52,7 @@ def parsed(text: str) -> ast.Module:
     try:
         return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise Refused("not valid Python for this Python") from None
+        raise Refused("not valid syntax for this Python version") from None
 
 
 def function_at(tree: ast.Module, name: str, line: int) -> Function:
@@ -117,7 +117,7 @@ class _Plan:
     def add(self, edit: ArgumentEdit, argument: ast.expr) -> None:
         """Add an edit."""
         if argument.lineno != argument.end_lineno or argument.end_col_offset is None:
-            raise Refused("the argument has several lines")
+            raise Refused("the argument spans several lines")
         line = _Line(self.lines[argument.lineno - 1])
         start, end = line.at(argument.col_offset), line.at(argument.end_col_offset)
         place, code = (argument.lineno, start, end), line.text[start:end]
@@ -207,7 +207,7 @@ def _argument(call: ast.Call, function: Function, parameter: str) -> ast.expr:
             return keyword.value
     at = function.parameters.index(parameter) if parameter in function.parameters else len(call.args)
     if any(isinstance(argument, ast.Starred) for argument in call.args[: at + 1]):
-        raise Refused(f"the call passes {parameter} by *")
+        raise Refused(f"the call unpacks {parameter} with *")
     if at >= len(call.args):
         raise Refused(f"the call has no argument for {parameter}")
     return call.args[at]

@@ -41,7 +41,7 @@ def trial_document(report: TrialReport, options: Options) -> Document:
     helping = [outcome for outcome in report.changed if helps(report, outcome)]
     page.say(_headline(report, helping), style=tokens.OK if helping else "")
     if report.keeps_caches:
-        page.say("The runs shared your caches (--keep-caches): compile times depend on their order.", style=tokens.WARN)
+        page.say("The runs shared your caches (--keep-caches): compile times depend on the order of the runs.", style=tokens.WARN)
     page.blank()
     page.table(RUNS, [*report.unchanged, *report.changed])
     for outcome in report.changed:
@@ -73,19 +73,19 @@ def _headline(report: TrialReport, helping: Sequence[Outcome]) -> str:
 def sentences(report: TrialReport, outcome: Outcome) -> list[str]:
     """Return the effect of a change, one sentence a quantity."""
     if outcome.unsupported:
-        return [f"This torch does not have {', '.join(outcome.unsupported)}: the run does not test the change."]
+        return [f"This torch version lacks {', '.join(outcome.unsupported)}: the run does not test the change."]
     if outcome.timed_out:
-        return ["The budget ran out, so tltui ended this run. Its counts end at that point."]
+        return ["The budget ran out, so tltui ended this run early. The counts are incomplete."]
     texts = []
     if outcome.exit_code:
-        texts.append(f"The job failed with it (exit code {outcome.exit_code}). Its output: {outcome.directory}/output.txt")
+        texts.append(f"The job failed with this change (exit code {outcome.exit_code}). Its output: {outcome.directory}/output.txt")
     before = report.unchanged[0].counts
     pairs = [(name, count(before), count(outcome.counts)) for name, count in COUNTED.items()]
     changed = ", ".join(f"{name} {old} → {new}" for name, old, new in pairs if old != new)
     if changed:
         texts.append(f"{_capitalized(changed)}.")
     else:
-        texts.append("The same recompilations, graph breaks and fallbacks.")
+        texts.append("As many recompilations, graph breaks and fallbacks as before.")
     if outcome.predicted:
         low, high = outcome.predicted
         texts.append(f"Predicted from the guards: {low if low == high else f'{low} to {high}'} recompilations.")
@@ -112,7 +112,7 @@ def _numbers(numbers: Numbers) -> list[str]:
         vary = "the numbers that the job prints vary between unchanged runs" if numbers.varying else "the job prints no numbers"
         return [f"Results: unknown ({vary})."]
     if numbers.are_equal:
-        return [f"Results: all {fmt.plural(numbers.compared, 'compared number')} of the output are equal."]
+        return [f"Results: all {fmt.plural(numbers.compared, 'compared number')} in the output are equal."]
     parts = []
     if numbers.differing:
         parts.append(

@@ -517,13 +517,13 @@ def _extent(page: Page, call: Call) -> None:
             f"{fmt.plural(len(call.ranges), 'compile range')}: {fmt.plural(pieces, 'piece')} compiled"
         )
     else:
-        text = "no piece was compiled: vLLM may have loaded them from its own cache, or the log ends before them"
+        text = "no piece was compiled: vLLM may have loaded pieces from its own cache, or the log ends too early"
         words.append(page.so_far(text))
     page.say(" · ".join(words), "  ")
     if call.expected_submodules is not None and call.expected_submodules > len(call.submodules) > 0:
         expected = call.expected_submodules
         lost = expected - len(call.submodules)
-        page.say(f"{fmt.plural(lost, 'submodule')} of {expected} not begun: the log ends before them, or they came from a cache",
+        page.say(f"{lost} of {fmt.plural(expected, 'submodule')} not begun: the log ends too early, or a cache had the rest",
                  "  ", tokens.WARN)  # fmt: skip
 
 

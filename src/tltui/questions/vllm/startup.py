@@ -163,11 +163,11 @@ def startup_of(path: str, engine: str, times: Sequence[EngineTime]) -> Startup:
     starts = [one.seconds for one in times if one.step == ENGINE and one.seconds is not None]
     total, unknown = (starts[0], "") if len(starts) == 1 else (None, "")
     if len(starts) > 1:
-        unknown = f"{len(starts)} starts of an engine are in this output"
+        unknown = f"this output has {len(starts)} engine starts"
     elif engine == SGLANG:
         total = _elapsed([one.clock for one in times if one.step == BEGIN], [one.clock for one in times if one.step == READY])
     if total is None and not unknown:
-        unknown = "the output has no end of the start" if engine == VLLM else "the output lacks its begin or its end"
+        unknown = "the output lacks the end of the start-up" if engine == VLLM else "the output lacks the beginning or end"
     rest = None if total is None else max(total - max((_inside(process, engine) for process in processes), default=0.0), 0.0)
     return Startup(path, engine, processes, total, rest, unknown)
 

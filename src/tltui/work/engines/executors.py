@@ -87,7 +87,8 @@ def _count_threads(client: Client) -> int:
     for worker, worker_version in sorted(versions.items()):
         if worker_version != __version__:
             has = f"has tltui {worker_version}" if worker_version else "has no tltui"
-            raise NoEngineError(f"the dask worker {worker} {has}, but this is {__version__}", "install the same version everywhere")
+            what = f"the dask worker {worker} {has}, but this is tltui {__version__}"
+            raise NoEngineError(what, "install the same version everywhere")
     return sum(client.nthreads().values()) or 1
 
 

@@ -91,6 +91,8 @@ RANDOM = (
 )  # fmt: skip
 """Parts of the names of operations that may draw random numbers."""
 
+NOT_ALLOWED = ", which tltui does not allow in a script"
+
 
 class Refused(Exception):
     """Why there is no script of a graph: a clause for people."""
@@ -343,7 +345,7 @@ class Checker:
     def declare(self, name: str) -> None:
         """Declare a parameter, or the target of an assignment."""
         if not NAME.fullmatch(name) or name in RESERVED or name.startswith("__") or name.startswith("DEVICE_"):
-            raise Refused(f"the graph gives the name {name[:60]!a} to a value")
+            raise Refused(f"the graph names a value {name[:60]!a}{NOT_ALLOWED}")
         self.names.add(name)
 
     def expression(self, node: ast.expr) -> ast.expr:
@@ -410,9 +412,9 @@ class Checker:
         if head == "torch" and head not in self.names:
             if path.count(".") == 1 and node.attr in CONSTANTS:
                 return node
-            raise Refused(f"the graph reads {path[:120]}")  # an operator too: as an argument it would escape its checked form
+            raise Refused(f"the graph reads {path[:120]}{NOT_ALLOWED}")  # an operator too: as an argument it would escape its check
         if node.attr not in ATTRIBUTES:
-            raise Refused(f"the graph reads .{node.attr[:60]} of a value")
+            raise Refused(f"the graph reads the attribute .{node.attr[:60]}{NOT_ALLOWED}")
         node.value = self.expression(node.value)
         return node
 
@@ -420,7 +422,7 @@ class Checker:
         """Return `self.cond_true_0`. Names with dots become one name, as in the script's own class."""
         name = own_name(path)
         if not NAME.fullmatch(name) or name.startswith("__"):
-            raise Refused(f"the graph reads {path[:120]}")
+            raise Refused(f"the graph reads {path[:120]}{NOT_ALLOWED}")
         self.used.add(name)
         return ast.Attribute(ast.Name("self", ast.Load()), name, node.ctx)
 
@@ -435,7 +437,7 @@ class Checker:
             if not NAME.fullmatch(keyword.arg or "") or (keyword.arg or "").startswith("__"):
                 raise self._refused(node)
             if keyword.arg in KEYWORDS and not (isinstance(keyword.value, ast.Constant) and keyword.value.value in (None, False)):
-                raise Refused(f"the graph gives {keyword.arg} to {path[:120]}")
+                raise Refused(f"the graph passes {keyword.arg} to {path[:120]}{NOT_ALLOWED}")
             keyword.value = self._argument(node, keyword.arg, keyword.value)
         node.func = self._callee(node)
         self._check_target(node, path)
@@ -474,11 +476,11 @@ class Checker:
             return node.func
         if is_module and head in ("operator", "_operator", "math") and attribute:
             if attribute not in (MATH if head == "math" else OPERATOR):
-                raise Refused(f"the graph calls {path[:120]}")
+                raise Refused(f"the graph calls {path[:120]}{NOT_ALLOWED}")
             return ast.Attribute(ast.Name(head.strip("_"), ast.Load()), attribute, ast.Load())
         if is_module and head == "self" and attribute:
             if own_name(path) not in self.modules:
-                raise Refused(f"the graph calls the module {path[:120]} and lacks its code and weights")
+                raise Refused(f"the graph calls the module {path[:120]}, but the trace lacks its code and weights")
             assert isinstance(node.func, ast.Attribute)
             return self._attribute_of_self(node.func, path)
         if isinstance(node.func, ast.Name):
@@ -491,7 +493,7 @@ class Checker:
         if isinstance(node.func, ast.Attribute) and is_method(node.func.attr):
             node.func.value = self.expression(node.func.value)
             return node.func
-        raise Refused(f"the graph calls {(path or name or type(node.func).__name__)[:120]}")
+        raise Refused(f"the graph calls {(path or name or type(node.func).__name__)[:120]}{NOT_ALLOWED}")
 
     def device(self, name: str) -> ast.expr:
         """Return the constant for a device of the trace, which the script defines."""

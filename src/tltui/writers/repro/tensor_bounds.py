@@ -273,4 +273,4 @@ def _integers(nodes: list[ast.expr]) -> Iterator[int]:
 
 def _compare(count: int, limit: int) -> None:
     if count > limit:
-        raise Refused(f"its tensors take {count} bytes, more than the limit of {limit}. Raise it with --max-bytes")
+        raise Refused(f"the graph's tensors take {count} bytes, more than the limit of {limit}. Raise it with --max-bytes")

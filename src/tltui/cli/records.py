@@ -245,6 +245,8 @@ examples:
   tltui diff /tmp/tracedir 0/0:dynamo_cpp_guards_str 0/1:dynamo_cpp_guards_str
   tltui diff /tmp/before /tmp/after              two runs: the largest differences first, then all
   tltui diff /tmp/after --baseline /tmp/before 0/0  one compile of two runs
+
+Two paths without an address are two runs. Otherwise all paths are one run.
 """),
     "damage": Command(damage, (paths_only, text_only, add_json, add_output), """\
 examples:

@@ -137,7 +137,7 @@ async def test_what_is_not_of_one_kind_is_marked_anew() -> None:
     async with opened(RECOMPILES, size=(80, 24)) as driver:
         for ref, said in (
             ("", "cannot compare this page. Select an artifact, compile, frame or rank in the tree"),
-            ("0/0:dynamo_output_graph", "marked 0/0:dynamo_output_graph. Press d on another one"),
+            ("0/0:dynamo_output_graph", "marked 0/0:dynamo_output_graph. Press d on another item"),
             ("0/1", "marked 0/1 instead of 0/0:dynamo_output_graph: different kinds"),
         ):
             driver.browser.go(ref)

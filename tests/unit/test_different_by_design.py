@@ -119,4 +119,4 @@ def test_who_runs_what_one_rank_compiled_lacks_nothing(tmp_path: Path) -> None:
         run = fresh(directory)
         found = found_in(run)
         assert found.count == count and str(found.ranks_with_received_code) == ("1, 2" if setting else "")
-        assert ("with compile_on_one_rank the code that one rank compiled runs on all ranks" in flat_text(run, "@ranks")) is setting
+        assert ("with compile_on_one_rank, all ranks run the code that one rank compiled" in flat_text(run, "@ranks")) is setting

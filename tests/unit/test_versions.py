@@ -68,7 +68,7 @@ def test_the_version_is_stated_or_judged(minor: int) -> None:
     assert (found.least, found.most) == ((2, minor), (2, minor))
     assert (found.stated is not None) == (minor in STATED)
     if minor not in STATED:
-        assert found.description == f"torch 2.{minor}, judging by the fields of its metrics"
+        assert found.description == f"torch 2.{minor}, judging by the fields of its compilation metrics"
         assert f"torch 2.{minor}, judging by the fields" in text(page(of(minor), "", 120))
         assert f"It is torch 2.{minor}, judging by" in text(page(of(minor), "@absent", 120))
 

@@ -27,7 +27,7 @@ from tltui.questions.job_failures.failure_sections import CAUSE_UNKNOWN, add_end
 from tltui.questions.job_failures.job_failures import RunFailure, failures_outside_trace, independent_failures, output_warnings
 from tltui.questions.job_failures.output_sections import has_torch, size_of_output
 from tltui.questions.job_failures.warning_sections import add_warning_titles
-from tltui.questions.overview.finding_fixes import HINT, fix_at, fix_of_break, fix_of_failure, fix_of_recompiles
+from tltui.questions.overview.fix_sections import HINT, fix_at, fix_of_break, fix_of_failure, fix_of_recompiles
 from tltui.questions.overview.graphs_made import ranks_without_graph
 from tltui.questions.overview.run_summary import Summary, summarise
 from tltui.questions.overview.summary_sections import (

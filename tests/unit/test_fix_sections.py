@@ -7,8 +7,8 @@ from real import trace
 
 from tltui.model.nodes import Compile
 from tltui.model.run import Run
-from tltui.questions.overview import finding_fixes
-from tltui.questions.overview.finding_fixes import fix_at, fix_of_break, fix_of_failure, fix_of_recompiles
+from tltui.questions.overview import fix_sections
+from tltui.questions.overview.fix_sections import fix_at, fix_of_break, fix_of_failure, fix_of_recompiles
 from tltui.questions.overview.run_page import run_document
 from tltui.text.document import Options
 
@@ -45,7 +45,7 @@ def test_an_error_has_the_hint_of_torch() -> None:
 
 def test_guards_of_very_many_recompilations_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     run = trace("torch-2.13/recompiles")
-    monkeypatch.setattr(finding_fixes, "RECOMPILES_READ", 3)
+    monkeypatch.setattr(fix_sections, "RECOMPILES_READ", 3)
     assert fix_at(run, "0/4", fix_of_recompiles) == ""
 
 

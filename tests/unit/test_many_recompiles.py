@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from tltui.questions.recompiles import page as recompiles_page
 from tltui.questions.recompiles.frame_recompiles import FrameRecompiles
 from tltui.questions.recompiles.page import Recompiles
 from tltui.questions.recompiles.recompile_reasons import FEW_VERSIONS, MANY_RECOMPILES, MOST_VERSIONS, ends_of
+from tltui.questions.recompiles.recompile_sections import share_text
 from tltui.text.document import Options
 
 HINT = "(HINT: torch.compile considers integer attributes of the nn.Module to be static.)"
@@ -102,6 +104,13 @@ def test_many_older_versions_leave_the_prediction_as_it_is(tmp_path: Path) -> No
     assert (variation.prediction.before, variation.prediction.fewest, variation.prediction.most) == (300, 1, 1)
     assert variation.count == 300
     assert variation.only_cause_refs == tuple(f"0/{number}" for number in range(1, MOST_VERSIONS + 1))  # the others are not proven
+
+
+def test_the_number_of_recompiles_with_one_cause_is_not_that_of_the_listed_ones(tmp_path: Path) -> None:
+    (variation,) = frame_of(recompiled(tmp_path / "a.log", 4)).variations
+    assert variation.only_cause_count == len(variation.only_cause_refs) > 1
+    many = replace(variation, count=5000, only_cause_count=4900)
+    assert "the only cause of 4,900 of them (" in share_text(many, 5000)
 
 
 def test_the_limit_is_on_the_page_and_in_json(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from tltui.questions.problems.reason_sections import (
     limit_text,
     ranks_text,
 )
+from tltui.questions.recompiles.recompile_sections import refused_words
 from tltui.questions.timing.timing_events import OTHER, Open, group_of
 from tltui.text import tokens
 from tltui.text.document import Piece, piece_text
@@ -60,8 +61,8 @@ def add_counts(page: Page, tally: Tally) -> None:
     overlapping: list[Piece] = []
     if tally.recompiles:
         mark = ASCII_RECOMPILE if page.ascii else RECOMPILE_GLYPH
-        refused = f", {fmt.count(tally.refused)} refused at the recompile limit" if tally.refused else ""
-        overlapping.append((f"{mark} {fmt.plural(tally.recompiles, 'recompile')}{refused}", tokens.RECOMPILE))
+        text = f"{fmt.plural(tally.recompiles, 'recompile')}{refused_words(tally.refused)}"
+        overlapping.append((f"{mark} {text}", tokens.RECOMPILE))
     if tally.breaks:
         overlapping.append(breaks_counted(tally))
     if tally.restarts:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Generator, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 
 from tltui.documents import format as fmt
 from tltui.documents.columns import Column, Table
@@ -31,7 +31,7 @@ from tltui.questions.recompiles.frame_recompiles import (
 from tltui.questions.recompiles.guard_grammar import CAUSES, whose
 from tltui.questions.recompiles.guard_table import FrameGuards, guards_of
 from tltui.questions.recompiles.guard_table_sections import add_guard_table
-from tltui.questions.recompiles.recompile_sections import RecompileLines, add_variations, rows_of
+from tltui.questions.recompiles.recompile_sections import RecompileLines, add_variations, refused_words, rows_of
 from tltui.questions.recompiles.unrecorded_sections import add_unrecorded
 from tltui.questions.runtime.cost_sections import recompiles_sentence
 from tltui.questions.stacks.tracebacks import display_name
@@ -136,7 +136,8 @@ class _View:
             _add_no_recompiles(page, self._scope, compiles)
             return
         total = sum(len(members) for _, members in frames)
-        words: list[Piece] = [(f"{fmt.plural(total, 'recompile')} of {fmt.plural(len(frames), 'frame')}", tokens.RECOMPILE)]
+        count = f"{fmt.plural(total, 'recompile')} of {fmt.plural(len(frames), 'frame')}"
+        words: list[Piece] = [(f"{count}{_refused(c for _, members in frames for c in members)}", tokens.RECOMPILE)]
         if seconds:
             words.append(f"{fmt.seconds(spent)} of {fmt.seconds(seconds)} compile time")
         page.joined(words)
@@ -230,7 +231,8 @@ class _View:
         spent = [sum(c.tally.compile_s for c in recompiles_of(member)) for member, _ in group]
         took = fmt.took_from_to([seconds_of(member) for member, _ in group])
         words: list[Piece] = [fmt.plural(len(frame.compiles), "compile") + each + took]
-        words.append((fmt.plural(len(every), "recompile") + each + fmt.took_from_to(spent, " (", ")"), tokens.RECOMPILE))
+        count = f"{fmt.plural(len(every), 'recompile')}{each}{fmt.took_from_to(spent, ' (', ')')}{_refused(every)}"
+        words.append((count, tokens.RECOMPILE))
         if each:
             words.append((f"shown: those of rank {ref.partition(':')[0]}", tokens.DIM))
         page.joined(words, "  ")
@@ -254,6 +256,11 @@ class _View:
         page.heading("Reasons by class")
         page.table(BY_CAUSE, self._ordered())
         page.add("  ", ("recompiles with this reason; a recompile can have several", tokens.DIM))
+
+
+def _refused(recompiles: Iterable[Compile]) -> str:
+    """Return the number of recompiles that torch refused, in words; '' for none."""
+    return refused_words(sum(compile_.facts.recompile_limit_hit for compile_ in recompiles))
 
 
 def _add_callees(page: Page, frame: Frame, callees: Sequence[str]) -> None:

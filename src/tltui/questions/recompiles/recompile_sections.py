@@ -271,6 +271,11 @@ class RecompileLines:
             self.folded += inner.folded
 
 
+def refused_words(count: int) -> str:
+    """Return `, 1 refused at the recompile limit`; '' for none."""
+    return f", {fmt.count(count)} refused at the recompile limit" if count else ""
+
+
 def _difference(difference: Difference) -> str:
     """Format a difference: `module attribute self.i 0 → 1`."""
     name = name_of(difference.source, difference.dim)
@@ -361,7 +366,7 @@ def _add_variation(page: Page, variation: Variation, recompiles: int, indent: st
         page.say(values, indent + "  ")
     if variation.sources:
         page.say(f"one version per index, {len(variation.sources)} indices", indent + "  ", tokens.DIM)
-    page.say(_share(variation, recompiles), indent + "  ", tokens.DIM)
+    page.say(share_text(variation, recompiles), indent + "  ", tokens.DIM)
     if variation.covered_by:
         page.say(f"The fix for {variation.covered_by} covers it.", indent + "  ")
         return
@@ -399,7 +404,7 @@ def names_of_remedies(prediction: Prediction) -> str:
     return fmt.joined([f"{fmt.clip(fmt.one_line(sanitize(name)), 40)} ({remedy})" for name, remedy in fixes])
 
 
-def _share(variation: Variation, recompiles: int) -> str:
+def share_text(variation: Variation, recompiles: int) -> str:
     """Describe how many recompiles have a cause, and how many have it as their only one."""
     many = "both recompiles" if recompiles == 2 else f"all {recompiles} recompiles"
     everything = many if recompiles > 1 else "the recompile"
@@ -409,11 +414,11 @@ def _share(variation: Variation, recompiles: int) -> str:
             return f"a cause of {of}"
         share = f"named first in {fmt.count(variation.reported)}" if variation.reported else "but torch named it in none of them"
         return f"a cause of {of}, {share}"
-    if len(variation.only_cause_refs) == variation.count:
+    if variation.only_cause_count == variation.count:
         cause = f"the only cause {'of' if variation.is_proven else 'that torch named for'}"
         return f"{cause} {of}{fmt.took(variation.only_cause_s, ' (', ')')}"
-    only = variation.only_cause_refs
-    refs = f"[{only[0]}]" if len(only) == 1 else f"{fmt.count(len(only))} of them"
+    count = variation.only_cause_count
+    refs = f"[{variation.only_cause_refs[0]}]" if count == 1 else f"{fmt.count(count)} of them"
     cause = f"the only cause {'of' if variation.is_proven else 'named for'}"
     return f"a cause of {of}, {cause} {refs}{fmt.took(variation.only_cause_s, ' (', ')')}"
 

@@ -51,7 +51,7 @@ class Variation:
     """The compile that shows that it did not stay dynamic: its value was fixed again."""
     only_cause_refs: tuple[str, ...]
     """Recompiles for which it is the only cause: their guards and those of all older versions show no other; without guards in
-    the log, those for which torch named no other."""
+    the log, those for which torch named no other. Of very many the first ones."""
     only_cause_s: float
     """Their total time: the possible saving."""
     advice: str
@@ -74,6 +74,8 @@ class Variation:
     """The remedy as the assignment of an environment variable, for a shell."""
     covered_by: str = ""
     """The source of another variation with the same fix."""
+    only_cause_count: int = 0
+    """The number of recompiles for which it is the only cause."""
 
 
 class CauseKey(NamedTuple):
@@ -361,7 +363,7 @@ def _variation(
         tuple(facts.values)[:VALUES_SHOWN], len(facts.values), facts.became, facts.fixed, tuple(facts.only[:REFS_LISTED]),
         facts.seconds, advice.text, advice.remedy, advice.proof, advice.code, facts.reported,
         tuple(key[1] for key in members) if len(members) > 1 else (), prediction if advice.remedy else None, is_proven,
-        advice.environment,
+        advice.environment, only_cause_count=len(facts.only),
     )  # fmt: skip
 
 

@@ -117,7 +117,7 @@ def _of_trace_alone(name: str, truth: Truth) -> Iterator[Statement]:
             yield Statement("where", tuple(_of_failure(failure))[1:])
             yield Statement("problems", (r"([Uu]nfinished(?! compile or function)|did not finish)",))
             if failure.phase == "backward":
-                yield Statement("tail -n all", (r"rank 1 [^✓✗]{0,60}its backward did not finish",))
+                yield Statement("tail -n all", (r"rank 1 [^✓✗]{0,60}its backward is unfinished",))
     if name == "killed_backward_early":
         yield Statement("where", (r"do not show which rank failed first",), lines=10)
 

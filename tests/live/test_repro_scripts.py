@@ -16,7 +16,7 @@ pytestmark = pytest.mark.live
 REFUSED = {
     "repro_failing": {
         "1/0": "has no graph: torch failed before it captured one (Unsupported)",
-        "2/0": "torch.ops.repro.twice is a custom operator; its code is not in the trace",
+        "2/0": "torch.ops.repro.twice is a custom operator, and its code is not in the trace",
     }
 }
 FAILS = {("repro_failing", "0/0"): "ConstraintViolationError"}

@@ -109,7 +109,7 @@ async def test_enter_on_a_name_goes_to_its_definition_and_what_maps_to_nothing_p
         assert screen.pane == SOURCE, "a name where it is defined stands for its line"
         screen = await again(driver)
         await go(driver, screen, POST, "class GraphModule")
-        assert "no match for this line" in screen_lines(driver.app)[-1]
+        assert "no mapping for this line" in screen_lines(driver.app)[-1]
         await driver.press("H")
         assert "cannot pin" in screen_lines(driver.app)[-1]
         assert not any(screen.view(pane).has_pinned for pane in ALL)

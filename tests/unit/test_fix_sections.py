@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 from real import trace
 
-from tltui.model.nodes import Compile
 from tltui.model.run import Run
 from tltui.questions.overview import fix_sections
-from tltui.questions.overview.fix_sections import fix_at, fix_of_break, fix_of_failure, fix_of_recompiles
+from tltui.questions.overview.fix_sections import FIXES, fix_at
 from tltui.questions.overview.run_page import run_document
 from tltui.text.document import Options
 
@@ -20,7 +19,7 @@ def lines(run: Run, width: int = 100) -> list[str]:
 
 def test_a_recompiled_function_has_the_change_with_the_largest_effect() -> None:
     run = trace("torch-2.13/recompiles")
-    assert fix_at(run, "0/4", fix_of_recompiles).startswith("4 → 1 to 2 recompilations with 4 changes: x dim 0 (mark dynamic)")
+    assert fix_at(run, "0/4", "recompiles").startswith("4 → 1 to 2 recompilations with 4 changes: x dim 0 (mark dynamic)")
     assert any(line.startswith("fix: 4 → 1 to 2 recompilations with 4 changes") and line.endswith("…") for line in lines(run))
 
 
@@ -31,28 +30,25 @@ def test_one_change_is_given_as_code() -> None:
 
 def test_a_graph_break_has_the_hint_of_torch_for_the_users_own_line() -> None:
     run = trace("torch-2.13/breaks")
-    assert fix_at(run, "2/0", fix_of_break) == "torch's hint: Remove the `torch._dynamo.graph_break()` call."
-    assert fix_at(run, "2/0", lambda compile_: fix_of_break(compile_, "another reason")) == ""
+    assert fix_at(run, "2/0", "break") == "Remove the `torch._dynamo.graph_break()` call."
+    assert fix_at(run, "2/0", "break", "another reason") == ""
     assert "torch's hint: Remove the `torch._dynamo.graph_break()` call." in lines(run)
 
 
 def test_an_error_has_the_hint_of_torch() -> None:
     run = trace("torch-2.13/errors")
-    hints = {fix_at(run, str(compile_.ref), fix_of_failure) for compile_ in run.compiles()}
-    assert any(hint.startswith("torch's hint: Avoid calling builtin `print`") for hint in hints)
+    hints = {fix_at(run, str(compile_.ref), "failure") for compile_ in run.compiles()}
+    assert any(hint.startswith("Avoid calling builtin `print`") for hint in hints)
     assert not any("Please report" in hint or "may result in an error" in hint for hint in hints)
 
 
-def test_guards_of_very_many_recompilations_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("name", "limit"), [("RECOMPILES_READ", 3), ("GUARD_BYTES_READ", 2000)])
+def test_very_many_guards_are_not_read(name: str, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
     run = trace("torch-2.13/recompiles")
-    monkeypatch.setattr(fix_sections, "RECOMPILES_READ", 3)
-    assert fix_at(run, "0/4", fix_of_recompiles) == ""
+    monkeypatch.setattr(fix_sections, name, limit)
+    assert fix_at(run, "0/4", "recompiles") == ""
 
 
 def test_an_address_of_no_compile_has_none() -> None:
     run = trace("torch-2.13/recompiles")
-
-    def fail(compile_: Compile) -> str:
-        raise AssertionError
-
-    assert fix_at(run, "@problems", fail) == fix_at(run, "99/0", fail) == ""
+    assert {fix_at(run, ref, kind) for ref in ("@problems", "99/0", "0/4:recompile_reasons") for kind in FIXES} == {""}

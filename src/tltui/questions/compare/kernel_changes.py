@@ -166,13 +166,13 @@ def compare_kernels(
             changes[key] = change if earlier is None else replace(earlier, compiles=earlier.compiles + 1)
         yield
     order = TIME if measured is not None else BYTES
-    named = {meaning_of(reason).entry.setting for change in changes.values() for reason in change.reasons}
+    names = {meaning_of(reason).entry.setting for change in changes.values() for reason in change.reasons}
     return KernelComparison(
-        totals[0], totals[1], totals[2], order, _ordered(changes.values(), order), by_weight(recorded, named), tuple(not_compared)
+        totals[0], totals[1], totals[2], order, _ordered(changes.values(), order), by_weight(recorded, names), tuple(not_compared)
     )
 
 
-def by_weight(differences: Iterable[RecordedDifference], named: set[str]) -> tuple[RecordedDifference, ...]:
+def by_weight(differences: Iterable[RecordedDifference], settings: set[str]) -> tuple[RecordedDifference, ...]:
     """Sort recorded differences: the version and settings that reasons name, other settings, guards and inputs.
 
     Another version has other defaults, so its settings come last; so do private ones.
@@ -183,7 +183,7 @@ def by_weight(differences: Iterable[RecordedDifference], named: set[str]) -> tup
     def weight(difference: RecordedDifference) -> int:
         if difference.kind != "setting":
             return 0 if difference.kind == "version" else 2
-        if difference.name in named:
+        if difference.name in settings:
             return 0
         is_private = difference.name.partition(".config.")[2].startswith("_")
         return 4 if is_private else 3 if has_version else 1
@@ -213,15 +213,15 @@ def _by_difference(sides: tuple[float | None, float | None]) -> tuple[float, flo
 def kernel_changes(left: Compile, right: Compile, measured: Measured = None) -> tuple[tuple[int, int, int], list[KernelChange]]:
     """Return the numbers of kernels on the left, on the right and unchanged, and the changes. Raises OSError."""
     owns = owns_of(left.process, right.process)
-    units = [{unit.unit: unit for unit in kernels_of(side, own)} for side, own in zip((left, right), owns, strict=True)]
+    units = [{unit.unit: unit for unit in kernels_of(side, files)} for side, files in zip((left, right), owns, strict=True)]
     counts = [sum(len(unit.kernels) for unit in side.values()) for side in units]
     same = 0
     changes = []
     for name in dict.fromkeys((*units[1], *units[0])):
         a, b = (side.get(name, UnitKernels(name, (), None)) for side in units)
-        between = _Between(left, right, a, b, measured)
+        comparison = _Between(left, right, a, b, measured)
         for group in groups_of(a, b):
-            if (change := between.change(group)) is None:
+            if (change := comparison.change(group)) is None:
                 same += 1
             else:
                 changes.append(change)
@@ -244,7 +244,7 @@ class _Between:
     def change(self, group: Group) -> KernelChange | None:
         """Return the change of a group of kernels; None if they are unchanged."""
         left, right = (
-            [unit.kernels[n] for n in own] for unit, own in zip(self._units, (group.left, group.right), strict=True)
+            [unit.kernels[n] for n in numbers] for unit, numbers in zip(self._units, (group.left, group.right), strict=True)
         )
         if not (kind := kind_of(left, right)):
             return None
@@ -312,7 +312,7 @@ def _fusion(compile_: Compile, unit: str) -> UnitFusion | None:
     if not has_fusion(compile_):
         return None
     fusion = fusion_of_compile(compile_, version_by_metrics(compile_, reader_of(compile_)))
-    return next((own for own in fusion.units if own.unit == unit), None)
+    return next((each for each in fusion.units if each.unit == unit), None)
 
 
 def _against(fusion: UnitFusion, keys: set[str], nodes: set[str]) -> tuple[str, ...]:
@@ -327,7 +327,7 @@ def _against(fusion: UnitFusion, keys: set[str], nodes: set[str]) -> tuple[str, 
         if first is not None and second is not None:
             return bool(first and second and first != second)
         origins = [{origin.name for origin in side} for side in (pair.first_origins, pair.second_origins)]
-        return not pair.is_fused_later and all(own and own <= nodes for own in origins)
+        return not pair.is_fused_later and all(names and names <= nodes for names in origins)
 
     return tuple(reason.reason for reason in fusion.reasons if any(map(is_apart, reason.pairs)))[:REASONS]
 

@@ -185,13 +185,13 @@ def _join_sharing(groups: _Union, left: UnitKernels, right: UnitKernels, names: 
 def _join_unknown(groups: _Union, names: tuple[Sequence[Names], Sequence[Names]], graphs: tuple[set[str], set[str]]) -> None:
     """Put kernels with unknown nodes into the one group with nodes that no other kernel of their side computes."""
     for side in (0, 1):
-        without = [n for n, own in enumerate(names[side]) if not own]
+        without = [n for n, of_kernel in enumerate(names[side]) if not of_kernel]
         unknown = [n for n in without if groups.is_alone(side, n)]
         may_be_complete = {groups.root(side, n) for n in without}
-        computed = {name for own in names[side] for name in own}
+        computed = {name for of_kernel in names[side] for name in of_kernel}
         roots = {
-            groups.root(1 - side, n): n for n, own in enumerate(names[1 - side])
-            if any(name in graphs[side] and name not in computed for name in own)
+            groups.root(1 - side, n): n for n, of_kernel in enumerate(names[1 - side])
+            if any(name in graphs[side] and name not in computed for name in of_kernel)
         }  # fmt: skip
         incomplete = {root: n for root, n in roots.items() if root not in may_be_complete}
         if len(incomplete) == 1:
@@ -220,10 +220,10 @@ def _sharing(left: Sequence[Names], right: Sequence[Names]) -> Iterator[tuple[in
         for name in names:
             holders[name].append(x)
     for y, names in enumerate(right):
-        own = {x for name in names if counts[0][name] == counts[1][name] == 1 for x in holders[name]}
+        only = {x for name in names if counts[0][name] == counts[1][name] == 1 for x in holders[name]}
         shared = Counter(x for name in names for x in holders.get(name, ()))
         for x, common in shared.items():
-            yield x, y, x in own, common
+            yield x, y, x in only, common
 
 
 def _partners(left: UnitKernels, right: UnitKernels) -> dict[str, str]:
@@ -234,8 +234,8 @@ def _partners(left: UnitKernels, right: UnitKernels) -> dict[str, str]:
     roots = [{n for n, graph in enumerate(graphs) if graph.parent < 0} for graphs in outermost]
     pairs = node_pairs(left.graph, right.graph)
     partners = {b.name: a.name for a, b in pairs if a.graph in roots[0] and b.graph in roots[1]}
-    own = {node.name for node in right.nodes if node.graph in roots[1]}
-    return {name: partners.get(name, f"+{name}") for name in own}
+    renamed = {node.name for node in right.nodes if node.graph in roots[1]}
+    return {name: partners.get(name, f"+{name}") for name in renamed}
 
 
 def _nodes(unit: UnitKernels, partners: Mapping[str, str]) -> list[Names]:

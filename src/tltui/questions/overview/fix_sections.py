@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from tltui.documents import format as fmt
-from tltui.model.nodes import Compile
+from tltui.model.nodes import Compile, Frame
+from tltui.model.record_reader import records_of
 from tltui.model.ref import BadAddress
 from tltui.model.run import Run
+from tltui.questions.guards.guard_report import TREE
 from tltui.questions.problems.compile_problems import cached_breaks, cached_failures, from_restart
 from tltui.questions.problems.problem_list import run_steps
 from tltui.questions.recompiles.explanations import explained_of
@@ -19,8 +21,8 @@ from tltui.questions.recompiles.variations import Variation
 from tltui.text.sanitize import sanitize
 
 RECOMPILES_READ = 16
-"""Recompilations of a function up to which its guards are read for the first screen; it must not wait for more."""
-HINT = "torch's hint: "
+GUARD_BYTES_READ = 256 << 10
+"""Recompilations of a function, and bytes of all its guards, up to which they are read: the first screen must not wait for more."""
 _NO_STEP = (
     "Please report", "Please file", "This graph break is fundamental", "Your code may result in an error",
     "It may be possible to write Dynamo tracing rules",
@@ -31,7 +33,7 @@ _NO_STEP = (
 def fix_of_recompiles(compile_: Compile) -> str:
     """Return the line that removes most recompilations of the function, and its effect; '' for none, or too many to read."""
     recompiles = recompiles_of(compile_.frame)
-    if not 0 < len(recompiles) <= RECOMPILES_READ:
+    if not 0 < len(recompiles) <= RECOMPILES_READ or _guard_bytes(compile_.frame) > GUARD_BYTES_READ:
         return ""
     explained = [explained_of(each) for each in recompiles]
     guards = run_steps(guards_of(compile_.frame, explained))
@@ -47,6 +49,12 @@ def fix_of_recompiles(compile_: Compile) -> str:
     return f"{remaining_text(prediction)} with {how}"
 
 
+def _guard_bytes(frame: Frame) -> int:
+    """Return the bytes of the guards of all compiles of a function."""
+    sizes = frame.process.log.columns.size
+    return sum(sizes[record] for compile_ in frame.compiles for record, _ in records_of(compile_, (TREE,)))
+
+
 def _has_effect(variation: Variation) -> bool:
     """Return whether a line of code or a variable removes recompilations by itself."""
     prediction = variation.prediction
@@ -56,25 +64,38 @@ def _has_effect(variation: Variation) -> bool:
 def fix_of_break(compile_: Compile, headline: str = "") -> str:
     """Return torch's first hint on a graph break of the compile in the user's own code; '' for none. `headline`: of the break."""
     breaks = (each for each in cached_breaks(compile_) if headline in ("", each.headline))
-    own = (each for each in breaks if each.file is None or not whose(each.file))
-    return _hint(hint for each in own for hint in each.hints)
+    users = (each for each in breaks if each.file is None or not whose(each.file))
+    return _step(hint for each in users for hint in each.hints)
 
 
 def fix_of_failure(compile_: Compile) -> str:
     """Return torch's first hint on the error of a compile; '' for none."""
     explained = (from_restart(each.reason) for each in cached_failures(compile_) if "Explanation:" in each.reason)
-    return _hint(hint for each in explained for hint in each.hints)
+    return _step(hint for each in explained for hint in each.hints)
 
 
-def _hint(hints: Iterator[str]) -> str:
-    hint = next((hint for hint in hints if not hint.startswith(_NO_STEP)), "")
-    return f"{HINT}{fmt.one_line(sanitize(hint))}" if hint else ""
+def _step(hints: Iterator[str]) -> str:
+    """Return the first hint that is a change to the program."""
+    return fmt.one_line(sanitize(next((hint for hint in hints if not hint.startswith(_NO_STEP)), "")))
 
 
-def fix_at(run: Run, ref: str, fix_of: Callable[[Compile], str]) -> str:
-    """Return the fix for the compile at an address; '' if the address is none of a compile."""
+FIXES = ("recompiles", "break", "failure")
+"""Kinds of fixes."""
+
+
+def fix_label(kind: str) -> str:
+    """Return the label of a fix: those of torch are quoted."""
+    return "fix: " if kind == "recompiles" else "torch's hint: "
+
+
+def fix_at(run: Run, ref: str, kind: str, headline: str = "") -> str:
+    """Return the fix of a kind for the compile at an address; '' for none, or where the address is none of a compile."""
     try:
         node = run.resolve(ref)
     except BadAddress:
         return ""
-    return fix_of(node) if isinstance(node, Compile) else ""
+    if not isinstance(node, Compile):
+        return ""
+    if kind == "break":
+        return fix_of_break(node, headline)
+    return fix_of_recompiles(node) if kind == "recompiles" else fix_of_failure(node)

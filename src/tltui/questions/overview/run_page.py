@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import NamedTuple
 
 from tltui.documents import format as fmt
@@ -27,7 +26,6 @@ from tltui.questions.job_failures.failure_sections import CAUSE_UNKNOWN, add_end
 from tltui.questions.job_failures.job_failures import RunFailure, failures_outside_trace, independent_failures, output_warnings
 from tltui.questions.job_failures.output_sections import has_torch, size_of_output
 from tltui.questions.job_failures.warning_sections import add_warning_titles
-from tltui.questions.overview.fix_sections import HINT, fix_at, fix_of_break, fix_of_failure, fix_of_recompiles
 from tltui.questions.overview.graphs_made import ranks_without_graph
 from tltui.questions.overview.run_summary import Summary, summarise
 from tltui.questions.overview.summary_sections import (
@@ -255,8 +253,10 @@ class Hint(NamedTuple):
     """The command with more about it, for output without a screen."""
     walk: str = ""
     """The key that may lead there; it is named if it does."""
-    fix_of: Callable[[Compile], str] | None = None
-    """The fix for the compile at `ref`, in one line."""
+    fix: str = ""
+    """The kind of the fix for the compile at `ref`, a key of `fix_sections.FIXES`; '' for none."""
+    headline: str = ""
+    """The graph break to fix, if it has several."""
 
 
 WALKS: tuple[tuple[str, Callable[[Compile], bool]], ...] = (
@@ -294,8 +294,8 @@ def _start(
     page.begin_here()
     for hint in hints[:STARTS]:
         _add_hint(page, hint, leads)
-        if hint.fix_of is not None and run.is_read and (fix := fix_at(run, hint.ref, hint.fix_of)):
-            _add_fix(page, hint, fix)
+        if hint.fix and run.is_read:
+            _add_fix(page, run, hint)
 
 
 def _targets_of_keys(run: Run) -> dict[str, str]:
@@ -320,12 +320,14 @@ def _add_hint(page: Page, hint: Hint, leads: dict[str, str]) -> None:
         page.add("  ", *([head, "  "] if label else []), line, *tail)
 
 
-def _add_fix(page: Page, hint: Hint, fix: str) -> None:
+def _add_fix(page: Page, run: Run, hint: Hint) -> None:
     """Add the fix of a suggestion on one line below it; the page that the suggestion leads to has it whole."""
-    label, _ = _hint_label(page.options, hint)
-    indent = " " * (4 + len(label) if label else 2)
-    head = "" if fix.startswith(HINT) else "fix: "
-    page.add(indent, (head, tokens.LABEL), fmt.clip(fix, page.width - len(indent) - len(head)))
+    from tltui.questions.overview.fix_sections import fix_at, fix_label
+
+    if fix := fix_at(run, hint.ref, hint.fix, hint.headline):
+        label, _ = _hint_label(page.options, hint)
+        indent, head = " " * (4 + len(label) if label else 2), fix_label(hint.fix)
+        page.add(indent, (head, tokens.LABEL), fmt.clip(fix, page.width - len(indent) - len(head)))
 
 
 def _with_path(shell: str, path: str) -> str:
@@ -376,18 +378,18 @@ def _failed(summary: Summary) -> list[Hint]:
             share = "all" if most.count == count else f"{fmt.count(most.count)} of them"
             same = f"with the same {most.type} in {fmt.count(most.functions)} functions"
             ref, text = most.ref, f"{fmt.plural(count, 'compile')} failed, {share} {same}"
-        hints.append(Hint(ref, text, "tltui problems", ERROR, fix_of_failure))
+        hints.append(Hint(ref, text, "tltui problems", ERROR, "failure"))
     fallen_back = [line for line in summary.eager if not line.recompile_limit_hit]
     limits = [line for line in summary.eager if line.recompile_limit_hit]
     if fallen_back:
         name, count = fallen_back[0].function or "a function", len({(line.function, line.file) for line in fallen_back})
         count += sum(line.functions - 1 for line in fallen_back)
         text = f"{f'{count} functions' if count > 1 else name} fell back to eager mode"
-        hints.append(Hint(fallen_back[0].ref, text, "tltui problems", ERROR, fix_of_break))
+        hints.append(Hint(fallen_back[0].ref, text, "tltui problems", ERROR, "break"))
     if limits:
         name = limits[0].function or "a function"
         text = f"{name} hit the recompile limit: calls that match none of its compiled versions run in eager mode"
-        hints.append(Hint(limits[0].ref, text, "tltui recompiles", ERROR, fix_of_recompiles))
+        hints.append(Hint(limits[0].ref, text, "tltui recompiles", ERROR, "recompiles"))
     return hints
 
 
@@ -439,11 +441,11 @@ def _slowed(summary: Summary) -> list[Hint]:
         breaks = summary.tally.breaks
         how = "" if breaks == 1 else "most often: " if breaks == summary.breaks_read else "for example: "
         text = f"{fmt.plural(breaks, 'graph break')}, {how}{place.headline}{at}"
-        hints.append(Hint(place.first_ref, text, "tltui problems", BREAK, partial(fix_of_break, headline=place.headline)))
+        hints.append(Hint(place.first_ref, text, "tltui problems", BREAK, "break", place.headline))
     worst = summary.most_recompiled
     if worst is not None and not worst.limit_hit and (worst.recompiles > 1 or not hints):
         text = f"{worst.code.shown or 'a frame'} was recompiled {_times(worst.recompiles)}{fmt.took(worst.recompile_s, ': ')}"
-        hints.append(Hint(worst.newest_ref, text, "tltui recompiles", RECOMPILE, fix_of_recompiles))
+        hints.append(Hint(worst.newest_ref, text, "tltui recompiles", RECOMPILE, "recompiles"))
     return hints
 
 

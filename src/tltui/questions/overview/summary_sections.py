@@ -19,8 +19,8 @@ from tltui.questions.problems.reason_sections import (
     inside,
     limit_text,
     ranks_text,
+    refused_words,
 )
-from tltui.questions.recompiles.recompile_sections import refused_words
 from tltui.questions.timing.timing_events import OTHER, Open, group_of
 from tltui.text import tokens
 from tltui.text.document import Piece, piece_text

@@ -58,10 +58,10 @@ def add_timeline(page: Page, run: Run, pace: Pace) -> None:
 def _add_others(page: Page, rows: Sequence[TimelineRow]) -> None:
     """Add the number of rows that are not drawn."""
     if any(rank is None for row in rows for rank in row.ranks):
-        what, page_of_others = "row of other processes", to_page("timing", "@timing")
+        noun, page_of_others = "row of other processes", to_page("timing", "@timing")
     else:
-        what, page_of_others = "kind of ranks", to_page("matrix", "@matrix")
-    text = fmt.plural(len(rows), f"more {what}", f"more {what.replace(' ', 's ', 1)}")
+        noun, page_of_others = "kind of ranks", to_page("matrix", "@matrix")
+    text = fmt.plural(len(rows), f"more {noun}", f"more {noun.replace(' ', 's ', 1)}")
     page.row([(f"{text}: ", tokens.DIM), page_of_others])
 
 

@@ -109,7 +109,7 @@ def node_pairs(left: GraphText, right: GraphText) -> list[tuple[FxNode, FxNode]]
             for number in numbers:
                 if (origin := _origin(text, nodes[number])) is not None:
                     side[origin, nodes[number].type].append(number)
-    replaced = [(own[0], places[1][key][0]) for key, own in places[0].items() if len(own) == len(places[1].get(key, ())) == 1]
+    replaced = [(lefts[0], places[1][key][0]) for key, lefts in places[0].items() if len(lefts) == len(places[1].get(key, ())) == 1]
     return [(a[x], b[y]) for x, y in (*matching.same, *matching.changed, *replaced)]
 
 

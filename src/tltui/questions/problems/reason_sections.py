@@ -146,6 +146,11 @@ def _first_line(message: str) -> str:
     return read_reason(message).later[-1].headline
 
 
+def refused_words(count: int) -> str:
+    """Return `, 1 refused at the recompile limit`; '' for none."""
+    return f", {fmt.count(count)} refused at the recompile limit" if count else ""
+
+
 def ranks_text(ranks: set[int | None]) -> str:
     """Return `ranks 0–3, 7`, with `no rank` for processes without one."""
     numbers = [rank for rank in ranks if rank is not None]

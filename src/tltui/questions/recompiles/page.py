@@ -18,6 +18,7 @@ from tltui.model.ref import Ranks
 from tltui.model.run import Run
 from tltui.model.status import LIMIT
 from tltui.questions.guards.guard_report import TREE
+from tltui.questions.problems.reason_sections import refused_words
 from tltui.questions.question import Question
 from tltui.questions.recompiles.explanations import Explained, explained_of
 from tltui.questions.recompiles.frame_recompiles import (
@@ -31,7 +32,7 @@ from tltui.questions.recompiles.frame_recompiles import (
 from tltui.questions.recompiles.guard_grammar import CAUSES, whose
 from tltui.questions.recompiles.guard_table import FrameGuards, guards_of
 from tltui.questions.recompiles.guard_table_sections import add_guard_table
-from tltui.questions.recompiles.recompile_sections import RecompileLines, add_variations, refused_words, rows_of
+from tltui.questions.recompiles.recompile_sections import RecompileLines, add_variations, rows_of
 from tltui.questions.recompiles.unrecorded_sections import add_unrecorded
 from tltui.questions.runtime.cost_sections import recompiles_sentence
 from tltui.questions.stacks.tracebacks import display_name

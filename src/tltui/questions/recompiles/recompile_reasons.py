@@ -256,11 +256,11 @@ def _parsed_for(compile_: Compile, texts: Iterable[str]) -> tuple[RecompileReaso
     cache, frame, process = reader_of(compile_).cache, compile_.frame, compile_.process
     naming = process.naming.stamp
     results: list[RecompileReason] = []
-    named: list[Compile] = []
+    compiles: list[Compile] = []
     for text in texts:
         entry = cache.get((frame, text))
         if entry is not None and entry[1] == entry[0].stamp and entry[2] == naming:
-            named.append(entry[0])
+            compiles.append(entry[0])
             results.append(entry[3])
             continue
         name, guard = _split_earlier(text)
@@ -272,7 +272,7 @@ def _parsed_for(compile_: Compile, texts: Iterable[str]) -> tuple[RecompileReaso
         if older is not None and older.process is process:
             cache.put((frame, text), (older, older.stamp, naming, reason), len(text))
         results.append(reason)
-    reads(compile_, *named)
+    reads(compile_, *compiles)
     return tuple(results)
 
 
@@ -393,8 +393,8 @@ def became_of(event: Event) -> Became:
 def _user_contexts(compile_: Compile, reader: Reader) -> tuple[str, ...]:
     """Return the texts of hooks (`torch._dynamo.register_hook_for_recompile_user_context`), sorted: torch writes a set."""
     records = (metrics.record for metrics in compile_.metrics if not metrics.is_runtime)
-    named = [record for record in records if _CONTEXTS.encode() in reader.head(record)]
-    values = (text for record in named for text in list_in(reader.event(record), _CONTEXTS))
+    with_contexts = [record for record in records if _CONTEXTS.encode() in reader.head(record)]
+    values = (text for record in with_contexts for text in list_in(reader.event(record), _CONTEXTS))
     return tuple(sorted({text for text in values if isinstance(text, str)}))
 
 

@@ -271,11 +271,6 @@ class RecompileLines:
             self.folded += inner.folded
 
 
-def refused_words(count: int) -> str:
-    """Return `, 1 refused at the recompile limit`; '' for none."""
-    return f", {fmt.count(count)} refused at the recompile limit" if count else ""
-
-
 def _difference(difference: Difference) -> str:
     """Format a difference: `module attribute self.i 0 → 1`."""
     name = name_of(difference.source, difference.dim)

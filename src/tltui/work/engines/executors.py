@@ -87,8 +87,8 @@ def _count_threads(client: Client) -> int:
     for worker, worker_version in sorted(versions.items()):
         if worker_version != __version__:
             has = f"has tltui {worker_version}" if worker_version else "has no tltui"
-            what = f"the dask worker {worker} {has}, but this is tltui {__version__}"
-            raise NoEngineError(what, "install the same version everywhere")
+            problem = f"the dask worker {worker} {has}, but this is tltui {__version__}"
+            raise NoEngineError(problem, "install the same version everywhere")
     return sum(client.nthreads().values()) or 1
 
 

@@ -143,7 +143,7 @@ def _operator(parts: list[str]) -> str:
         return "" if name in allowed else f"torch.ops.{space}.{name} is not an operator that tltui allows in a script"
     if space == "inductor":
         return f"torch.ops.inductor.{name} is not an operator that tltui allows in a script"
-    return f"torch.ops.{space}.{name} is a custom operator; its code is not in the trace"
+    return f"torch.ops.{space}.{name} is a custom operator, and its code is not in the trace"
 
 
 BITS = 64

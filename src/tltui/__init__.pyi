@@ -90,7 +90,7 @@ def cudagraphs(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Re
     """CUDA graphs by compile: used, skipped with reason and line, or recorded for many sizes. One row per compile with a record."""
 
 def exports(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[ExportRow, Exports]:
-    """Export runs: values that export guessed, could not decide or found wrong, and why. One row per finding."""
+    """Export runs: values that export guessed, could not determine or found to be incorrect, and why. One row per finding."""
 
 def fusion(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[FusionRow, FusionReport]:
     """Operations by kernel, one row per kernel. Nodes that were not fused, with reasons, are in

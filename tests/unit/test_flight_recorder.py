@@ -162,7 +162,7 @@ def test_a_dump_whose_name_states_no_rank(tmp_path: Path) -> None:
     job(tmp_path, *others(0))
     shutil.copy(TRACES / "comm_lib_trace_rank_0", tmp_path / "dump")
     [skipped] = discover([str(tmp_path)]).skipped
-    assert "without a rank in its name" in skipped.reason
+    assert "with no rank in its file name" in skipped.reason
 
 
 @pytest.mark.parametrize(("name", "rank"), [

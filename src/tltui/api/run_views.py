@@ -90,7 +90,7 @@ class RunViews:
     def exports(
         self, ref: str | Node = "", *, rank: int | None = None, frame: int | None = None, width: int = 100,
     ) -> Result[ExportRow, Exports]:
-        """Export runs: values that export guessed, could not decide or found wrong, and why. One row per finding."""
+        """Export runs: values that export guessed, could not determine or found to be incorrect, and why. One row per finding."""
         return self._ask("exports", ref, rank, frame, width=width)  # type: ignore[no-any-return]
 
     def fusion(

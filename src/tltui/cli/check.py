@@ -35,8 +35,8 @@ with a profile (--profile FILE, or next to the log): guard_overhead eager_share 
            never_called
 A limit without a number allows none. With --baseline it allows as many as OLD has; +N or +N% allows that many more.
 error: an exception reached the caller, or the output shows that a process of the job failed. break: every graph break.
-eager: a function fell back to eager mode. no_graph: a rank on which no compile passed a graph with operations to a backend. The
-default omits no_graph, because a rank may compile only functions without operations.
+eager: a function fell back to eager mode. no_graph: a rank on which no compile passed a graph with operations to a backend. It
+is not a default limit, because all functions of a rank may be without operations.
 diverge: functions that differ between ranks.
 guard_overhead: percentage of the time of compiled code spent in guards. eager_share: percentage of a step spent in eager operators.
 wrapper_share: percentage of the time in graphs spent between kernels. With several profiles, the highest value counts.
@@ -132,7 +132,7 @@ def _kept_baseline(current: Run, options: argparse.Namespace, limits: Sequence[L
     for limit in limits if options.fail_on else ():
         measure, is_open = MEASURES[limit.name], limit.at_most is None
         if measure.share and is_open:
-            raise Failure(f"kept baselines have no profile: '{limit.name}'", f"give a number: {limit.name}=5%")
+            raise Failure(f"a stored baseline has no profile to compare with: '{limit.name}'", f"give a number: {limit.name}=5%")
         if measure.seconds and is_open and not limit.more and len(series.runs) < RUNS_OF_INTERVAL:
             needs = f"{limit.name} needs {RUNS_OF_INTERVAL} kept runs, but there are {len(series.runs)}"
             raise Failure(needs, f"allow a margin over the newest run: {limit.name}=+20%")

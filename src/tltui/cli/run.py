@@ -387,7 +387,7 @@ COMMANDS = {
                       "Inductor's caches)"),
         fail_on("exit code 1 if the run exceeds these limits, as in tltui check"),
         argument("--check", dest="fail_on", metavar="LIMITS", action=RenamedOption, new="--fail-on"),
-        baseline("compare with this trace: a limit without a number allows as many as OLD has"),
+        baseline("compare with the trace OLD: a limit without a number is the count of OLD"),
         argument("--keep-baseline", metavar="NAME",
                  help="if the run passes, keep its counts for tltui check --baseline auto (20 runs per name and branch)"),
         argument("--view", action="store_true",

@@ -244,7 +244,7 @@ COMMANDS = {
         argument("--until-idle", metavar="SECONDS", type=_seconds,
                  help="end if nothing was written for this long, even without a log"),
         fail_on("limits to check at the end, as in tltui check"),
-        baseline("compare with this trace: a limit without a number allows as many as OLD has"),
+        baseline("compare with the trace OLD: a limit without a number is the count of OLD"),
         partial(add_text, folds=False), add_json,
         defaults(waits_for_paths=True),
     ), EXAMPLES),

@@ -182,7 +182,7 @@ class _Trials:
         if failed:
             last = self._done[-1]
             self._options.exit_code = last.exit_code or 1
-            why = "did not end within --budget" if last.timed_out else f"fails unchanged (exit code {last.exit_code})"
+            why = "did not end within --budget" if last.timed_out else f"fails even without a change (exit code {last.exit_code})"
             print_error(f"tltui: the job {why}: {unchanged[-1].output}")
         if self._options.json:
             yield from as_json(asdict(report))

@@ -419,7 +419,7 @@ def _why(row: _Expected, outcome: Outcome, *, beyond: bool) -> Why | None:
     if not written:
         return f"unknown for {version.words}: this tltui supports torch up to {dotted(NEWEST)}", None
     if outcome.failed:
-        return "the compile failed; the log has no other reason", None
+        return "the compile failed; the log gives no other reason", None
     return "unknown (no reason in the log): a record is missing or damaged", None
 
 

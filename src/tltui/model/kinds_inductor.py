@@ -242,7 +242,7 @@ INDUCTOR: tuple[Kind, ...] = section(
             "kernel_information",
             "json",
             "Kernel information",
-            "The nodes in each kernel and the stacks of their lines, from an AOTInductor package.",
+            "The nodes of each kernel and the stack traces of their source lines, from an AOTInductor package.",
             per_unit=True,
         ),
         Row(

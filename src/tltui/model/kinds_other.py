@@ -340,7 +340,7 @@ DISTRIBUTED: tuple[Kind, ...] = section(
             "fusion_regions_before",
             "fx",
             "Before fusion regions",
-            "The graph before overlap scheduling groups the nodes that will be fused.",
+            "The graph as it was before overlap scheduling grouped the nodes to fuse.",
             per_unit=True,
             since=(2, 11),
             until=(2, 12),

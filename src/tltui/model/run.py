@@ -585,7 +585,7 @@ def on_next_rank(run: Run, current: Compile, back: bool = False) -> tuple[Compil
     code, ordinal = current.frame.code, _ordinal(current)
     candidates = processes[index + 1 :] if not back else list(reversed(processes[:index]))
     if code[0] is None:
-        return None, f"no code object is recorded for {current.label}, so other ranks cannot be searched"
+        return None, f"no code object is recorded for {current.label}, so it cannot be looked up on other ranks"
     for passed, process in enumerate(candidates):
         same = _same_code(process, code)
         if len(same) > ordinal:

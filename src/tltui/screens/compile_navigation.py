@@ -118,7 +118,7 @@ class CompileWalk:
             return
         codes = [artifact for artifact in artifacts_of(compile_) if artifact.name in CODE_ARTIFACTS]
         if not codes:
-            bench.show_message(f"{called(compile_)} has no generated code. The page absent lists the reason")
+            bench.show_message(f"{called(compile_)} has no generated code. The page 'absent' lists the reason")
             return
         records = [artifact.record for artifact in codes]
         place = (records.index(shown.record) + 1) % len(codes) if shown is not None and shown.record in records else 0

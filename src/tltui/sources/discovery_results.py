@@ -11,7 +11,7 @@ from tltui.text.frozen import frozen
 from tltui.trace.files import FileBytes
 
 OTHER = "not a trace, TORCH_LOGS text, debug directory or tlparse output"
-NO_RANK = "a flight recorder dump without a rank in its name (example: nccl_trace_rank_3)"
+NO_RANK = "a flight recorder dump with no rank in its file name (expected a name such as nccl_trace_rank_3)"
 MEMBER = "another member of an archive"
 _NAME_RANK = re.compile(r"rank[_-]?(\d{1,9})", re.IGNORECASE)
 _LAUNCH = re.compile(r"^attempt_(\d{1,9})$")

@@ -294,7 +294,7 @@ def export_rows(data: Exports) -> Iterator[ExportRow]:
 
 QUESTION = Question(
     name="exports",
-    help="export runs: values that export guessed, could not decide or found wrong, and why",
+    help="export runs: values that export guessed, could not determine or found to be incorrect, and why",
     group="find causes",
     order=700,
     needs=Needs("has no reports of torch.export"),
@@ -303,6 +303,6 @@ QUESTION = Question(
     rows=ExportRow,
     records=export_rows,
     doc="""
-    Export runs: values that export guessed, could not decide or found wrong, and why. One row per finding.
+    Export runs: values that export guessed, could not determine or found to be incorrect, and why. One row per finding.
     """,
 )

@@ -149,7 +149,7 @@ class RecompileLines:
         if change.fixed is not None:
             return f"{name} was about to become dynamic, but was specialized to {change.fixed} in this compile"
         if again:
-            return f"{name} became dynamic: {change.symbol}, but was specialized again: {id_of(again)} has a different value"
+            return f"{name} became dynamic: {change.symbol}, but specialized again, because {id_of(again)} has a different value"
         return f"{name} became dynamic: {change.symbol} from here on"
 
     def _head(self, recompile: Explained) -> list[Piece]:

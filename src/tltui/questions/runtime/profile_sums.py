@@ -240,7 +240,7 @@ class Sums:
         doubts = list(self._profile.faults)
         profile, nested = self._profile, self._nested
         if cut := sum(kind in SPANS and not self.joiner.is_complete(span) for span, kind in enumerate(nested.kind)):
-            doubts.append(f"{cut:,} events of compiled code were unfinished when the window ended and are not counted")
+            doubts.append(f"{cut:,} events of compiled code were unfinished when the profile ended and are not counted")
         if nested.compiling:
             seconds = _covered(profile, nested.compiling) / 1e9
             doubts.append(f"torch compiled for {seconds:.3g} s in the window: steps without compilation are faster")

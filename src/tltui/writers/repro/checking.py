@@ -501,7 +501,8 @@ class Checker:
         return ast.Name(device_constant(name), ast.Load())
 
     def _refused(self, node: ast.AST) -> Refused:
-        return Refused(f"line {getattr(node, 'lineno', '?')} of the graph is not a graph statement ({type(node).__name__})")
+        line = getattr(node, "lineno", "?")
+        return Refused(f"line {line} of the graph cannot be a statement of an FX graph ({type(node).__name__})")
 
 
 def own_name(path: str) -> str:

@@ -139,7 +139,7 @@ class _Body:
             node.value = self.checker.expression(node.value)
             self.statements.append(node)
         elif not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
-            raise Refused(f"line {node.lineno} of the graph is not a graph statement ({type(node).__name__})")
+            raise Refused(f"line {node.lineno} of the graph cannot be a statement of an FX graph ({type(node).__name__})")
 
     def _in_place(self, node: ast.AugAssign, target: ast.Name) -> None:
         operation = ast.BinOp(ast.Name(target.id, ast.Load()), node.op, node.value)

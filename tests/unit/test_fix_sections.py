@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
-from real import trace
+from real import TRACES, fresh, trace
 
 from tltui.model.run import Run
+from tltui.model.status import Eager
 from tltui.questions.overview import fix_sections
-from tltui.questions.overview.fix_sections import FIXES, fix_at
-from tltui.questions.overview.run_page import run_document
+from tltui.questions.overview.fix_sections import LABELS, fix_at
+from tltui.questions.overview.run_page import _failed, run_document
+from tltui.questions.overview.run_summary import summarise
 from tltui.text.document import Options
 
 
@@ -30,9 +34,21 @@ def test_one_change_is_given_as_code() -> None:
 
 def test_a_graph_break_has_the_hint_of_torch_for_the_users_own_line() -> None:
     run = trace("torch-2.13/breaks")
-    assert fix_at(run, "2/0", "break") == "Remove the `torch._dynamo.graph_break()` call."
+    assert fix_at(run, "2/0", "break", "Call to `torch._dynamo.graph_break()`") == "Remove the `torch._dynamo.graph_break()` call."
     assert fix_at(run, "2/0", "break", "another reason") == ""
     assert "torch's hint: Remove the `torch._dynamo.graph_break()` call." in lines(run)
+
+
+def test_a_function_in_eager_mode_has_the_hint_on_its_own_cause() -> None:
+    """An error that suppress_errors hid has nothing to do with the graph breaks of its compile."""
+    run = trace("torch-2.13/outcomes")
+    summary = summarise(list(run.processes()))
+    kinds = {}
+    for line in summary.eager:
+        if not line.recompile_limit_hit:
+            [hint] = _failed(replace(summary, errors=(), eager=(line,)))
+            kinds[line.eager_reason] = hint.fix, bool(hint.headline)
+    assert kinds == {Eager.SKIPPED: ("break", True), Eager.SUPPRESSED: ("failure", False)}
 
 
 def test_an_error_has_the_hint_of_torch() -> None:
@@ -44,11 +60,11 @@ def test_an_error_has_the_hint_of_torch() -> None:
 
 @pytest.mark.parametrize(("name", "limit"), [("RECOMPILES_READ", 3), ("GUARD_BYTES_READ", 2000)])
 def test_very_many_guards_are_not_read(name: str, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = trace("torch-2.13/recompiles")
+    run = fresh(TRACES / "torch-2.13" / "recompiles")
     monkeypatch.setattr(fix_sections, name, limit)
     assert fix_at(run, "0/4", "recompiles") == ""
 
 
 def test_an_address_of_no_compile_has_none() -> None:
     run = trace("torch-2.13/recompiles")
-    assert {fix_at(run, ref, kind) for ref in ("@problems", "99/0", "0/4:recompile_reasons") for kind in FIXES} == {""}
+    assert {fix_at(run, ref, kind) for ref in ("@problems", "99/0", "0/4:recompile_reasons") for kind in LABELS} == {""}

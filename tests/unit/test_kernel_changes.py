@@ -6,24 +6,28 @@ from functools import cache
 
 import pytest
 from pages import page
-from real import ROOT, fresh
+from real import ROOT, fresh, trace
 from text_runs import text_run
 from viewed import initial_text, opened, text
 
 import tltui
 from tltui import cli
 from tltui.model.run import Run
+from tltui.model.status import Eager
 from tltui.questions.compare.artifacts_page import CompareResult, diff_ref
 from tltui.questions.compare.kernel_changes import (
     KernelChange,
     KernelComparison,
     RecordedDifference,
     by_weight,
+    compare_kernels,
     kernel_changes,
     kind_of,
 )
 from tltui.questions.compare.kernel_matching import Group, UnitKernel, UnitKernels, groups_of
+from tltui.questions.compare.kernel_sections import summary_of
 from tltui.questions.compare.page import compare_nodes
+from tltui.questions.problems.problem_list import run_steps
 from tltui.questions.provenance.records import Kernel
 from tltui.text.document import Document, Options
 
@@ -59,6 +63,14 @@ def test_a_cold_and_a_warm_cache_have_no_difference_in_kernels(other: str) -> No
     whole = kernels("base", "warm")
     assert (whole.left_kernels, whole.right_kernels, whole.same) == (4, 4, 4) and not whole.changes
     assert text(compared("base", "warm")).split("\n")[1] == "No difference in kernels: 4 kernels are unchanged."
+
+
+def test_compiles_with_code_on_one_side_are_not_called_equal() -> None:
+    [first, *_] = (compile_ for compile_ in run_of("base").compiles() if compile_.is_compile)
+    without = next(c for c in trace("torch-2.13/outcomes").compiles() if c.facts.eager_reason is Eager.SUPPRESSED)
+    comparison = run_steps(compare_kernels([(first, first), (first, without), (without, without)], lambda left, right: ()))
+    assert comparison.not_compared == (f"{without.ref}: only left has generated code",)
+    assert summary_of(comparison) == "No difference in kernels that could be compared: 1 kernel is unchanged."
 
 
 def test_kernels_that_are_split() -> None:

@@ -80,7 +80,7 @@ class Compile:
         return self._counted._replace(compile_s=self._seconds)
 
     def count(self) -> tuple[Tally, Tally]:
-        """Count it anew; return the tallies before and now."""
+        """Count it again; return the tallies before and now."""
         before, now = self.tally, Tally.of(self)
         self._counted, self._seconds = self.process.parts.same(now._replace(compile_s=0.0)), now.compile_s
         return before, now

@@ -120,7 +120,7 @@ class KernelComparison:
     recorded_differences: tuple[RecordedDifference, ...] = ()
     """Other differences between the compiles with changed kernels; a setting that Inductor's reasons name comes first."""
     not_compared: tuple[str, ...] = ()
-    """Compiles with kernels that could not be read, each with the reason."""
+    """Compiles whose kernels could not be read, or that have generated code on one side, each with the reason."""
 
 
 N = TypeVar("N", int, float)
@@ -151,6 +151,8 @@ def compare_kernels(
     not_compared = []
     for left, right in pairs:
         if not has_kernels(left) or not has_kernels(right):
+            if has_kernels(left) or has_kernels(right):
+                not_compared.append(f"{right.ref}: only {'left' if has_kernels(left) else 'right'} has generated code")
             continue
         try:
             counts, own_changes = kernel_changes(left, right, measured)

@@ -50,7 +50,8 @@ def summary_of(comparison: KernelComparison) -> str:
     if not comparison.left_kernels and not comparison.right_kernels:
         return ""
     if not comparison.changes:
-        return f"No difference in kernels: {fmt.plural(comparison.same, 'kernel is', 'kernels are')} unchanged."
+        where = "kernels that could be compared" if comparison.not_compared else "kernels"
+        return f"No difference in {where}: {fmt.plural(comparison.same, 'kernel is', 'kernels are')} unchanged."
     counts = Counter(change.kind for change in comparison.changes)
     kinds = ", ".join(f"{counts[kind]} {_COUNTED[kind]}" for kind in KINDS if counts[kind])
     left, right = comparison.left_kernels, comparison.right_kernels

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tltui.documents import format as fmt
+from tltui.model.node_answers import part
 from tltui.model.nodes import Compile, Frame
-from tltui.model.record_reader import records_of
+from tltui.model.record_reader import Reader, records_of
 from tltui.model.ref import BadAddress
 from tltui.model.run import Run
 from tltui.questions.guards.guard_report import TREE
@@ -30,14 +31,15 @@ _NO_STEP = (
 """Beginnings of hints that are no change to the program."""
 
 
-def fix_of_recompiles(compile_: Compile) -> str:
-    """Return the line that removes most recompilations of the function, and its effect; '' for none, or too many to read."""
-    recompiles = recompiles_of(compile_.frame)
-    if not 0 < len(recompiles) <= RECOMPILES_READ or _guard_bytes(compile_.frame) > GUARD_BYTES_READ:
+@part
+def fix_of_recompiles(frame: Frame, reader: Reader) -> str:
+    """Return the line that removes most recompilations of a function, and its effect; '' for none, or too many to read."""
+    recompiles = recompiles_of(frame)
+    if not 0 < len(recompiles) <= RECOMPILES_READ or _guard_bytes(frame) > GUARD_BYTES_READ:
         return ""
     explained = [explained_of(each) for each in recompiles]
-    guards = run_steps(guards_of(compile_.frame, explained))
-    result = frame_recompiles(compile_.frame, explained, explained, guards)
+    guards = run_steps(guards_of(frame, explained))
+    result = frame_recompiles(frame, explained, explained, guards)
     best = next((variation for variation in result.variations if _has_effect(variation)), None)
     prediction = best.prediction if best is not None else None
     if result.together is not None and (prediction is None or result.together.fewest < prediction.fewest):
@@ -61,9 +63,9 @@ def _has_effect(variation: Variation) -> bool:
     return bool(variation.code or variation.environment) and prediction is not None and prediction.fewest < prediction.before
 
 
-def fix_of_break(compile_: Compile, headline: str = "") -> str:
-    """Return torch's first hint on a graph break of the compile in the user's own code; '' for none. `headline`: of the break."""
-    breaks = (each for each in cached_breaks(compile_) if headline in ("", each.headline))
+def fix_of_break(compile_: Compile, headline: str) -> str:
+    """Return torch's first hint on the graph break with this headline, if it is in the user's own code; '' for none."""
+    breaks = (each for each in cached_breaks(compile_) if each.headline == headline)
     users = (each for each in breaks if each.file is None or not whose(each.file))
     return _step(hint for each in users for hint in each.hints)
 
@@ -79,13 +81,8 @@ def _step(hints: Iterator[str]) -> str:
     return fmt.one_line(sanitize(next((hint for hint in hints if not hint.startswith(_NO_STEP)), "")))
 
 
-FIXES = ("recompiles", "break", "failure")
-"""Kinds of fixes."""
-
-
-def fix_label(kind: str) -> str:
-    """Return the label of a fix: those of torch are quoted."""
-    return "fix: " if kind == "recompiles" else "torch's hint: "
+LABELS = {"recompiles": "fix: ", "break": "torch's hint: ", "failure": "torch's hint: "}
+"""Kind of a fix → its label: those of torch are quoted."""
 
 
 def fix_at(run: Run, ref: str, kind: str, headline: str = "") -> str:
@@ -98,4 +95,4 @@ def fix_at(run: Run, ref: str, kind: str, headline: str = "") -> str:
         return ""
     if kind == "break":
         return fix_of_break(node, headline)
-    return fix_of_recompiles(node) if kind == "recompiles" else fix_of_failure(node)
+    return fix_of_recompiles(node.frame) if kind == "recompiles" else fix_of_failure(node)

@@ -15,7 +15,7 @@ from tltui.model.input_coverage import untold
 from tltui.model.nodes import Compile
 from tltui.model.ref import parse_ref
 from tltui.model.run import Run, has_break, has_error, in_order, next_compile
-from tltui.model.status import Status
+from tltui.model.status import Eager, Status
 from tltui.model.torch_version import version_of
 from tltui.questions.coverage.input_sections import add_missing, holding_words, of_ranks
 from tltui.questions.coverage.job_inputs import failed_files, holdings, is_plain, missing_ranks
@@ -37,7 +37,7 @@ from tltui.questions.overview.summary_sections import (
     open_phase,
 )
 from tltui.questions.overview.timeline_sections import add_timeline
-from tltui.questions.problems.compile_problems import INTERRUPTED
+from tltui.questions.problems.compile_problems import INTERRUPTED, headline_of
 from tltui.questions.question import question_of
 from tltui.questions.ranks.differences import differences_and_pace
 from tltui.questions.ranks.pace import Clock, Pace
@@ -254,9 +254,9 @@ class Hint(NamedTuple):
     walk: str = ""
     """The key that may lead there; it is named if it does."""
     fix: str = ""
-    """The kind of the fix for the compile at `ref`, a key of `fix_sections.FIXES`; '' for none."""
+    """The kind of the fix for the compile at `ref`, a key of `fix_sections.LABELS`; '' for none."""
     headline: str = ""
-    """The graph break to fix, if it has several."""
+    """The graph break to fix: a compile can have several."""
 
 
 WALKS: tuple[tuple[str, Callable[[Compile], bool]], ...] = (
@@ -322,11 +322,11 @@ def _add_hint(page: Page, hint: Hint, leads: dict[str, str]) -> None:
 
 def _add_fix(page: Page, run: Run, hint: Hint) -> None:
     """Add the fix of a suggestion on one line below it; the page that the suggestion leads to has it whole."""
-    from tltui.questions.overview.fix_sections import fix_at, fix_label
+    from tltui.questions.overview.fix_sections import LABELS, fix_at
 
     if fix := fix_at(run, hint.ref, hint.fix, hint.headline):
         label, _ = _hint_label(page.options, hint)
-        indent, head = " " * (4 + len(label) if label else 2), fix_label(hint.fix)
+        indent, head = " " * (4 + len(label) if label else 2), LABELS[hint.fix]
         page.add(indent, (head, tokens.LABEL), fmt.clip(fix, page.width - len(indent) - len(head)))
 
 
@@ -385,7 +385,9 @@ def _failed(summary: Summary) -> list[Hint]:
         name, count = fallen_back[0].function or "a function", len({(line.function, line.file) for line in fallen_back})
         count += sum(line.functions - 1 for line in fallen_back)
         text = f"{f'{count} functions' if count > 1 else name} fell back to eager mode"
-        hints.append(Hint(fallen_back[0].ref, text, "tltui problems", ERROR, "break"))
+        first_eager = fallen_back[0]
+        fix = ("break", headline_of(first_eager.reason)) if first_eager.eager_reason is Eager.SKIPPED else ("failure", "")
+        hints.append(Hint(first_eager.ref, text, "tltui problems", ERROR, *fix))
     if limits:
         name = limits[0].function or "a function"
         text = f"{name} hit the recompile limit: calls that match none of its compiled versions run in eager mode"

@@ -132,7 +132,7 @@ def test_several_exports_in_one_process(tmp_path: Path) -> None:
             log.add("exported_program", {}, "ExportedProgram", **NO_ID)
     found = exports(log.open()).exports
     assert [len(export.failures) for export in found] == [1, 1, 0]
-    assert [export.guard_count for export in found] == [1, 1, 0]
+    assert [export.guard_added_count for export in found] == [1, 1, 0]
     assert [export.program for export in found] == ["none:exported_program#1", "none:exported_program#2", None]
     run = log.open()
     said = text(page(run, "@exports"))

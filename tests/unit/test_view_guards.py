@@ -86,7 +86,7 @@ def test_every_trace(name: str) -> None:
             continue
         if isinstance(table, GuardTable):
             assert counted[ref] == found.counts
-        assert len(found.guards) == found.counts.guard_count
+        assert len(found.guards) == found.counts.leaf_guard_count
         assert all(kind in KINDS for kind, _ in found.counts.kinds), found.counts.kinds
         if found.counts.artifact.endswith("guards_str"):
             tree = tree_of(run, ref)

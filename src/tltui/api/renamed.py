@@ -71,7 +71,7 @@ RENAMED: dict[str, dict[str, str]] = {
         "us": "total_us",
     },
     "ShapeRow": {
-        "unbacked": "is_unbacked", "guards": "guard_count",
+        "unbacked": "is_unbacked", "guards": "symbol_guard_count",
     },
     "StackRow": {
         "number": "frame_number", "framework": "is_framework", "count": "compile_count",

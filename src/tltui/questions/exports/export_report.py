@@ -236,7 +236,7 @@ class Export:
     """The address of the graph as far as it was traced, which torch writes when tracing fails."""
     unbacked: tuple[Symbol, ...]
     """Symbols whose values depend on data."""
-    guard_count: int
+    guard_added_count: int
     """`guard_added` records that are no failures: runtime assertions, and those of logs that do not tell."""
 
     @property

@@ -95,8 +95,8 @@ def _links(export: Export) -> list[Piece]:
         pieces.append((text, tokens.LINK, export.program))
     if export.partial_graph is not None:
         pieces.append(to_page("partially traced graph", export.partial_graph))
-    if export.guard_count:
-        pieces.append((f"{fmt.plural(export.guard_count, 'other guard')} added", tokens.DIM))
+    if export.guard_added_count:
+        pieces.append((f"{fmt.plural(export.guard_added_count, 'other guard')} added", tokens.DIM))
     pieces.append((f"records of [{export.ref}]", tokens.LINK, f"@records:{export.ref}"))
     return pieces
 

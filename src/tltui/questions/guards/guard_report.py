@@ -409,7 +409,8 @@ class GuardCounts:
     """The address of the compile."""
     artifact: str
     """The address of the record that lists them."""
-    guard_count: int
+    leaf_guard_count: int
+    """Leaf guards of the tree; the metrics' `guard_count` counts what Dynamo installed, of which one may become several."""
     manager_count: int
     kinds: tuple[Count, ...]
     """The most frequent first."""

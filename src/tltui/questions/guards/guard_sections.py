@@ -339,7 +339,7 @@ def _group(page: Page, group: Sequence[tuple[Compile, GuardCounts]]) -> Iterator
     codes = dict.fromkeys(compile_.frame.code for compile_, _ in group)
     times = [counts.latency_us for _, counts in group if counts.latency_us is not None]
     count = fmt.plural(len(group), "compile") + (f" of {fmt.plural(len(codes), 'function')}" if len(codes) > 1 else "")
-    each = f"{fmt.plural(first.guard_count, 'guard')}{' each' if len(group) > 1 else ''}"
+    each = f"{fmt.plural(first.leaf_guard_count, 'guard')}{' each' if len(group) > 1 else ''}"
     took = f"  {latency_range(times)}" if times else ""
     names = functions([code[0] for code in codes], page.width - len(count) - len(each) - len(took) - 8)
     head: list[Piece] = [(each, tokens.NUMBER, first.artifact), took, "  ", names]

@@ -150,7 +150,7 @@ class _Table:
         times = [item.latency_us for _, item in rows if item.latency_us is not None]
         pieces: list[Piece] = [
             "  ", (f"[{label_of(rows)}]".ljust(self._refs), tokens.LINK, f"@{NAME}:{ref}"), "  ",
-            (f"{fmt.plural(counts.guard_count, 'guard'):>12}", tokens.NUMBER, counts.artifact), "  ",
+            (f"{fmt.plural(counts.leaf_guard_count, 'guard'):>12}", tokens.NUMBER, counts.artifact), "  ",
             (f"{latency_range(times):>9}", tokens.NUMBER), f"  {name:<20}",
         ]  # fmt: skip
         if counts.failed:
@@ -222,7 +222,7 @@ class _Matches:
                 yield
                 continue
             compile_ = each[0]
-            total += counts.guard_count
+            total += counts.leaf_guard_count
             tree = _Tree(compile_, self._typed)
             guards = yield from tree.body(page, counts, tree.title())
             if guards:
@@ -269,7 +269,7 @@ class _Tree:
         guards = yield from self.body(page, counts, [(title, tokens.HEADING)])
         if self._filter:
             page.blank()
-            total = fmt.plural(counts.guard_count, "guard")
+            total = fmt.plural(counts.leaf_guard_count, "guard")
             if guards:
                 page.add("  ", (f"{fmt.count(len(guards))} of {total}", tokens.DIM))
             else:
@@ -295,7 +295,7 @@ class _Tree:
         if counts is None:
             page.say(page.so_far(f"No guards: {_why_none(self._compile)}."), "  ")
             return
-        words: list[Piece] = [(fmt.plural(counts.guard_count, "guard"), tokens.LINK, counts.artifact)]
+        words: list[Piece] = [(fmt.plural(counts.leaf_guard_count, "guard"), tokens.LINK, counts.artifact)]
         if counts.latency_us is not None:
             words.append(f"{counts.latency_us:,.0f} µs to check them all")
         if counts.failed:

@@ -127,7 +127,7 @@ class CompileShapes:
     real_values: tuple[RealValue, ...]
     became_dynamic: tuple[Became, ...]
     """Sizes and numbers that torch marked as dynamic by itself, as they had varied."""
-    guard_count: int
+    symbol_guard_count: int
     """Guards on symbols that were added while tracing."""
     unread_guard_count: int
     """The number of those that were not read."""
@@ -138,7 +138,7 @@ class CompileShapes:
     def weight(self) -> tuple[int, int, int]:
         """Return the sort key: number of specializations, then of guards."""
         fixed = sum(symbol.fixed is not None for symbol in self.symbols) + len(self.marked_without_symbol)
-        return fixed, len(self.call_guards) + len(self.real_values), self.guard_count
+        return fixed, len(self.call_guards) + len(self.real_values), self.symbol_guard_count
 
 
 def shapes_of(compile_: Compile, reader: Reader | None = None) -> CompileShapes:

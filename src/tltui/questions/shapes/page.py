@@ -422,7 +422,7 @@ def _fill(page: Page, scope: Scope) -> Generator[None, None, ShapesReport]:
     without: list[Compile] = []
     for node in [*with_symbols, *marked, *(plain if single else ())]:
         shapes = shapes_in(node)
-        if not (shapes.symbols or shapes.real_values or shapes.marked_without_symbol or shapes.guard_count or single):
+        if not (shapes.symbols or shapes.real_values or shapes.marked_without_symbol or shapes.symbol_guard_count or single):
             lacking.add(id(node))
             continue
         compile_shapes.append(shapes)
@@ -551,7 +551,7 @@ class ShapeRow:
     """The file of the line that fixed it."""
     fixed_line: int | None
     """The line that fixed it, from 1."""
-    guard_count: int
+    symbol_guard_count: int
     """Conditions that torch noted down of it while it traced."""
 
 

@@ -380,7 +380,9 @@ def _assignment(page: Page, variation: Variation, indent: str) -> None:
 
 def remaining_text(prediction: Prediction) -> str:
     """Format `8 → 0 recompilations`; of what the guards do not decide a range."""
-    rest = fmt.count(prediction.fewest) + ("" if prediction.is_exact else f" to {fmt.count(prediction.most)}")
+    rest = fmt.count(prediction.fewest)
+    if not prediction.is_exact:
+        rest += f"{' or ' if prediction.most == prediction.fewest + 1 else ' to '}{fmt.count(prediction.most)}"
     return f"{fmt.count(prediction.before)} → {rest} recompilation{'s' if rest != '1' else ''}"
 
 

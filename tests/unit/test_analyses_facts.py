@@ -220,7 +220,7 @@ def test_a_cache_record_that_is_no_json(tmp_path: Path) -> None:
 
 def test_absent_artifacts_have_reasons() -> None:
     found = {a.name: a.reason for a in study(compile_at(trace("torch-2.13/errors"), "1/0")).absent}
-    assert found["inductor_output_code"] == "the compile failed in the backend, before it"
+    assert found["inductor_output_code"] == "the compile failed earlier, in the backend"
     found = {a.name: a.reason for a in study(compile_at(trace("torch-2.13/breaks"), "0/0")).absent}
     assert found["fx_graph_cache_hit"] == "caches are disabled"
 

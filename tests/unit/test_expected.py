@@ -206,8 +206,8 @@ def test_after_a_failure(has: set[str], fail_type: str, phase: str | None, missi
     assert failed_in(fail_type, of.has) == phase
     found = reasons(replace(of, fail_phase=phase))
     assert len(found) == missing
-    where = f" in {phase}," if phase else ""
-    assert {row.reason for row in found.values()} == {f"the compile failed{where} before it"}
+    where = f", in {phase}" if phase else ""
+    assert {row.reason for row in found.values()} == {f"the compile failed earlier{where}"}
 
 
 def test_nothing_failed_in_nothing() -> None:
@@ -220,7 +220,7 @@ def test_a_log_that_ends_early() -> None:
         "aot_inference_graph", "inductor_post_grad_graph", "inductor_output_code", "dynamo_cpp_guards_str",
         "compilation_metrics",
     }  # fmt: skip
-    assert found["inductor_output_code"].reason == "the log ends before it"
+    assert found["inductor_output_code"].reason == "the log ends earlier"
     assert "still running" in found["compilation_metrics"].reason
     assert set(reasons(without("compilation_metrics", complete=False))) == {"compilation_metrics"}
 

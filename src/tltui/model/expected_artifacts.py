@@ -146,8 +146,8 @@ def _aot_hit(outcome: Outcome) -> Why | None:
 
 
 def _failed(outcome: Outcome) -> Why:
-    where = f" in {outcome.fail_phase}," if outcome.fail_phase else ""
-    return f"the compile failed{where} before it", None
+    where = f", in {outcome.fail_phase}" if outcome.fail_phase else ""
+    return f"the compile failed earlier{where}", None
 
 
 def _no_pre_grad(outcome: Outcome) -> Why | None:
@@ -404,7 +404,7 @@ def _why(row: _Expected, outcome: Outcome, *, beyond: bool) -> Why | None:
             return None
         return _failed(outcome)
     if beyond and not outcome.complete:
-        return ("the log ends before it", None) if row.core else None
+        return ("the log ends earlier", None) if row.core else None
     version, span = outcome.version, _SPANS[row.name]
     written = version.has(span)
     if written is False:
@@ -420,7 +420,7 @@ def _why(row: _Expected, outcome: Outcome, *, beyond: bool) -> Why | None:
         return f"unknown for {version.words}: this tltui supports torch up to {dotted(NEWEST)}", None
     if outcome.failed:
         return "the compile failed; the log gives no other reason", None
-    return "unknown (no reason in the log): a record is missing or damaged", None
+    return "unknown (no reason in the log): its record may be missing or damaged", None
 
 
 def _present(row: _Expected, outcome: Outcome) -> bool:

@@ -447,7 +447,8 @@ LIMIT = "recompile_limit"
 FORWARD = "compilation_metrics"
 
 
-def _is_backward(metrics: Metrics) -> bool:
+def is_backward(metrics: Metrics) -> bool:
+    """Return whether a metrics record is of a backward at compile time."""
     return metrics.event.startswith(("bwd_comp", "aot_autograd_b")) and not metrics.is_runtime
 
 
@@ -459,7 +460,7 @@ def start_us(metrics: Sequence[Metrics]) -> float | None:
 def duration_s(metrics: Sequence[Metrics]) -> float | None:
     """How long it took, forward and backward together."""
     durations = [m.duration_s for m in metrics if m.duration_s is not None and m.event == FORWARD]
-    durations += [m.duration_s for m in metrics if m.duration_s is not None and _is_backward(m)]
+    durations += [m.duration_s for m in metrics if m.duration_s is not None and is_backward(m)]
     return durations[0] if len(durations) == 1 else sum(durations) if durations else None
 
 
@@ -467,20 +468,20 @@ def compile_intervals(metrics: Sequence[Metrics]) -> list[tuple[float, float]]:
     """Return (begin in microseconds since the epoch, seconds) of the forward and of each backward."""
     return [
         (m.start_us, m.duration_s) for m in metrics
-        if m.start_us is not None and m.duration_s is not None and (m.event == FORWARD or _is_backward(m))
+        if m.start_us is not None and m.duration_s is not None and (m.event == FORWARD or is_backward(m))
     ]  # fmt: skip
 
 
 def backward_s(metrics: Sequence[Metrics]) -> float | None:
     """How long its backward took."""
-    durations = [m.duration_s for m in metrics if m.duration_s is not None and _is_backward(m)]
+    durations = [m.duration_s for m in metrics if m.duration_s is not None and is_backward(m)]
     return sum(durations) if durations else None
 
 
 def facts_of(compile_: Recorded) -> SharedFacts:
     """Derive the facts from the metrics and the counted artifacts."""
     forward = [m for m in compile_.metrics if m.event == FORWARD]
-    backward = [m for m in compile_.metrics if _is_backward(m)]
+    backward = [m for m in compile_.metrics if is_backward(m)]
     failed = next((m for m in forward if m.fail_type), None)
     backward_failed = next((m for m in backward if m.fail_type), None)
     restarts = tuple(reason for m in forward for reason in m.restart_reasons or ())

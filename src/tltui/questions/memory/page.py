@@ -277,7 +277,10 @@ def _peak(page: Page, graph: GraphMemory, peak: Peak) -> None:
     page.row(pieces)
     if peak.wrapper_line:
         reached: list[Piece] = [("reached before  ", tokens.LABEL), (sanitize(peak.kernel) or "the end", tokens.NAME), "  "]
-        reached += [_layers(peak.layers), "  ", _lines(peak.lines), "  "]
+        if peak.layers:
+            reached += [("layer ", tokens.LABEL), _layers(peak.layers), "  "]
+        if peak.lines:
+            reached += [_lines(peak.lines), "  "]
         page.row([*reached, to_page(f"code line {peak.wrapper_line}", at_line(graph.code_ref, peak.wrapper_line))])
     else:
         page.row([("reached at the start of the call", tokens.LABEL)])

@@ -300,8 +300,6 @@ def add_absent(page: Page, absent: Sequence[Absent]) -> None:
             title = fmt.clip(item.title, page.width - 4)
             name = fmt.clip_middle(item.name, max(page.width - len(title) - 4, 8))
             page.add("  ", (title, tokens.LABEL), "  ", (name, tokens.DIM))
-        if len(items) > 1 and reason.endswith(" before it"):
-            reason = reason.removesuffix("it") + "them"
         if flag and flag not in reason:
             reason += f" (set {flag} to record {'it' if len(items) == 1 else 'them'})"
         page.say(reason, "    ")

@@ -429,7 +429,7 @@ def _step_wording(step: Step) -> list[Piece]:
         return [(f"   no node changed{quiet}", tokens.DIM)]
     pieces: list[Piece] = [f"   {change.nodes_before} → {plural(change.nodes_after, 'node')}", *_counts(counts_of(change))]
     if step.is_rebuilt:
-        pieces.append(("  traced again", tokens.DIM))
+        pieces.append(("  retraced", tokens.DIM))
     return pieces
 
 

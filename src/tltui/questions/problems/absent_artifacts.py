@@ -475,8 +475,8 @@ def why_none(compile_: Compile) -> str:
     rows = (row for artifacts in absence_of([compile_]).compiles for row in artifacts.expected)
     reason = next((row.reason for row in rows if row.name == OUTPUT_CODE and row.state != PRESENT), None)
     if reason is not None:
-        text = reason.removesuffix(", before it").replace("the compile failed", "it failed")
-        return text.replace("before it", "before any code existed")
+        text = reason.replace("the compile failed earlier, ", "it failed ").replace("the compile failed", "it failed")
+        return text.replace("the log ends earlier", "the log ends before any code existed")
     if facts.has_metrics and not facts.graph_op_count:
         return "no operations were captured" + (" before the graph break" if facts.breaks else "")
     return "torch wrote none"

@@ -409,7 +409,7 @@ def _many(page: Page, scope: Scope) -> Generator[None, None, Coverages]:
 def _unit_line(page: Page, unit: UnitCoverage) -> None:
     message = coverage_text(unit.coverage).replace(" · ", " ·  ").split("  ")
     if not unit.is_recorded:
-        message[-1] += ", not recorded"
+        message[-1] += ", provenance not recorded"
     elif unit.source in SOURCES[1:]:
         message[-1] += f", by {SAID[unit.source]}"
     pieces: list[Piece] = [(f"[{unit.ref}]", tokens.LINK, f"@provenance:{unit.ref}"), f" {sanitize(fmt.graph_title(unit.unit))}  "]

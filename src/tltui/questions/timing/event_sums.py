@@ -13,6 +13,7 @@ from tltui.model.node_answers import part, part_of, reader_of
 from tltui.model.nodes import Compile, Process
 from tltui.model.record_reader import Reader, addresses, metrics_fields, number_in, records_of, text_in, whole_in
 from tltui.model.ref import NO_ID
+from tltui.model.status import is_backward
 from tltui.questions.stacks.tracebacks import display_code
 from tltui.questions.timing.timing_events import (
     KERNELS,
@@ -380,10 +381,11 @@ def _from_metrics(compile_: Compile, reader: Reader) -> tuple[tuple[Tuning, ...]
     for metrics in compile_.metrics:
         fields = reader.event(metrics.record)
         ref = f"@metrics:{compile_.ref}"
+        graph = " of the backward" if is_backward(metrics) else ""
         for key, text in TUNING:
             micros = number_in(fields, key)
             if micros:
-                tuning.append(Tuning(text, micros / 1e6, ref))
+                tuning.append(Tuning(text + graph, micros / 1e6, ref))
         kernels += _listed(fields, ref)
     return tuple(tuning), tuple(kernels)
 

@@ -26,6 +26,7 @@ from tltui.questions.ranks.lanes import lanes_of, with_hosts
 from tltui.questions.ranks.pace import LATE_S, RULE, Pace, is_minority, offset_of, offsets_from_begins, stands_out
 from tltui.questions.ranks.pace_analysis import Columns, pace_of, read_phase_spreads
 from tltui.questions.ranks.rank_course import FACETS, Course, Lane, Older, Step, Times, classes
+from tltui.questions.ranks.stragglers_page import answer
 from tltui.questions.timing.timing_report import ProcessTime, outliers_of
 
 NAN = float("nan")
@@ -43,6 +44,16 @@ def late_in(pace: Pace) -> list[tuple[str, tuple[int, ...], float]]:
 
 def slow_in(pace: Pace) -> list[tuple[str, tuple[int, ...], str]]:
     return sorted((one.compile[0][0], one.ranks, one.phase) for one in pace.slow)
+
+
+def test_ranks_without_a_common_compile_are_not_compared(tmp_path: Path) -> None:
+    ranked(tmp_path, "--ranks", 2, "--detail", "tiny", "--compiles", 1, "--seed", 1)
+    run = fresh(tmp_path)
+    found = paced(run)
+    assert answer(run, found) == "No rank was late or slow."
+    unfinished = replace(found, spreads=())
+    assert answer(run, unfinished) == "No compile was finished by two or more ranks, so their times cannot be compared."
+    assert answer(run, unfinished, 1).startswith("No compile of rank 1 was finished by two or more ranks, so ")
 
 
 # planted in jobs

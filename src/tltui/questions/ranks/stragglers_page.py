@@ -59,6 +59,9 @@ def _short(text: str) -> str:
 def answer(run: Run, pace: Pace, rank: int | None = None) -> str:
     """Return the answer of the page in a sentence or two; `rank`: the only rank that it is about."""
     sentences = _sentences(run, pace)
+    if not sentences and not pace.spreads:
+        who = "No compile" if rank is None else f"No compile of rank {rank}"
+        return f"{who} was finished by two or more ranks, so their times cannot be compared."
     if not sentences:
         who = "No rank was late or slow" if rank is None else f"Rank {rank} was neither late nor slow"
         return f"{who}{', after clock correction' if pace.clocks else ''}."

@@ -568,10 +568,11 @@ def test_which_argument_is_the_line_of_source(here: Path, tltui: Command) -> Non
     assert told.startswith("Source line f.py:2")
     (here / "f.py:2").mkdir()
     assert tltui("source", "a.log", "f.py:2", "g.py:2", code=1).startswith("Source line g.py:2")
-    tltui("source", "a.log", "f.py", code=2)
-    assert "not FILE:LINE: 'f.py'\n  for example train.py:42" in tltui.err
+    assert tltui("source", "a.log", "f.py", code=1).startswith("Source file f.py")
+    tltui("source", "a.log", "f.py:x", code=2)
+    assert "not FILE:LINE: 'f.py:x'\n  for example train.py:42" in tltui.err
     tltui("source", "a.log", "0/0", code=2)
-    assert "missing FILE:LINE" in tltui.err
+    assert "missing FILE or FILE:LINE" in tltui.err
 
 
 def test_two_paths_are_two_runs_of_diff_alone(here: Path, tltui: Command) -> None:
@@ -621,7 +622,7 @@ BAD = "x\x1b]0;owned\x07\x9b2J\u202e"
 @pytest.mark.parametrize("arguments", [
     ["ls", BAD], [BAD], ["show", "a.log", BAD], ["show", "a.log", f"0/0:{BAD}"], ["extract", "a.log", f"0/0:{BAD}", "-o", "out"],
     ["ls", f"--{BAD}"], ["summary", f"--rank={BAD}"], ["grep", f"({BAD}", "a.log"], ["check", "a.log", "--fail-on", BAD],
-    ["source", "a.log", BAD], ["show", "a.log", "0/0:own", "--unit", BAD], ["extract", "a.log", "-o", f"a.log/{BAD}"],
+    ["source", "a.log", f"{BAD}:x"], ["show", "a.log", "0/0:own", "--unit", BAD], ["extract", "a.log", "-o", f"a.log/{BAD}"],
 ], ids=lambda arguments: " ".join(arguments).replace(BAD, "BAD"))  # fmt: skip
 def test_no_message_steers_the_terminal(arguments: list[str], here: Path, tltui: Command) -> None:
     tltui(*arguments, code=2)

@@ -55,7 +55,7 @@ WRONG: tuple[tuple[str, str, str], ...] = (
     ("guide hangs there", "unexpected argument: 'there'", "usage: tltui guide [options] [CHAPTER]"),
     ("completions", "missing SHELL", "use one of bash, zsh, fish"),
     ("grep", "missing PATTERN", "for example: tltui grep addmm PATH"),
-    ("source T", "missing FILE:LINE", "for example: tltui source T train.py:42"),
+    ("source T", "missing FILE or FILE:LINE", "for example: tltui source T train.py:42"),
     ("run", "missing COMMAND", "for example: tltui run -- python train.py"),
     # addresses
     ("show T 0/0", "ambiguous address: '0/0'", "use 0:0/0 (rank 0), 1:0/0 (rank 1), or add --rank"),

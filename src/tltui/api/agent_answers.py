@@ -116,9 +116,9 @@ class Answers:
         return self._paged("graph breaks", lines, page, "next: show(address), source(FILE:LINE)")
 
     def source(self, place: str, page: int = 1) -> str:
-        """Follow a source line, `train.py:42`: its graph nodes, kernels, guards, graph breaks and recompilations."""
+        """Follow a line, `train.py:42`: its nodes, kernels, guards, breaks, recompilations; or list a file, `train.py`, by line."""
         self._refresh()
-        return self._paged("source line", source(self._run, place, width=WIDTH).text.splitlines(), page, "next: show(address)")
+        return self._paged("source", source(self._run, place, width=WIDTH).text.splitlines(), page, "next: show(address)")
 
     def compare(self, left: str, right: str, page: int = 1) -> str:
         """Compare two addresses of the run: artifacts, compiles or ranks."""

@@ -57,7 +57,7 @@ from tltui.questions.records.damage_page import DamageReport, damage_document
 from tltui.questions.records.grep_page import GrepResult, Query, grep_document
 from tltui.questions.records.log_page import OutputReport, log_document
 from tltui.questions.records.records_page import Records
-from tltui.questions.source_lines.page import SourceLine
+from tltui.questions.source_lines.page import SourceFile, SourceLine
 from tltui.text.document import Document, Options
 from tltui.trace.files import Gone
 from tltui.tree.listing import Listing, listing_data, listing_document
@@ -181,8 +181,8 @@ def grep(
     return answer("grep", part_of(run, ""), lambda model, options: grep_document(model, query, options), hit_rows, width)
 
 
-def source(run: Run | Node, place: str, ref: str | Node = "", *, width: int = WIDTH) -> Result[SourceRow, SourceLine]:
-    """Trace a line of source, `"train.py:42"`, to nodes, kernels, guards, graph breaks and recompiles: one row each."""
+def source(run: Run | Node, place: str, ref: str | Node = "", *, width: int = WIDTH) -> Result[SourceRow, SourceLine | SourceFile]:
+    """Trace a line, `"train.py:42"`, to nodes, kernels, guards, breaks, recompiles; or a file to its findings: one row each."""
     part = part_of(run, ref)
     address = replace(place_of(part.ref), artifact=place, view="source")
     return answer("source", part, lambda model, options: build(model, address, options), source_rows, width)

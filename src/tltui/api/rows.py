@@ -15,7 +15,7 @@ from tltui.questions.records.damage_page import DamageReport
 from tltui.questions.records.grep_page import GrepResult
 from tltui.questions.records.log_page import OutputReport
 from tltui.questions.records.records_page import Records
-from tltui.questions.source_lines.page import SourceLine
+from tltui.questions.source_lines.page import SourceFile, SourceLine
 from tltui.questions.stacks.tracebacks import display_code
 from tltui.text.frozen import frozen
 
@@ -267,13 +267,25 @@ class SourceRow:
     """Further text."""
     ref: str
     """Its address."""
+    file: str
+    """The file."""
+    line: int
+    """The line, from 1."""
 
 
-def source_rows(data: SourceLine) -> Iterator[SourceRow]:
-    """Yield a row per result of the line."""
+def source_rows(data: SourceLine | SourceFile) -> Iterator[SourceRow]:
+    """Yield a row per result of the line, or per finding of the file."""
+    if isinstance(data, SourceFile):
+        for file in data.files:
+            for line in file.lines:
+                for found in line.findings:
+                    first = found.compiles[0] if found.compiles else ""
+                    yield SourceRow(first, "", "", found.kind, found.text, found.detail, first, file.file, line.line)
+        return
     for compile_ in data.compiles:
         for trail in compile_.results:
-            yield _row(SourceRow, trail, compile=compile_.ref, function=compile_.function)
+            place = {"file": data.file, "line": data.line}
+            yield _row(SourceRow, trail, compile=compile_.ref, function=compile_.function, **place)
 
 
 @frozen

@@ -56,7 +56,7 @@ class Arguments:
     paths: tuple[str, ...] = ()
     refs: tuple[str, ...] = ()
     place: str = ""
-    """FILE:LINE."""
+    """FILE:LINE or FILE."""
 
     @property
     def hint(self) -> str:
@@ -68,7 +68,7 @@ class Arguments:
 def split_arguments(
     words: Sequence[str], refs: bool = True, place: bool = False, another: bool = False, waits: bool = False
 ) -> Arguments:
-    """Split the arguments of a command into addresses (`refs`), FILE:LINE (`place`), and paths.
+    """Split the arguments of a command into addresses (`refs`), FILE:LINE or FILE (`place`), and paths.
 
     `another`: a trace is given elsewhere. `waits`: missing paths are allowed. Otherwise missing paths raise `Failure`, and
     addresses in a command without them always do.
@@ -103,9 +103,13 @@ def is_address(text: str) -> bool:
 
 
 def _line_in(texts: Sequence[str]) -> str:
-    """Return the FILE:LINE among arguments: the first of that form that is no file, else the first that is no file."""
-    strangers = [text for text in texts if _missing_reason(text)]
-    return next((text for text in strangers if text.rpartition(":")[2].isdecimal()), next(iter(strangers), ""))
+    """Return the FILE:LINE or FILE among arguments.
+
+    It is the first of that form that does not exist, else the first that does not exist, else the last Python file.
+    """
+    absent = [text for text in texts if _missing_reason(text)]
+    named = next((text for text in absent if text.rpartition(":")[2].isdecimal()), next(iter(absent), ""))
+    return named or next((text for text in reversed(texts) if text.endswith(".py")), "")
 
 
 def _missing_reason(path: str) -> str:

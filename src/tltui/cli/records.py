@@ -53,16 +53,20 @@ def show(options: argparse.Namespace) -> Iterator[bytes]:
 
 
 def source(options: argparse.Namespace) -> Iterator[bytes]:
-    """Yield the page of the line."""
+    """Yield the page of the line or of the file."""
     from tltui.documents.scope import place_of
     from tltui.questions.build import build
+    from tltui.questions.source_lines.file_page import SourceFile
 
     if not options.place:
-        raise Failure("missing FILE:LINE", f"for example: tltui source {path_words(options)} train.py:42")
+        raise Failure("missing FILE or FILE:LINE", f"for example: tltui source {path_words(options)} train.py:42")
     loaded = load(options)
     part = part_of(options)
     ref = replace(place_of(part), artifact=options.place, view="source")
-    yield from _looked_up(loaded, build(loaded, ref, layout(options)), options, lambda line: line.compiles, str(part))
+    document = build(loaded, ref, layout(options))
+    yield from _looked_up(
+        loaded, document, options, lambda found: found.files if isinstance(found, SourceFile) else found.compiles, str(part)
+    )
 
 
 def records(options: argparse.Namespace) -> Iterator[bytes]:
@@ -193,12 +197,14 @@ examples:
   tltui show --demo 0:0/0:dynamo_output_graph --raw > graph.py
 """),
     "source": Command(source, (
-        add_paths, argument("place", nargs="?", metavar="FILE:LINE", help="the line; the end of a path is enough: train.py:42"),
+        add_paths,
+        argument("place", nargs="?", metavar="FILE[:LINE]", help="a line or a file; the end of a path is enough: train.py:42"),
         refs("a part of the run (default: the whole run)"),
         add_part, add_text, add_json, add_output,
     ), """\
 examples:
-  tltui source /tmp/tracedir train.py:42
+  tltui source /tmp/tracedir train.py            every finding of the file, by line
+  tltui source /tmp/tracedir train.py:42         all that comes from the line
   tltui source /tmp/tracedir models/block.py:7 0/1 --json
 """ + NO_MATCH),
     "records": Command(records, (paths_only, refs(PART), add_part, text_only, add_json, add_output), """\

@@ -45,7 +45,7 @@ RESULTS = {
     "ls": "tltui.tree.listing:Listing",
     "list": "tltui.questions.compare.run_list_page:RunList",
     "records": "tltui.questions.records.records_page:Records",
-    "source": "tltui.questions.source_lines.page:SourceLine",
+    "source": "tltui.questions.source_lines.page:SourceLine|SourceFile",
     "grep": "tltui.questions.records.grep_page:GrepResult",
     "diff": "tltui.questions.compare.artifacts_page:DiffResult|CompareResult",
     "damage": "tltui.questions.records.damage_page:DamageReport",

@@ -23,6 +23,8 @@ from tltui.questions.provenance.records import Born, UnitProvenance
 from tltui.questions.provenance.unit_artifacts import DYNAMO_GRAPH, POST_GRAPHS, PRE_GRAPHS
 from tltui.questions.recompiles.recompile_reasons import RecompileReason, cached_recompile, parsed_ref
 from tltui.questions.shapes.shape_env import EVENTS, ShapeGuard, inputs_of, shape_records
+from tltui.questions.source_lines.file_page import SourceFile as SourceFile
+from tltui.questions.source_lines.file_page import file_document
 from tltui.questions.stacks.tracebacks import StackFrame, callers_of, display_name, is_end_of
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
@@ -81,6 +83,12 @@ class SourceLine:
     compiles: tuple[CompileTrails, ...]
     searched_compiles: int
     """Compiles that were searched."""
+
+
+def is_file(text: str) -> bool:
+    """Return whether a text names a whole file, `train.py` or `models/block.py`, and no line of it."""
+    name = text.strip().replace("\\", "/").rpartition("/")[2]
+    return bool(name) and ":" not in name
 
 
 def parse_place(text: str) -> tuple[str, int]:
@@ -371,7 +379,9 @@ STYLES = {"failure": tokens.ERROR, "graph break": tokens.BREAK, "recompile": tok
 
 
 def source_document(run: Run, ref: Ref, options: Options) -> Document:
-    """Return the results of the line in `ref.artifact`, growing by compile. Raises `BadAddress`."""
+    """Return the results of the line in `ref.artifact`, growing by compile, or of all lines of a file. Raises `BadAddress`."""
+    if is_file(ref.artifact or ""):
+        return file_document(run, ref, (ref.artifact or "").strip(), options)
     try:
         file, line = parse_place(ref.artifact or "")
     except BadPlace as bad:

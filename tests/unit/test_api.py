@@ -28,8 +28,8 @@ from tltui.questions.index import QUESTIONS
 FUSION = "inputs/fusion"
 MLP = TRACES / "profiler" / "mlp"
 OWN = (
-    "run", "try", "tail", "list", "mcp", "show", "case", "index", "repro", "bundle", "report", "config", "completions", "schema",
-    "guide", "glossary",
+    "run", "try", "tail", "watch", "list", "mcp", "show", "case", "index", "repro", "bundle", "report", "config", "completions",
+    "schema", "guide", "glossary",
 )  # fmt: skip
 """Commands that start, follow or write something, or are about tltui itself; `show` is `print(run[…])`."""
 

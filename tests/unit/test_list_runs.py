@@ -63,7 +63,7 @@ def test_the_page(width: int, directory: Path, capsys: pytest.CaptureFixture[str
     assert sum(name in " ".join(lines) for name in ("breaks", "errors", "train")) == 3
     assert lines[-1] == "2 other entries without a trace."
     if width == 140:
-        assert "-3 breaks" in " ".join(lines) and "2026-11-20 09:22" in " ".join(lines)
+        assert "−3 breaks" in " ".join(lines) and "2026-11-20 09:22" in " ".join(lines)
 
 
 def test_a_damaged_index_is_named(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:

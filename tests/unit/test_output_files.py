@@ -26,7 +26,7 @@ from tltui.text.payload import Payload
 BREAKS = str(TRACES / "torch-2.13" / "breaks")
 OWN = {"extract", "case", "index", "repro", "bundle", "run", "try", "report"}
 """Commands whose `-o` means something else."""
-NONE = {"tail", "completions", "schema", "mcp"}
+NONE = {"tail", "watch", "completions", "schema", "mcp"}
 """Commands without one: what goes on, and what opens no run."""
 CODE = "0/0:dynamo_output_graph"
 

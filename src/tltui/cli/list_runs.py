@@ -35,39 +35,44 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
     given = options.directory
     if given is None:
         raise Failure("missing DIR", "for example: tltui list /shared/traces")
-    top = os.path.expanduser(given)
-    try:
-        names = sorted(os.listdir(top))
-    except OSError as error:
-        raise Failure(f"{error.strerror}: '{given}'", "give a directory of runs") from None
     rows: list[RunRow] = []
     not_opened: list[str] = []
     others = 0
-    for name in names:
-        if name.startswith("."):
-            continue
-        opened = _opened(os.path.join(top, name), os.path.join(given, name))
+    for name in run_names(given):
+        opened = open_entry(given, name)
         if isinstance(opened, str):
             not_opened.append(opened)
         elif opened is None:
             others += 1
         else:
-            rows.append(opened)
+            rows.append(opened[0])
     result = RunList(given, in_order(rows), tuple(not_opened), others)
     if options.json:
-        yield from as_json(envelope("list", os.path.basename(os.path.normpath(top)), "", result))
+        yield from as_json(envelope("list", os.path.basename(os.path.normpath(given)), "", result))
     else:
         options.paths = [given]
         yield from as_text(run_list_document(result, layout(options)), options, complete=True)
 
 
-def _opened(path: str, shown: str) -> RunRow | str | None:
-    """Open an entry: its row, why it cannot be opened, or None if it is no run."""
+def run_names(directory: str) -> list[str]:
+    """Return the entries of a directory that may be runs, by name. Raises `Failure`."""
+    try:
+        return sorted(name for name in os.listdir(os.path.expanduser(directory)) if not name.startswith("."))
+    except OSError as error:
+        raise Failure(f"{error.strerror}: '{directory}'", "give a directory of runs") from None
+
+
+def open_entry(directory: str, name: str) -> tuple[RunRow, bool] | str | None:
+    """Open an entry of a directory.
+
+    Returns its row and whether no process writes its logs any more; or the reason why it cannot be opened; None if it is no run.
+    """
     from tltui.inputs.index.format import BadIndex
     from tltui.model.follow import open_run
     from tltui.questions.compare.run_list_page import row_of
     from tltui.sources.discover import NothingFound, discover
 
+    path, shown = os.path.join(os.path.expanduser(directory), name), os.path.join(directory, name)
     try:
         opened = open_run(discover([path]))
     except NothingFound as nothing:
@@ -76,7 +81,9 @@ def _opened(path: str, shown: str) -> RunRow | str | None:
         return f"{shown}: {reason}" if is_meant else None
     except (OSError, BadIndex) as error:
         return f"{shown}: {error}"
-    return row_of(opened, shown) if any(process.is_traced for process in opened.processes()) else None
+    if not any(process.is_traced for process in opened.processes()):
+        return None
+    return row_of(opened, shown), opened.finished
 
 
 COMMANDS = {

@@ -54,6 +54,7 @@ RESULTS = {
     "case": "tltui.writers.case:CaseResult",
     "show": "tltui.questions.artifacts.show_page:ShownArtifact|ShownText",
     "tail": "tltui.questions.news.news_sections:TailLine",
+    "watch": "tltui.questions.compare.run_list_page:RunRow",
     "log": "tltui.questions.records.log_page:OutputReport",
     "config": "tltui.cli.config:ConfigReport",
     "try": "tltui.questions.trials.outcomes:TrialReport",
@@ -85,7 +86,7 @@ def schema_text(name: str) -> str:
         module, _, kinds = RESULTS[name].partition(":")
         result_types = tuple(getattr(import_module(module), kind) for kind in kinds.split("|"))
         result = definitions.schema_of(typing.Union[result_types])  # noqa: UP007 - their number is open
-    if name == "tail":  # a line each
+    if name in ("tail", "watch"):  # a line each
         root = result
     else:
         definitions.by_name["result"] = {"anyOf": [result, *_shown_results(definitions)]} if name == "show" else result

@@ -15,6 +15,8 @@ from tltui.text.document import Document, Options
 from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 
+NAME_WIDTH = 24
+"""Cells of the name of a run in the table."""
 
 @frozen
 class RunChange:
@@ -92,7 +94,12 @@ def _count(value: int, style: str) -> tuple[str, str]:
     return fmt.count(value), style if value else tokens.DIM
 
 
-def _change(row: RunRow) -> str:
+def _signed(value: int) -> str:
+    """Return a difference with its sign: `+2`, `−1`."""
+    return f"{'−' if value < 0 else '+'}{abs(value)}"
+
+
+def change_text(row: RunRow) -> str:
     """Return what became more or fewer, as `+2 breaks −1 error +12%`; '' if nothing did."""
     if row.change is None:
         return ""
@@ -103,15 +110,15 @@ def _change(row: RunRow) -> str:
     ):  # fmt: skip
         if value:
             many = noun if abs(value) == 1 or noun == "eager" else f"{noun}s"
-            words.append(f"{value:+d} {many}")
+            words.append(f"{_signed(value)} {many}")
     before = row.compile_s - row.change.compile_s
     if before > 0 and abs(row.change.compile_s) >= 0.1 * before:
-        words.append(f"{100 * row.change.compile_s / before:+.0f}% time")
+        words.append(f"{_signed(round(100 * row.change.compile_s / before))}% time")
     return ", ".join(words)
 
 
 RUNS: Table[RunRow] = Table((
-    Column("run", lambda row: (sanitize(row.name), tokens.STRONG)),
+    Column("run", lambda row: (fmt.clip_middle(sanitize(row.name), NAME_WIDTH), tokens.STRONG), shrinks=False),
     Column("began", lambda row: fmt.when(row.start_at_us)[:16] if row.start_at_us is not None else ("unknown", tokens.DIM),
            shrinks=False, drop=4),
     Column("torch", lambda row: ", ".join(version.removeprefix("torch ") for version in row.torch), shrinks=False, drop=1),
@@ -121,8 +128,21 @@ RUNS: Table[RunRow] = Table((
     Column("eager", lambda row: _count(row.eager, tokens.EAGER), right=True, shrinks=False, drop=2),
     Column("breaks", lambda row: _count(row.breaks, tokens.BREAK), right=True, shrinks=False),
     Column("time", lambda row: (fmt.seconds(row.compile_s), tokens.NUMBER), right=True, shrinks=False),
-    Column("change", _change, when=lambda rows: any(map(_change, rows))),
+    Column("change", change_text, when=lambda rows: any(map(change_text, rows))),
 ), noun="runs", folded=0)  # fmt: skip
+
+
+def ended_document(row: RunRow, reason: str, options: Options) -> Document:
+    """Return a run that ended in one line: its counts, the change from the run before, and how its end is known."""
+    page = Page("@list", sanitize(row.name), options)
+    counts = [fmt.plural(row.compiles, "compile")]
+    for noun, number in (("error", row.errors), ("break", row.breaks), ("recompile", row.recompiles)):
+        counts += [fmt.plural(number, noun)] if number else []
+    counts += [f"{fmt.count(row.eager)} eager"] if row.eager else []
+    change = change_text(row)
+    pieces = [*counts, fmt.seconds(row.compile_s), *([f"since the run before: {change}"] if change else []), reason]
+    page.add((sanitize(row.name), tokens.STRONG), "  ", " · ".join(pieces))
+    return page.document(row)
 
 
 def run_list_document(result: RunList, options: Options) -> Document:

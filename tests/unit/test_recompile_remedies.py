@@ -79,6 +79,16 @@ def test_a_float_that_torch_fixes_again_is_no_success() -> None:
     assert "was about to become dynamic, but was specialized to 0.25" in shown and "from here on" not in shown
 
 
+def test_a_float_in_an_expression_that_torch_fixes_is_no_success() -> None:
+    """It stays dynamic, but each value of `1 - momentum` is a compile; with a tensor none remains (tests/live/corpus/ema_teacher.py)."""
+    [function] = page(trace("torch-2.13/float_expression"), "@recompiles").data().frames  # type: ignore[attr-defined]
+    found = {variation.cause: variation for variation in function.variations}
+    assert set(found) == {"float value", "size condition"}
+    for variation in found.values():
+        assert variation.remedy == "tensor" and "Pass momentum as a tensor instead" in variation.advice
+        assert (variation.prediction.before, variation.prediction.fewest, variation.prediction.most) == (3, 0, 0)
+
+
 def test_an_int_that_the_program_fixes_again_has_no_remedy() -> None:
     (found,) = frames()["int_fixed"].variations
     assert found.fixed_again_in is not None and "needs the number itself" in found.advice and not found.remedy

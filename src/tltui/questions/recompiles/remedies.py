@@ -194,6 +194,8 @@ def automatic_off(noun: str) -> Advice:
     )  # fmt: skip
 
 
+TENSORIFY = "_tensorify_python_scalars"
+"""The pass of torch that computes with floats like with tensors, and specializes the expressions where it cannot."""
 CALLS_SHOWN = 3
 """Maximum number of calls that are written out."""
 SIZES_SHOWN = 4
@@ -380,6 +382,12 @@ def _small(reason: Reason) -> str:
 
 def _decides(facts: CauseFacts, reason: Reason) -> Advice:
     why = reason.purpose
+    if TENSORIFY in reason.torch_line:
+        return Advice(
+            "Torch could not compute this expression of a float like one of a tensor, so it compiles each value separately. "
+            f"Pass {python_of(facts.source)} as a tensor instead, torch.tensor(…): one compiled version then serves all values.",
+            "tensor",
+        )  # fmt: skip
     if reason.condition == DIVISIBLE and reason.origin == TORCH:
         return _divides(reason)
     if reason.origin == TORCH:

@@ -134,7 +134,7 @@ def variations_of(
     arguments_vary = any(map(_is_other_argument, facts))
     for each in facts:
         each.arguments_vary = arguments_vary
-    advice = [advice_for(each, settings) or Advice("") for each in facts]
+    advice = _of_floats(facts, [advice_for(each, settings) or Advice("") for each in facts])
     predictions, together = _predicted(facts, advice, groups, guards, equal, may_end)
     variations = [
         _variation(each, given, groups[each.key], prediction, together, every, guards is not None)
@@ -270,6 +270,18 @@ class _Gathering:
                 facts.free.add(recompile.ref)
 
 
+def _of_floats(facts: Sequence[CauseFacts], advice: list[Advice]) -> list[Advice]:
+    """Return the advice with that of a condition for the float that it is about: being dynamic does not suffice then."""
+    tensors = {
+        each.source: given for each, given in zip(facts, advice, strict=True)
+        if each.cause == guard_grammar.CONDITION and given.remedy == "tensor"
+    }  # fmt: skip
+    return [
+        tensors.get(each.source, given) if each.cause == guard_grammar.FLOAT else given
+        for each, given in zip(facts, advice, strict=True)
+    ]
+
+
 def _predicted(
     facts: Sequence[CauseFacts], advice: Sequence[Advice], groups: Mapping[Key, tuple[Key, ...]], guards: FrameGuards | None,
     equal: EqualSizes, may_end: bool,
@@ -323,10 +335,16 @@ def _removed(facts: CauseFacts, remedy: str, keys: frozenset[Key], every: frozen
         return keys | {key for key in every if key[0] == guard_grammar.SIZE and is_parameter(key[1])}
     if remedy == "mark first":
         return keys | {key for key in every if key[0] == guard_grammar.MARK}
+    if remedy == "tensor":
+        return keys | {key for key in every if key[1] in sources and key[0] in _NUMBERS}
     if remedy == "same keys":
         containers, kinds = {_container(source) for source in sources}, (guard_grammar.KEY, guard_grammar.LENGTH)
         return keys | {key for key in every if key[0] in kinds and _container(key[1]) in containers}
     return keys
+
+
+_NUMBERS = (guard_grammar.INT, guard_grammar.FLOAT, guard_grammar.CONDITION)
+"""Causes of a number that a tensor has not."""
 
 
 def _container(source: str) -> str:

@@ -80,13 +80,23 @@ def test_a_float_that_torch_fixes_again_is_no_success() -> None:
 
 
 def test_a_float_in_an_expression_that_torch_fixes_is_no_success() -> None:
-    """It stays dynamic, but each value of `1 - momentum` is a compile; with a tensor none remains (tests/live/corpus/ema_teacher.py)."""
+    """It stays dynamic, but each value of `1 - momentum` is a compile; with a tensor none remains (the corpus has the program)."""
     [function] = page(trace("torch-2.13/float_expression"), "@recompiles").data().frames  # type: ignore[attr-defined]
     found = {variation.cause: variation for variation in function.variations}
     assert set(found) == {"float value", "size condition"}
     for variation in found.values():
         assert variation.remedy == "tensor" and "Pass momentum as a tensor instead" in variation.advice
         assert (variation.prediction.before, variation.prediction.fewest, variation.prediction.most) == (3, 0, 0)
+
+
+def test_a_constant_that_becomes_a_symbol_may_need_more_versions() -> None:
+    """No version shows the conditions on it: a module that branches on its step counter is compiled again at the bound."""
+    found = {variation.remedy: variation for frame in frames().values() for variation in frame.variations}
+    for remedy in ("dynamic attribute", "argument", "specialize_float"):
+        prediction = found[remedy].prediction
+        assert prediction is not None and prediction.fewest < prediction.most == prediction.before
+    shown = text(page(trace(REMEDIED), "@recompiles:33/"))
+    assert "Predicted effect: 3 → 1 recompilation, more if the code branches on the value" in " ".join(shown.split())
 
 
 def test_an_int_that_the_program_fixes_again_has_no_remedy() -> None:

@@ -14,7 +14,7 @@ optimizer = torch.optim.SGD(student.parameters(), lr=0.1)
 
 @torch.compile(backend="aot_eager")
 def update(old, new, momentum):
-    for a, b in zip(old, new):
+    for a, b in zip(old, new, strict=True):
         a.mul_(momentum).add_(b, alpha=1 - momentum)
 
 

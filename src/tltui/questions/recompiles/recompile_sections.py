@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
@@ -14,7 +15,7 @@ from tltui.questions.recompiles.guard_grammar import DUCK, EXCLUSION, MARKED, ZE
 from tltui.questions.recompiles.guard_table import FrameGuards
 from tltui.questions.recompiles.predictions import Prediction
 from tltui.questions.recompiles.recompile_reasons import Recompile
-from tltui.questions.recompiles.variations import Variation
+from tltui.questions.recompiles.variations import NEVER_DYNAMIC, Variation
 from tltui.text import tokens
 from tltui.text.document import Piece, piece_text
 from tltui.text.sanitize import sanitize
@@ -340,7 +341,7 @@ def add_variations(
         if variations[0].advice:
             page.labelled("how to fix", _advice(page, variations[0]), indent, 12)
             _assignment(page, variations[0], indent + " " * 12)
-        if effect := _effect(variations[0].prediction):
+        if effect := _effect(variations[0]):
             page.say(effect, indent + " " * 12, tokens.DIM)
         return
     page.add(indent, ("Changed values and fixes", tokens.LABEL))
@@ -368,7 +369,7 @@ def _add_variation(page: Page, variation: Variation, recompiles: int, indent: st
     if variation.advice:
         page.say(_advice(page, variation), indent + "  ")
         _assignment(page, variation, indent + "  ")
-    if effect := _effect(variation.prediction):
+    if effect := _effect(variation):
         page.say(effect, indent + "  ", tokens.STRONG)
 
 
@@ -386,12 +387,16 @@ def remaining_text(prediction: Prediction) -> str:
     return f"{fmt.count(prediction.before)} → {rest} recompilation{'s' if rest != '1' else ''}"
 
 
-def _effect(prediction: Prediction | None) -> str:
+def _effect(variation: Variation) -> str:
     """Return the predicted effect of a remedy alone; '' without one."""
+    prediction = variation.prediction
     if prediction is None:
         return ""
     if prediction.fewest == prediction.before:
         return f"No effect alone ({remaining_text(prediction)}), only together with the other fixes."
+    if variation.remedy in NEVER_DYNAMIC and prediction.fewest < prediction.most == prediction.before:
+        rest = replace(prediction, most=prediction.fewest)
+        return f"Predicted effect: {remaining_text(rest)}, more if the code branches on the value"
     return f"Predicted effect: {remaining_text(prediction)}"
 
 

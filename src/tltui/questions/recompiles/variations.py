@@ -304,6 +304,8 @@ def _predicted(
             name = name_of_cause(each.cause, each.source, each.dim, groups[each.key])
             is_doubtful = bool(given.code) and MAYBE_MARK in given.code[0]
             is_doubtful |= "unbacked" in given.remedy and not guards.related.isdisjoint(keys)
+            # no version shows the conditions on a number that was a constant in all of them
+            is_doubtful |= given.remedy in NEVER_DYNAMIC and each.became is None
             strides = _strides(keys, every)
             doubtful = keys | strides if is_doubtful else fixed | strides
             candidates.append(Candidate(name, given.remedy, keys | strides, effect, doubtful))
@@ -311,6 +313,10 @@ def _predicted(
     if may_end:
         alone = [replace(each, fewest=0) if "dynamic=True" in each.remedies else each for each in alone]
     return [alone[numbers[n]] if n in numbers else None for n in range(len(facts))], together
+
+
+NEVER_DYNAMIC = ("dynamic attribute", "argument", "specialize_float")
+"""Remedies with which torch traces a number as a symbol that it took for a constant before."""
 
 
 def _strides(keys: frozenset[Key], every: frozenset[Key]) -> frozenset[Key]:

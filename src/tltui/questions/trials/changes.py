@@ -14,7 +14,7 @@ from tltui.questions.problems.problem_list import Problems
 from tltui.questions.recompiles.dynamic_sources import VARIABLE, assignment, entry_of, full_source
 from tltui.questions.recompiles.equal_sizes import EqualSizes
 from tltui.questions.recompiles.explanations import Key
-from tltui.questions.recompiles.guard_grammar import FLOAT, INT, NAMED, SIZE, STRIDE
+from tltui.questions.recompiles.guard_grammar import ATTRIBUTE, FLOAT, INT, NAMED, SIZE, STRIDE
 from tltui.questions.recompiles.guard_table import Call
 from tltui.questions.recompiles.predictions import DYNAMIC, Simulation, effect_of
 from tltui.text.frozen import frozen
@@ -77,6 +77,10 @@ class Cause(Protocol):
     @property
     def sources(self) -> tuple[str, ...]:
         """Return these sources."""
+
+    @property
+    def dynamic_in(self) -> str | None:
+        """Return the compile in which torch made it dynamic; None if it did not."""
 
     @property
     def fixed_again_in(self) -> str | None:
@@ -159,8 +163,14 @@ class Predictor:
 
 
 def _keys(frame: FrameCauses) -> tuple[frozenset[Key], frozenset[Key]]:
-    """Return the values that differ, and those of them that torch may specialize again, as it did before."""
-    fixed = {(cause.cause, source) for cause in frame.causes if cause.fixed_again_in for source in cause.sources or (cause.source,)}
+    """Return the values that differ, and those of them that may need further versions.
+
+    Torch may specialize again what it specialized before. The conditions on an attribute are unknown that was always a constant.
+    """
+    fixed = {
+        (cause.cause, source) for cause in frame.causes for source in cause.sources or (cause.source,)
+        if cause.fixed_again_in or (cause.cause == ATTRIBUTE and cause.dynamic_in is None)
+    }  # fmt: skip
     pairs = (pair for call in frame.calls or () for pair in call.comparisons)
     keys = frozenset(difference.key for pair in pairs for difference in pair.differences)
     return keys, frozenset(key for key in keys if key[:2] in fixed)

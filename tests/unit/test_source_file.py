@@ -10,6 +10,7 @@ from real import TRACES, demo, trace
 
 import tltui
 from tltui.cli import main
+from tltui.model.ref import parse_ref
 from tltui.model.run import Run
 from tltui.questions.build import build
 from tltui.questions.source_lines.page import SourceFile, is_file
@@ -63,7 +64,8 @@ def test_the_page_fits_and_leads_to_each_line() -> None:
         lines = list(document.text())
         assert lines[0] == "Source file train.py" and all(len(line) <= width for line in lines)
     targets = [link.target for line in document.lines for link in line.links]
-    assert "@source:/home/user/train/train.py:45" in targets and "0:4/8" in targets
+    assert "@source::/home/user/train/train.py:45" in targets and "0:4/8" in targets
+    assert all(str(parse_ref(target)) == target for target in targets)
 
 
 def test_no_match_lists_the_files_with_findings(capsys: pytest.CaptureFixture[str]) -> None:

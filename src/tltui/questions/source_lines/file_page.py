@@ -1,4 +1,4 @@
-"""The page `@source:FILE`: what a trace has to report on each line of a source file."""
+"""The page `@source::FILE`: what a trace has to report on each line of a source file."""
 
 from __future__ import annotations
 
@@ -242,7 +242,7 @@ def file_document(run: Run, ref: Ref, name: str, options: Options) -> Document:
 
 def _add_line(page: Page, ref: str, file: str, line: FileLine) -> None:
     """Add a line: its code, or else the function that begins there, and its findings."""
-    target = f"@source:{f'{ref}:' if ref else ''}{file}:{line.line}"
+    target = f"@source:{ref}:{file}:{line.line}"
     head: list[Piece] = [(f"{line.line:>5}", tokens.LINK, target), "  "]
     begins = [finding for finding in line.findings if finding.kind == "function"]
     if line.code:
@@ -277,4 +277,4 @@ def _add_none(page: Page, answer: SourceFile, others: Iterable[str]) -> None:
     if named:
         page.say("Files with findings:", "  ", tokens.DIM)
         for file in named:
-            page.row([to_page(sanitize(fmt.home(file)), f"@source:{file}")], "    ")
+            page.row([to_page(sanitize(fmt.home(file)), f"@source::{file}")], "    ")

@@ -240,7 +240,8 @@ def test_an_object_that_differs_has_a_fix(kind: str, tmp_path: Path) -> None:
     """Torch 2.13 guards the identity of a tensor only if mark_static_address marked it (`VariableBuilder.wrap_tensor`)."""
     tree = (
         "\nTREE_GUARD_MANAGER:\n+- RootGuardManager\n"
-        f"| +- GuardManager: source=L['p'], accessed_by=FrameLocalsGuardAccessor(key='p', framelocals_idx=0), type=<class '{kind}'>\n"
+        "| +- GuardManager: source=L['p'], accessed_by=FrameLocalsGuardAccessor(key='p', framelocals_idx=0), "
+        f"type=<class '{kind}'>\n"
         f"| | +- ID_MATCH: ___check_obj_id(L['p'], 1400), type=<class '{kind}'>  # return x * p  # m/f.py:4 in f\n"
     )
     log = Log(tmp_path / "a.log").start().add("dynamo_cpp_guards_str", {}, tree).metrics().start(compile_=1)

@@ -100,6 +100,15 @@ def test_interleaved_and_cut_tables() -> None:
     assert tables_in(["AUTOTUNE mm(1x1", "AUTOTUNE mm(1x1)", "  mm fast", "we AUTOTUNE mm(all of it) today"]) == ()
 
 
+@pytest.mark.parametrize(
+    "clock", ["2026-01-18T22:59:25.%03dZ ", "[2026-01-18 22:59:25,%03d] ", "2026-01-18  22:59:25.%03d | info | a1 | "]
+)
+def test_a_collector_s_time_before_each_line(clock: str) -> None:
+    lines = [clock % number + line for number, line in enumerate((OLD + NEW).split("\n"))]
+    assert [len(table.choices) for table in tables_in(lines)] == [3, 3]
+    assert tables_in(lines)[1].benchmark_s == 3.0
+
+
 @pytest.mark.parametrize(("winner", "result"), [
     ("mm", "unchanged"), ("_mkl_linear", "unchanged"), ("convolution", "unchanged"), ("triton_mm_3", "changed"),
     ("cpp_CppMicroGemmFP32Vec_0", "changed"), ("bias_addmm", "unknown"), ("conv1x1_via_mm", "unknown"), ("", "unknown"),
@@ -112,8 +121,7 @@ def test_the_leading_sentence(tmp_path: Path) -> None:
     (tmp_path / "output.txt").write_text(OLD + NEW)
     report = _report(tmp_path / "output.txt")
     assert headline(report) == (
-        "max-autotune changed nothing for 1 of 2 shapes. The search took 5.25 s. "
-        "For 1 shape, the winner or its kind is unknown."
+        "max-autotune changed nothing for 1 of 2 shapes. The search took 5.25 s. For 1 shape, the winner or its kind is unknown."
     )
     assert [item.speedup for item in report.tunings] == [1.0, pytest.approx(0.0061 / 0.0051)]
 

@@ -85,6 +85,11 @@ def test_pages_show_the_budget_of_a_log_alone() -> None:
         assert "No timing data" not in text
 
 
+@pytest.mark.parametrize(("name", "advised"), [("vllm-0.33.0", 1), ("vllm-0.17.0-tp2", 0), ("sglang-0.5.23", 0)])
+def test_a_start_without_a_load_names_the_directory_to_keep(name: str, advised: int) -> None:
+    assert page_of(fresh(ENGINES / f"{name}.log"), "@vllm").count("Keep this directory between starts.") == advised
+
+
 def test_a_warning_of_torch_in_the_log_changes_nothing(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     warning = b"W1120 10:00:00.000000 123 torch/_inductor/utils.py:1137] [0/0] Not enough SMs to use max_autotune_gemm mode\n"
     path = tmp_path / "vllm.log"

@@ -178,3 +178,27 @@ def test_the_exception_has_torchs_explanation_hints_and_page(tmp_path: Path, cap
     page = " ".join(capsys.readouterr().out.split())
     assert "Unsupported: Data-dependent branching job/printed.py:47" in page
     assert "why Detected data-dependent branching" in page and "Use `torch.cond`" in page and "gb0170.html" in page
+
+
+def barred(text: bytes) -> bytes:
+    """Return a group as Python 3.13 and later print it: a bar before every line of a member (`emit` in Lib/traceback.py)."""
+    return b"".join(
+        line if line.lstrip().startswith((b"+", b"|")) or number < 4 else b"    | " + line
+        for number, line in enumerate(text.splitlines(keepends=True))
+    )
+
+
+@pytest.mark.parametrize(("name", "form"), [("chained", bytes), ("group", bytes), ("group", barred)])
+def test_notes_and_groups_keep_the_cause_and_its_explanation(name: str, form: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    (failure,) = run_failures(opened(tmp_path, form(data("torch-2.13", f"noted_{name}.txt"))))
+    assert failure.sentence == "Unsupported: Data-dependent branching"
+    assert (failure.file, failure.line, failure.function) == ("/home/user/job/noted.py", 12, "branch")
+    printed = (tmp_path / "job.out").read_bytes()[failure.offset_bytes :]
+    assert printed.lstrip(b" |").startswith(b"Traceback (most recent call last):\n")
+
+
+def test_output_after_an_exception_is_no_note(tmp_path: Path) -> None:
+    text = data("torch-2.13", "noted_chained.txt")
+    (alone,) = run_failures(opened(tmp_path, text + b"epoch 2\n"))
+    first, second = run_failures(opened(tmp_path, text + b"epoch 2\n" * 60 + text))
+    assert alone.sentence == first.sentence == second.sentence and second.offset_bytes == len(text) + 480

@@ -235,6 +235,23 @@ def test_an_attribute_of_a_module_is_told_from_one_of_another_object(module: boo
     assert ("allow_unspec_int_on_nn_module" in frame.variations[0].advice) is module
 
 
+@pytest.mark.parametrize("kind", ["torch.Tensor", "a.Patch"])
+def test_an_object_that_differs_has_a_fix(kind: str, tmp_path: Path) -> None:
+    """Torch 2.13 guards the identity of a tensor only if mark_static_address marked it (`VariableBuilder.wrap_tensor`)."""
+    tree = (
+        "\nTREE_GUARD_MANAGER:\n+- RootGuardManager\n"
+        "| +- GuardManager: source=L['p'], accessed_by=FrameLocalsGuardAccessor(key='p', framelocals_idx=0), "
+        f"type=<class '{kind}'>\n"
+        f"| | +- ID_MATCH: ___check_obj_id(L['p'], 1400), type=<class '{kind}'>  # return x * p  # m/f.py:4 in f\n"
+    )
+    log = Log(tmp_path / "a.log").start().add("dynamo_cpp_guards_str", {}, tree).metrics().start(compile_=1)
+    log.artifact("recompile_reasons", json.dumps([f"0/0: ___check_obj_id(p, 1400), type=<class '{kind}'>"]), compile_=1)
+    log.add("dynamo_cpp_guards_str", {}, tree.replace("1400", "1500"), compile_=1).metrics(compile_=1)
+    advice = frames(log.open())["f"].variations[0].advice
+    assert ("torch._dynamo.mark_static_address(p, guard=False)" in advice) is (kind == "torch.Tensor")
+    assert ("Create the object once" in advice) is (kind != "torch.Tensor")
+
+
 def test_the_distance_to_the_limit() -> None:
     found = frames(trace(REASONS))
     assert (found["kind"].compiles, found["kind"].limit, found["kind"].compiles_left, found["kind"].limit_hit) == (7, 8, 1, False)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tltui.inputs.text.events import FROM_CACHE, Fact, Logger, Row, logger_of
-from tltui.inputs.text.line_grammar import BEGUN, CR, clean, core_of, head_of, label_of, next_part
+from tltui.inputs.text.line_grammar import BEGUN, CANDIDATE, CR, SHAPES, clean, core_of, head_of, label_of, next_part
 from tltui.inputs.text.text_log import BLANK, IRREGULAR, TORN, UNCLEAN, Between, Key, Piece, TextBatch
 from tltui.text.payload import ByteSource
 from tltui.trace.batch import DECLARED, Named, Started, Tail
@@ -30,8 +30,6 @@ GUESSED = 1 << 14
 TORN_BY = "interleaved with another process"
 NOBODY = "mixed with the output of another process: the owner of this line is unknown"
 OTHERS = Logger("(other loggers)", [])
-CANDIDATE = re.compile(rb"[VIWEC]\d{4} \d\d:")
-"""Where a message may begin, wherever it stands in a line."""
 IN_GRAPH = re.compile(rb"# File: ([^\n]+?):(\d{1,9}) in ([^\s,]+)")
 LATER = (Fact.GRAPH, Fact.BREAK, Fact.TREE, Fact.ALONE)
 """What is known when a message is whole, or where it stands."""
@@ -86,6 +84,7 @@ class TextScanner(Between):
         self._source = source
         self._at = 0  # up to here lines are taken
         self._data = b""  # what was read behind that
+        self._shape = b""  # it with SHAPES replaced, while its lines are scanned
         self._loggers: dict[bytes, Logger] = {}
         self._open: dict[Key, _Open] = {}
         self._current: _Open | None = None  # whose the last line was
@@ -136,6 +135,7 @@ class TextScanner(Between):
     def _scan_lines(self, final: bool) -> None:
         """Scan the complete lines of the buffer; with `final` the last one too."""
         data, base, size, at = self._data, self._at, len(self._data), 0
+        self._shape = data.translate(SHAPES)
         find, startswith = data.find, data.startswith
         dirty = b"\r" in data or b"\x1b" in data
         current, prefix, length, day, begins, reach = self._fast()
@@ -169,7 +169,7 @@ class TextScanner(Between):
             at = then
         if current is not None and reach >= 0:
             self._grow(current, base + reach)
-        self._at, self._data = base + at, data[at:]
+        self._at, self._data, self._shape = base + at, data[at:], b""
 
     def _fast(self) -> tuple[_Open | None, bytes, int, bytes, Callable[..., re.Match[bytes] | None] | None, int]:
         """Return the state with which a line is compared.
@@ -188,8 +188,8 @@ class TextScanner(Between):
         if self._held is not None or self._launchers:
             return 0
         data = self._data
-        match = CANDIDATE.search(data, at)
-        end = data.rfind(b"\n", at, match.start() if match else len(data)) + 1
+        candidate = self._shape.find(CANDIDATE, at)
+        end = data.rfind(b"\n", at, candidate if candidate >= 0 else len(data)) + 1
         if end <= at or (self._ranks and data.find(b"[rank", at, end) >= 0):
             return 0
         begin = at

@@ -16,6 +16,8 @@ NEEDLE = b"AUTOTUNE "
 LONGEST_BLOCK = 2000
 """Lines of a table; torch prints ten choices by default."""
 _HEAD = re.compile(r"AUTOTUNE (?P<op>[\w.:]{1,100})\((?P<shape>[^()\n]{0,1000})\)\s*$")
+_CLOCK = re.compile(r"^\[?\d{4}-\d\d-\d\d[T ] ?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\]?")
+"""The time that a log collector prints before a line; it differs within a table."""
 _TENSORS = re.compile(r"(?P<name>strides|dtypes): (?P<value>.{0,2000})$")
 _TIME = r"(?P<ms>\d{1,12}\.\d{1,9}|inf|nan) ms (?:\d+(?:\.\d+)?%|nan%|<DIVIDED BY ZERO ERROR>)"
 _CHOICE = re.compile(rf"  (?P<name>\S{{1,300}}) {_TIME} ?(?P<description>.*)$")
@@ -90,7 +92,7 @@ class TableReader:
 
     def read(self, offset: int, line: str) -> None:
         """Read the next line."""
-        line = line.rstrip("\r\n")
+        line = _CLOCK.sub("", line.rstrip("\r\n"))
         at = line.find("AUTOTUNE ")
         if at >= 0 and (head := _HEAD.match(line, at)):
             prefix = line[:at]

@@ -125,10 +125,12 @@ def _worker(fields: dict[str, str]) -> WorkerEnd:
     )  # fmt: skip
 
 
-_NEEDLES = (
+_DIGITS = b"0123456789"
+_NEEDLES = tuple(needle.translate(None, _DIGITS) for needle in (
     b"Traceback (most recent call last)", b"torch._dynamo.exc.", b"torch._inductor.exc.", b"ChildFailedError",
     b"Fatal Python error: ", b'  File "', *NEEDLES, *WARNINGS,
-)  # fmt: skip
+))  # fmt: skip
+"""Texts of such messages without digits."""
 
 
 @frozen
@@ -183,8 +185,12 @@ class PrintedReader:
 
 
 def may_report(data: bytes) -> bool:
-    """Return whether any line of a text may be part of such a message: most of a job's output is not."""
-    return any(needle in data for needle in _NEEDLES)
+    """Return whether any line of a text may be part of such a message: most of a job's output is not.
+
+    Many lines of a job differ only in numbers, so each line is searched once without its digits.
+    """
+    different = b"\n".join(set(data.translate(None, _DIGITS).split(b"\n")))
+    return any(needle in different for needle in _NEEDLES)
 
 
 def read_printed(lines: Iterable[TextLine]) -> Printed:

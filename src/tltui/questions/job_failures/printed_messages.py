@@ -7,7 +7,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tltui.questions.job_failures.traceback_forms import HEADER, IPYTHON_HEADER, RICH_HEADER, Frames, RichFrames, frames_of
-from tltui.questions.stacks.tracebacks import StackFrame, TracebackPart, last_raised, read_traceback, user_stack
+from tltui.questions.stacks.tracebacks import (
+    CAUSE,
+    MEMBER,
+    QUOTED,
+    RAISED,
+    StackFrame,
+    TracebackPart,
+    last_raised,
+    read_traceback,
+    user_stack,
+)
 from tltui.text.frozen import frozen
 from tltui.text.terminal_lines import shown
 from tltui.text.torch_names import Owner, is_framework
@@ -418,6 +428,8 @@ FATAL = "Fatal Python error"
 CHILD_FAILED = "ChildFailedError"
 INTERLOPERS = 20
 """Lines of other writers between the frames of one traceback; with more of them its end is lost."""
+NOTE_LINES = 40
+"""Lines of an exception's notes (PEP 678) before a chained traceback; any other output of the job looks alike."""
 LONGEST = 4000
 """Lines of one traceback. What is longer is cut: no exception's message is worth more."""
 
@@ -434,7 +446,8 @@ class Traceback:
     pid: int | None
     """The pid of the records around it; None if unknown."""
     type: str
-    """The exception that it is about, with its module; '' where the output ends before."""
+    """The exception that it is about, with its module where the text has it; '' where the output ends before. In a chain it is
+    the last one, or that of a failed compile which is its direct cause."""
     message: str
     file: str | None = None
     """The innermost line of the user's own code; of a failed compile the one that was being compiled."""
@@ -482,12 +495,14 @@ class _Block:
     lines: list[str] = field(default_factory=list)
     end: int = 0
     state: str = "frames"
-    """`frames`, `message`, `blank` (a blank line behind a message), `chained` (another header follows), `group`, `syntax`,
-    `fatal`, `torchrun`."""
+    """`frames`, `message`, `blank` (a blank line behind a message), `notes` (lines that are notes if a chained traceback follows),
+    `chained` (another header follows), `group`, `syntax`, `fatal`, `torchrun`."""
     type: str = ""
     others: int = 0
     rules: int = 0
     lead: str = ""
+    noted: tuple[int, int] = (0, 0)
+    """Lines and end before the notes."""
     is_cut: bool = False
     """Whether its header is missing."""
     is_wrapped: bool = False
@@ -522,11 +537,15 @@ class TracebackReader:
     def read(self, line: TextLine) -> None:
         """Read the next line."""
         has_gap, self._end = line.offset > self._end, line.end
+        for block in list(self._open.values()):
+            if has_gap and not block.prefix.outer and block.prefix.rank is None and block.state in ("message", "blank", "notes"):
+                self._close(block)  # a log record follows: the message is over
+        self.read_adjacent(line)
+
+    def read_adjacent(self, line: TextLine) -> None:
+        """Read a line that follows the one before immediately, whatever their offsets are."""
         text = line.text
         opener = _OPENER.match(text)
-        for block in list(self._open.values()):
-            if has_gap and not block.prefix.outer and block.prefix.rank is None and block.state in ("message", "blank"):
-                self._close(block)  # a log record follows: the message is over
         if (owner := self._owner(text)) is not None:
             match = owner.pattern.match(text)
             assert match is not None
@@ -534,6 +553,13 @@ class TracebackReader:
                 return
         if opener is not None:
             self._begin(line, opener)
+
+    def reads_message(self, text: str) -> bool:
+        """Read the next line if it may belong to the message of the one open traceback, and return whether it may."""
+        if len(self._open) != 1:
+            return False
+        (block,) = self._open.values()
+        return block.state in ("message", "blank") and self._goes_on(block, TextLine(block.end, text.encode()), text, None)
 
     def close(self) -> None:
         """Close the open tracebacks: there are no more lines."""
@@ -587,8 +613,9 @@ class TracebackReader:
                 return True
             block.form = None
         step = {
-            "frames": self._in_frames, "message": self._in_message, "blank": self._in_message, "chained": self._in_chain,
-            "group": self._in_group, "syntax": self._in_syntax, "fatal": self._in_fatal, "torchrun": self._in_torchrun,
+            "frames": self._in_frames, "message": self._in_message, "blank": self._in_message, "notes": self._in_notes,
+            "chained": self._in_chain, "group": self._in_group,
+            "syntax": self._in_syntax, "fatal": self._in_fatal, "torchrun": self._in_torchrun,
         }[block.state]  # fmt: skip
         is_header = opener is not None and not opener["failed"] and not opener["cut"]
         if len(block.lines) > LONGEST or not step(block, text, is_header):
@@ -622,19 +649,26 @@ class TracebackReader:
             return False
         if block.prefix.rank is not None:
             return True
-        compile_ = is_compile_failure(block.type) or is_constraint
+        is_compile = is_compile_failure(block.type) or is_constraint
         if not text.strip():
-            if block.state == "blank" and not compile_:
+            if block.state == "blank" and not is_compile:
                 return False
             block.state = "blank"
             return True
-        if compile_:
-            if block.lines and any(_LAST_PARAGRAPH.match(line) for line in block.lines[-2:]):
-                return False
+        if is_compile and not any(_LAST_PARAGRAPH.match(line) for line in block.lines[-2:]):
             goes_on = block.state == "message" or text[0].isspace() or _PARAGRAPH.match(text) is not None
             block.state = "message" if goes_on and block.is_wrapped else block.state
-            return goes_on
-        return block.state == "message" and text[0].isspace()
+        else:
+            goes_on = not is_compile and block.state == "message" and text[0].isspace()
+        if not goes_on:
+            block.state, block.noted = "notes", (len(block.lines), block.end)
+        return True
+
+    def _in_notes(self, block: _Block, text: str, is_opener: bool) -> bool:
+        if _CHAINED.match(text):
+            block.state = "chained"
+            return True
+        return _OPENER.match(text) is None and len(block.lines) < block.noted[0] + NOTE_LINES
 
     def _in_chain(self, block: _Block, text: str, is_opener: bool) -> bool:
         if is_opener:
@@ -642,8 +676,8 @@ class TracebackReader:
         return is_opener or not text.strip()
 
     def _in_group(self, block: _Block, text: str, is_opener: bool) -> bool:
-        if not (match := _BAR.match(text)):
-            return False
+        if not (match := _BAR.match(text)):  # Python 3.11 and 3.12 print only the first line of a message after the bar
+            return block.members is not None and block.members.reads_message(text)
         if match["number"]:
             if block.members is not None:
                 block.members.close()
@@ -651,7 +685,7 @@ class TracebackReader:
                 block.members = TracebackReader()
         elif block.members is not None:
             rest = (match["rest"] or "").encode("utf-8", "replace")
-            block.members.read(TextLine(block.end, rest, block.first.pid, block.first.rank))
+            block.members.read_adjacent(TextLine(block.end, rest, block.first.pid, block.first.rank))
         return True
 
     def _in_syntax(self, block: _Block, text: str, is_opener: bool) -> bool:
@@ -677,6 +711,9 @@ class TracebackReader:
 
     def _close(self, block: _Block) -> None:
         del self._open[block.prefix.key]
+        if block.state == "notes":  # no chained traceback followed: other output
+            lines, block.end = block.noted
+            del block.lines[lines:]
         if not block.lines:
             return
         rank = block.first.rank if block.prefix.rank is None else block.prefix.rank
@@ -717,13 +754,24 @@ def _fatal(block: _Block, rank: int | None) -> Traceback:
     )  # fmt: skip
 
 
+def _failed_compile(parts: tuple[TracebackPart, ...]) -> TracebackPart | None:
+    """Return the exception of a compile that is the direct cause of the last exception; None if there is none."""
+    for part in reversed([part for part in parts if part.kind == RAISED and part.link not in (QUOTED, MEMBER)]):
+        if is_compile_failure(part.type):
+            return part
+        if part.link != CAUSE:
+            return None
+    return None
+
+
 def _traceback(block: _Block, rank: int | None, text: str) -> Traceback:
     parts = read_traceback(text)
     last = last_raised(parts)
-    is_explained = is_compile_failure(block.type) or block.type.endswith(CONSTRAINT)
+    compiling = None if is_compile_failure(block.type) else _failed_compile(parts)
+    is_explained = compiling is not None or is_compile_failure(block.type) or block.type.endswith(CONSTRAINT)
     frames = (user_stack(parts) if is_explained else ()) or (last.frames if last else ())
     lead = next((frame for frame in reversed(frames) if frame.owner is Owner.USER), None)
-    type_, message = block.type, last.message if last else ""
+    type_, message = (compiling.type, compiling.message) if compiling else (block.type, last.message if last else "")
     if not type_ and last is not None:  # the name of a group comes after its bars
         type_ = last.type
     if block.lines[0].startswith("  File "):

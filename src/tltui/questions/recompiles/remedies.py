@@ -556,7 +556,14 @@ def _object(facts: CauseFacts, settings: Settings) -> Advice:
         return Advice("Each member of an Enum is compiled separately.")
     if facts.value in ("class", "module", "function", "builtin"):
         return Advice(f"It was a different {facts.value}. Each one is compiled separately, because its code is part of the graph.")
-    return Advice("The compiled code is specialized for one object; any other object triggers a recompilation.")
+    text = "The compiled code is specialized for one object; any other object triggers a recompilation."
+    if facts.value in ("torch.Tensor", "torch.nn.parameter.Parameter"):
+        call = f"torch._dynamo.mark_static_address({facts.source}, guard=False)"
+        return Advice(
+            f"{text} Torch compares the identity of a tensor that mark_static_address marked with guard=True, the default of "
+            f"older versions. Call {call} instead, or pass the same tensor in each call."
+        )
+    return Advice(f"{text} Create the object once, and use the same one in each call.")
 
 
 _CALLS = {

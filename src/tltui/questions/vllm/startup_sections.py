@@ -52,6 +52,9 @@ def _add_process(page: Page, engine: str, process: EngineProcess, total: float |
     page.grid(rows, right=(0, 1))
     if process.cache_directory:
         page.labelled("cache directory", process.cache_directory, "  ", 17)
+        names = {step.step for step in process.steps}
+        if engine == VLLM and COMPILE in names and LOAD not in names:
+            page.say("Keep this directory between starts. A start with the same hash loads the graphs instead of compiling.", "  ")
 
 
 def _name(step: StartupStep) -> str:

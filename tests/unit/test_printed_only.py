@@ -62,6 +62,7 @@ def test_a_text_that_is_named_is_an_output(text: str | bytes, tmp_path: Path, pr
     assert printed("log", path) == " ".join((text if isinstance(text, str) else text.decode("utf-8", "replace")).split())
     lines = {1: "1 line", 2: "2 lines"}[len(text.splitlines())]
     assert f"Nothing of torch.compile in {lines}: → log" in printed("summary", path)
+    assert "Nothing of torch.compile in this text." in printed("problems", path)
     (said,) = {printed(page, path, code=2) for page in ("timing", "recompiles", "guards")}
     advice = f"tltui summary {path} shows the contents of the text. To record it, set TORCH_TRACE=DIR"
     assert said == f"tltui: nothing of torch.compile in {lines}: '{path}' {advice}"

@@ -9,7 +9,7 @@ from opened import Driver, opened
 from real import TRACES
 from screen import screen_lines, screen_text
 
-from tltui.questions.provenance.pane_sections import ALL, LAYERS
+from tltui.questions.provenance.pane_layout import ALL, LAYERS
 from tltui.questions.provenance.provenance import POST, PRE, PY, SOURCE
 from tltui.questions.provenance.records import DERIVED
 from tltui.screens.provenance import ProvenanceScreen
@@ -48,31 +48,31 @@ async def again(driver: Driver) -> ProvenanceScreen:
 
 
 async def go(driver: Driver, screen: ProvenanceScreen, pane: int, text: str) -> tuple[int, int]:
-    if screen.view(pane).display:
-        screen.view(pane).focus()
-        await driver.pilot.pause()
-    while screen.pane != pane:
-        await driver.press("tab")
+    while not screen.view(pane).display:
+        await driver.press("tab" if screen.is_single else "vertical_line")
+    screen.view(pane).focus()
+    await driver.pilot.pause()
     screen.view(pane).goto_line(line_with(screen, pane, text) + 1)
     await driver.pilot.pause()
     return place(screen)
 
 
-@pytest.mark.parametrize("width", [80, 120, 200])
-async def test_enter_leads_towards_the_source_and_backspace_back(width: int) -> None:
+@pytest.mark.parametrize(("width", "graphs"), [(80, []), (120, []), (160, [POST]), (200, [POST, PRE])])
+async def test_enter_leads_towards_the_source_and_backspace_back(width: int, graphs: list[int]) -> None:
     async with opened(TRAIN, size=(width, 30)) as driver:
         screen = await enter(driver)
         call = await go(driver, screen, PY, "extern_kernels.addmm(primals_8")
+        for pane, text in ((POST, "addmm_1"), (PRE, "linear_1")):
+            if pane in graphs:
+                await driver.press("enter")
+                node = place(screen)
+                assert node[0] == pane and text in screen.view(pane).document.line(node[1]).text
+                assert screen.view(pane).display and screen.view(pane).has_focus
         await driver.press("enter")
-        node = place(screen)
-        assert node[0] == POST and "addmm_1" in screen.view(POST).document.line(node[1]).text
-        assert screen.view(POST).display and screen.view(POST).has_focus
-        while screen.pane != SOURCE:
-            await driver.press("enter")
-        assert "x=x+s.o(" in screen.view(SOURCE).document.line(place(screen)[1]).text
+        assert screen.pane == SOURCE and "x=x+s.o(" in screen.view(SOURCE).document.line(place(screen)[1]).text
         await driver.press("enter")
         assert place(screen) == call
-        for _ in range(4 if width == 80 else 3):
+        for _ in range(len(graphs) + 2):
             await driver.press("backspace")
         assert place(screen) == call and screen.is_current
         await driver.press("backspace")
@@ -109,7 +109,7 @@ async def test_enter_on_a_name_goes_to_its_definition_and_what_maps_to_nothing_p
         assert screen.pane == SOURCE, "a name where it is defined stands for its line"
         screen = await again(driver)
         await go(driver, screen, POST, "class GraphModule")
-        assert "no mapping for this line" in screen_lines(driver.app)[-1]
+        assert "no mapping for this line" in screen.query_one(CorrespondingLines).plain_text()[0]
         await driver.press("H")
         assert "cannot pin" in screen_lines(driver.app)[-1]
         assert not any(screen.view(pane).has_pinned for pane in ALL)
@@ -122,7 +122,7 @@ async def test_enter_on_a_name_goes_to_its_definition_and_what_maps_to_nothing_p
 
 
 async def test_nothing_scrolls_while_what_corresponds_is_in_sight() -> None:
-    async with opened(TRAIN, size=(120, 40)) as driver:
+    async with opened(TRAIN, size=(160, 40)) as driver:
         screen = await enter(driver)
         await go(driver, screen, POST, "_scaled_dot_product_flash")
         code = screen.view(PY)
@@ -174,14 +174,32 @@ async def test_types_are_left_out_where_panes_are_narrow_and_said_below_searched
         assert screen.is_current
 
 
-async def test_a_narrow_screen_has_one_pane_and_three_lines_on_the_others() -> None:
+@pytest.mark.parametrize("size", [(80, 24), (120, 30)], ids=str)
+async def test_two_panes_have_the_nodes_and_kernels_of_the_line_below_them(size: tuple[int, int]) -> None:
+    async with opened(TRAIN, size=size) as driver:
+        screen = await enter(driver)
+        await go(driver, screen, SOURCE, "x=x+s.o(")
+        lines = screen.query_one(CorrespondingLines).plain_text()
+        assert screen_lines(driver.app)[-4:-1] == lines
+        assert [line.split()[0] for line in lines] == ["pre", "post", "runs"]
+        assert re.search(r" transpose_3 = .* · reshape · linear_1 · x_1  4 nodes$", lines[0]) and lines[1].endswith("7 nodes")
+        assert re.search(r" d extern_kernels.addmm:4 · .*  2 of 10 kernels$", lines[2])
+        assert "backspace back" in screen_lines(driver.app)[-1], "what the strip lists is not listed again"
+        await go(driver, screen, POST, "addmm_1 =")
+        lines = screen.query_one(CorrespondingLines).plain_text()
+        assert [line.split()[0] for line in filter(None, lines)] == ["pre", "runs"] and "linear_1 =" in lines[0]
+        assert "addmm_1: f32[32, 16]" in screen_lines(driver.app)[-1]
+
+
+async def test_a_zoomed_pane_turns_through_all_texts_with_three_lines_on_the_others() -> None:
     async with opened(TRAIN, size=(80, 24)) as driver:
         screen = await enter(driver)
+        await driver.press("z")
         await go(driver, screen, POST, "addmm_1 =")
         said = screen.query_one(CorrespondingLines).plain_text()
         assert screen_lines(driver.app)[-4:-1] == said
-        assert [line.split()[0] for line in said] == ["source", "pre", "code"]
-        assert "train.py:10  x=x+s.o(" in said[0] and "linear_1 =" in said[1] and "extern_kernels.addmm:4" in said[2]
+        assert [line.split()[0] for line in said] == ["source", "pre", "runs"]
+        assert "train.py:10  x=x+s.o(" in said[0] and "linear_1 =" in said[1] and "d extern_kernels.addmm:4" in said[2]
         seen = []
         for _ in range(5):
             await driver.press("tab")
@@ -194,7 +212,9 @@ async def test_a_narrow_screen_has_one_pane_and_three_lines_on_the_others() -> N
         assert screen.is_helping and not screen.query_one(CorrespondingLines).display
         await driver.press("escape")
         assert screen.query_one(CorrespondingLines).region.height == 3 and screen.pane == PY
-        await driver.pilot.resize_terminal(120, 24)
+        await driver.press("z")
+        assert [pane for pane in ALL if screen.view(pane).display] == [SOURCE, PY] and screen.pane == PY
+        await driver.pilot.resize_terminal(160, 24)
         screen = await again(driver)
         assert not screen.query_one(CorrespondingLines).display
         await driver.press("z")
@@ -206,7 +226,8 @@ async def test_more_or_less_room_keeps_the_place() -> None:
     async with opened(TRAIN, size=(80, 24)) as driver:
         screen = await enter(driver)
         before = await go(driver, screen, POST, "addmm_1 =")
-        for width, panes in ((120, [SOURCE, POST, PY]), (210, [LAYERS, SOURCE, POST, PY]), (90, [POST])):
+        assert [pane for pane in ALL if screen.view(pane).display] == [SOURCE, POST]
+        for width, panes in ((160, [SOURCE, POST, PY]), (210, [SOURCE, PRE, POST, PY]), (90, [SOURCE, POST])):
             await driver.pilot.resize_terminal(width, 24)
             await driver.until(lambda panes=panes: [pane for pane in ALL if screen.view(pane).display] == panes)  # type: ignore[misc]
             assert place(screen) == before and screen.view(POST).has_focus
@@ -228,7 +249,7 @@ async def test_what_was_derived_is_marked() -> None:
 
 
 async def test_what_kernels_took_stands_beside_them() -> None:
-    async with opened(MLP, size=(200, 30)) as driver:
+    async with opened(MLP, size=(140, 30)) as driver:
         driver.browser.trace.profiles.read()
         screen = await enter(driver)
         await go(driver, screen, PY, "extern_kernels.bmm(")
@@ -236,7 +257,7 @@ async def test_what_kernels_took_stands_beside_them() -> None:
         code = screen.view(PY)
         hottest = place(screen)[1]
         row = screen_lines(driver.app)[2 + hottest - code.scroll_offset.y]
-        assert re.search(r" [\d.]+ ms [▏▎▍▌▋▊▉█]+ .*extern_kernels.mm", row) and " ms per step · " in screen.status.plain_text()
+        assert re.search(r" [\d.]+ ms [▏▎▍▌▋▊▉█]+ .*extern_kernels.mm", row) and " ms per step " in screen.status.plain_text()
         await driver.press("exclamation_mark")
         assert place(screen)[1] != hottest
         await driver.press("at")

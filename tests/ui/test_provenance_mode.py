@@ -9,9 +9,10 @@ from opened import BREAKS, Driver, opened
 from real import TRACES
 from screen import screen_lines, screen_text
 
-from tltui.questions.provenance.pane_sections import ALL, LAYERS
+from tltui.questions.provenance.pane_layout import ALL
 from tltui.questions.provenance.provenance import POST, PRE, PY, SOURCE
 from tltui.screens.provenance import ProvenanceScreen
+from tltui.widgets.bars import CorrespondingLines
 
 TRAIN = TRACES / "torch-2.13" / "train"
 
@@ -31,16 +32,69 @@ async def enter(driver: Driver) -> ProvenanceScreen:
     return screen
 
 
-@pytest.mark.parametrize(("width", "panes"), [(80, 1), (99, 1), (100, 3), (120, 3), (199, 3), (200, 4)])
-async def test_as_many_panes_as_fit(width: int, panes: int) -> None:
-    async with opened(TRAIN, size=(width, 30)) as driver:
+def shown(screen: ProvenanceScreen) -> list[int]:
+    return [pane for pane in ALL if screen.view(pane).display]
+
+
+@pytest.mark.parametrize(("size", "panes"), [
+    ((80, 19), [SOURCE]), ((80, 20), [SOURCE, PY]), ((100, 30), [SOURCE, PY]), ((159, 30), [SOURCE, PY]),
+    ((160, 30), [SOURCE, POST, PY]), ((200, 30), [SOURCE, PRE, POST, PY]),
+], ids=str)  # fmt: skip
+async def test_as_many_panes_as_fit(size: tuple[int, int], panes: list[int]) -> None:
+    async with opened(TRAIN, size=size) as driver:
         screen = await enter(driver)
-        assert sum(screen.view(pane).display for pane in ALL) == panes
+        assert shown(screen) == panes and screen.pane == SOURCE
         assert "10/10 kernels" in screen_lines(driver.app)[0]
-        shown = [pane for pane in ALL if screen.view(pane).display]
-        assert shown == {1: [SOURCE], 3: [SOURCE, POST, PY], 4: [LAYERS, SOURCE, POST, PY]}[panes]
-        widths = {pane: screen.view(pane).outer_size.width for pane in shown}
-        assert max(widths, key=lambda pane: widths[pane]) == shown[-1], "code is the widest"
+        assert screen.query_one(CorrespondingLines).display == (size[0] < 160)
+        regions = [screen.view(pane).region for pane in panes]
+        if size[0] >= 100:
+            assert len({region.y for region in regions}) == 1 and max(regions, key=lambda region: region.width) == regions[-1]
+        elif len(panes) == 2:
+            assert {region.width for region in regions} == {size[0]} and regions == sorted(regions, key=lambda region: region.y)
+            assert all(region.height >= 6 for region in regions)
+
+
+async def test_another_width_keeps_the_place_and_brings_what_belongs_to_it() -> None:
+    async with opened(TRAIN, size=(80, 24)) as driver:
+        screen = await enter(driver)
+        await driver.press("full_stop", "full_stop")
+        line = screen.view(SOURCE).current_line()
+        for width, panes in ((200, [SOURCE, PRE, POST, PY]), (160, [SOURCE, POST, PY]), (120, [SOURCE, PY]), (80, [SOURCE, PY])):
+            await driver.pilot.resize_terminal(width, 24)
+            await driver.until(lambda panes=panes: shown(screen) == panes and screen.view(SOURCE).has_focus)  # type: ignore[misc]
+            await driver.pilot.pause()
+            assert screen.view(SOURCE).current_line() == line
+            for view in map(screen.view, panes):
+                assert view.matches and any(map(view.is_visible, view.matches)), "what belongs to the cursor is in sight"
+                assert view.current_line() in view.matches and view.is_visible(view.current_line())
+
+
+async def test_rows_of_stacked_panes_move_between_them() -> None:
+    async with opened(TRAIN, size=(80, 24)) as driver:
+        screen = await enter(driver)
+        heights = [screen.view(pane).outer_size.height for pane in (SOURCE, PY)]
+        await driver.press("ctrl+right", "ctrl+right")
+        await driver.pilot.pause()
+        assert [screen.view(pane).outer_size.height for pane in (SOURCE, PY)] == [heights[0] + 2, heights[1] - 2]
+        await driver.press(*["ctrl+right"] * 8)
+        assert "each pane needs at least 4 rows" in screen_lines(driver.app)[-1]
+
+
+@pytest.mark.parametrize("theme", ["dark", "mono"])
+@pytest.mark.parametrize("ascii_only", [False, True])
+async def test_what_belongs_to_the_cursor_is_marked_without_color(theme: str, ascii_only: bool) -> None:
+    async with opened(TRAIN, size=(160, 40), theme=theme, ascii_only=ascii_only) as driver:
+        screen = await enter(driver)
+        await driver.press("full_stop")
+        await driver.pilot.pause()
+        sign = "|" if ascii_only else "▌"
+        for pane in (SOURCE, POST, PY):
+            view = screen.view(pane)
+            lines = [view.rows.at(view.scroll_offset.y + y).line for y in range(view.size.height)]
+            rows = {line: view.render_line(y).text for y, line in enumerate(lines) if line >= 0}
+            assert {line for line, text in rows.items() if text.startswith(sign)} == set(view.matches) & rows.keys()
+            assert set(view.matches) & rows.keys()
+            assert not ascii_only or all(text.isascii() for text in rows.values())
 
 
 async def test_the_other_panes_follow_the_cursor() -> None:
@@ -66,7 +120,7 @@ async def test_the_other_panes_follow_the_cursor() -> None:
 
 
 async def test_next_mapped_line_and_matches_and_what_is_said() -> None:
-    async with opened(TRAIN, size=(140, 34)) as driver:
+    async with opened(TRAIN, size=(160, 34)) as driver:
         screen = await enter(driver)
         source = screen.view(SOURCE)
         seen = []
@@ -82,7 +136,7 @@ async def test_next_mapped_line_and_matches_and_what_is_said() -> None:
 
 
 async def test_units_and_panes_and_zoom_and_pin() -> None:
-    async with opened(TRAIN, size=(140, 34)) as driver:
+    async with opened(TRAIN, size=(160, 34)) as driver:
         screen = await enter(driver)
         assert screen.unit is not None and screen.unit.unit == "forward"
         await driver.press("u")
@@ -124,8 +178,8 @@ async def test_it_begins_in_the_line_that_was_under_the_cursor() -> None:
         assert 5 < code.current_line() - code.scroll_offset.y < code.size.height, "what stands above is in sight"
         assert f"{len(view.document) - 80}/" in screen_lines(driver.app)[-1]
         await driver.press("shift+tab")
-        post = screen.view(POST)
-        assert screen.pane == POST and f"{post.current_line() + 1}/{len(post.document)}" in screen_lines(driver.app)[-1]
+        source = screen.view(SOURCE)
+        assert screen.pane == SOURCE and f"{source.current_line() + 1}/{len(source.document)}" in screen_lines(driver.app)[-1]
 
 
 async def test_from_the_top_of_an_artifact_it_goes_to_the_first_line_that_is_mapped() -> None:
@@ -135,7 +189,7 @@ async def test_from_the_top_of_an_artifact_it_goes_to_the_first_line_that_is_map
         await driver.until(lambda: screen.pane == PY)
         code = screen.view(PY)
         assert code.current_line() > 0 and code.current_line() in code.matches
-        assert screen.view(POST).matches, "the other panes follow"
+        assert screen.view(SOURCE).matches, "the other panes follow"
 
 
 async def test_titles_leave_out_what_the_line_above_says() -> None:
@@ -144,12 +198,12 @@ async def test_titles_leave_out_what_the_line_above_says() -> None:
         screen = await enter(driver)
         above, titles = screen_lines(driver.app)[:2]
         assert "0/0" in above and "forward" in above
-        assert titles.count("source …") == titles.count("post") == 1 and ".py━" in titles, "one word, and the end of the path"
+        assert titles.startswith("─source …/models/train.py:") and "━generated code …xsr4.py━" in titles, "the ends of paths"
         assert "[0/0]" not in titles and "forward" not in titles
         await driver.press("u")
         await driver.until(lambda: screen.unit is not None and screen.unit.unit == "backward")
         await driver.pilot.pause()
-        assert "━code …" in screen_lines(driver.app)[1] and "backward" not in screen_lines(driver.app)[1]
+        assert "━generated code …" in screen_lines(driver.app)[1] and "backward" not in screen_lines(driver.app)[1]
         assert screen.pane == PY, "the same pane of the other unit"
 
 

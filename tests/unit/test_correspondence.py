@@ -6,7 +6,7 @@ from tltui.text.line_correspondence import Group, LineGroups, joined, letters, o
 
 THREE = LineGroups.of(3, [
     Group((((0, 0),), ((2, 3),), ((10, 12), (30, 30)))),
-    Group((((0, 0),), ((5, 5),), ((10, 12),)), band=0),
+    Group((((0, 0),), ((5, 5),), ((10, 12),))),
     Group(((), ((7, 7),), ((40, 40),))),
 ])  # fmt: skip
 
@@ -33,10 +33,7 @@ def test_matches_are_the_lines_of_all_groups() -> None:
     assert THREE.matches(0, 1, 2) == []
 
 
-def test_bands_for_painting() -> None:
-    assert THREE.group_of_lines(2, 9, 13) == [-1, 0, 0, 0, -1]
-    assert THREE.bands(1, 2, 8) == [0, 0, -1, 0, -1, 2, -1]
-    assert THREE.bands(1, 8, 7) == []
+def test_letters_of_numbers() -> None:
     assert [letters(n) for n in (0, 1, 25, 26, 27, 701, 702)] == ["a", "b", "z", "aa", "ab", "zz", "aaa"]
 
 
@@ -49,7 +46,7 @@ def test_ranges_are_put_in_order() -> None:
     assert joined([(5, 6), (1, 2), (3, 3), (9, 8), (-1, 0)]) == [(1, 3), (5, 6)]
     assert of_lines([4, 2, 3, 9]) == ((2, 4), (9, 9))
     empty = LineGroups.of(2, [])
-    assert (empty.groups(1, 0), empty.bands(0, 0, 1), empty.next_line(0, 0)) == ((), [-1, -1], None)
+    assert (empty.groups(1, 0), empty.next_line(0, 0)) == ((), None)
 
 
 def test_overlapping_ranges_as_a_slow_search_finds_them() -> None:
@@ -63,7 +60,6 @@ def test_overlapping_ranges_as_a_slow_search_finds_them() -> None:
         for line in range(72):
             slow = [n for n, group in enumerate(groups) if any(a <= line <= b for a, b in group.ranges[pane])]
             assert list(made.groups(pane, line)) == slow
-            assert made.group_of_lines(pane, line, line) == [slow[0] if slow else -1]
 
 
 def test_large_ones_answer_right() -> None:
@@ -72,4 +68,3 @@ def test_large_ones_answer_right() -> None:
     made = LineGroups.of(3, groups)
     for n in range(0, 10_000, 10):
         assert made.matches(1, n, 2) == [(n // 5 * 40, n // 5 * 40 + 39)]
-        made.bands(1, n, n + 50)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection
 from functools import lru_cache
 from pathlib import PurePosixPath
 
@@ -9,10 +11,12 @@ import pytest
 from real import trace
 
 from tltui.model.nodes import Compile
-from tltui.questions.provenance import pane_sections as p
+from tltui.questions.provenance import pane_layout as p
 from tltui.questions.provenance import pane_sections as q
-from tltui.questions.provenance.pane_sections import LAYERS, Panes, Spot, Trail, UnitCosts
+from tltui.questions.provenance.pane_layout import LAYERS, Layout, Spot, Trail
+from tltui.questions.provenance.pane_sections import Panes, UnitCosts
 from tltui.questions.provenance.records import CPP, DERIVED, KERNEL, POST, PRE, PY, SOURCE
+from tltui.questions.provenance.strip_sections import strip_lines
 from tltui.screens.provenance import ReadUnit, read_unit
 from tltui.text.document import Options, piece_text
 from tltui.text.formatting import cells
@@ -38,33 +42,52 @@ def train() -> Panes:
     return panes_of("torch-2.13/train", "0/0")
 
 
+def strip(panes: Panes, pane: int, line: int, shown: Collection[int]) -> list[str]:
+    return ["".join(map(piece_text, pieces)) for pieces in strip_lines(panes, pane, line, shown, 80)]
+
+
 def line_with(panes: Panes, pane: int, text: str) -> int:
     document = panes.documents[pane]
     return next(n for n in range(len(document)) if text in document.line(n).text)
 
 
-@pytest.mark.parametrize("width, there, chosen", [
-    (80, THERE, THERE), (99, THERE, THERE), (100, THERE, (SOURCE, POST, PY)), (179, THERE, (SOURCE, POST, PY)),
-    (200, THERE, THERE), (120, AOTI, (SOURCE, POST, CPP)), (240, AOTI, (SOURCE, PRE, POST, CPP)),
-    (120, (SOURCE, PY), (SOURCE, PY)), (120, (PRE,), (PRE,)),
+@pytest.mark.parametrize("size, layout", [
+    ((80, 24), Layout(2, is_stacked=True)), ((80, 19), Layout(1)), ((99, 50), Layout(2, is_stacked=True)), ((100, 24), Layout(2)),
+    ((159, 10), Layout(2)), ((160, 40), Layout(3)), ((199, 40), Layout(3)), ((200, 60), Layout(4)), ((400, 100), Layout(4)),
 ])  # fmt: skip
-def test_the_source_is_in_it_from_100_columns(width: int, there: tuple[int, ...], chosen: tuple[int, ...]) -> None:
-    assert p.first_choice(width, there) == chosen
+def test_a_screen_has_the_layout_for_its_size(size: tuple[int, int], layout: Layout) -> None:
+    assert p.layout(*size) == layout and layout.has_strip == (layout.count < 3)
+
+
+@pytest.mark.parametrize("count, there, chosen", [
+    (1, THERE, (SOURCE,)), (2, THERE, (SOURCE, PY)), (3, THERE, (SOURCE, POST, PY)), (4, (LAYERS, *THERE), THERE),
+    (2, AOTI, (SOURCE, CPP)), (3, AOTI, (SOURCE, POST, CPP)), (4, AOTI, (SOURCE, PRE, POST, CPP)),
+    (2, (SOURCE, PRE, POST), (SOURCE, POST)), (3, (SOURCE, PY), (SOURCE, PY)), (2, (PRE,), (PRE,)),
+])  # fmt: skip
+def test_source_and_code_come_first(count: int, there: tuple[int, ...], chosen: tuple[int, ...]) -> None:
+    assert p.first_choice(count, there) == chosen
 
 
 def test_a_source_without_lines_has_no_claim_to_a_place() -> None:
-    assert p.first_choice(120, THERE, lines=0) == (PRE, POST, PY)
-    assert p.first_choice(80, (SOURCE, PY), lines=0) == (SOURCE, PY)
+    assert p.first_choice(2, THERE, lines=0) == (POST, PY)
+    assert p.first_choice(2, (SOURCE, PY), lines=0) == (SOURCE, PY)
 
 
 def test_every_choice_of_panes_comes_once() -> None:
-    first = chosen = p.first_choice(120, THERE)
+    first = chosen = p.first_choice(2, THERE)
     seen = []
-    for _ in range(4):
+    for _ in range(6):
         seen.append(chosen)
         chosen = p.next_choice(chosen, THERE)
-    assert chosen == first and len(set(seen)) == 4
+    assert chosen == first and len(set(seen)) == 6
+    assert seen[:3] == [(SOURCE, PY), (SOURCE, POST), (SOURCE, PRE)], "your source stays first"
     assert p.next_choice((KERNEL,), THERE) == (KERNEL,)
+
+
+def test_a_pane_that_comes_replaces_the_least_wanted_one() -> None:
+    assert p.with_pane((SOURCE, PY), POST) == (SOURCE, POST) and p.with_pane((SOURCE, POST), PY) == (SOURCE, PY)
+    assert p.with_pane((SOURCE, POST, PY), PRE) == (SOURCE, PRE, PY) and p.with_pane((SOURCE, PY), PY) == (SOURCE, PY)
+    assert p.with_pane((SOURCE, PY), LAYERS) == (LAYERS, SOURCE) and p.with_pane((PRE,), POST) == (POST,)
     assert p.share(PY) > p.share(POST) == p.share(SOURCE)
 
 
@@ -77,7 +100,7 @@ def test_every_choice_of_panes_comes_once() -> None:
     ("/日本語/語.py:12", 12, "…/語.py:12"), ("abc", 0, "…"),
 ])  # fmt: skip
 def test_a_path_keeps_its_end(path: str, width: int, said: str) -> None:
-    found = p.from_right(path, width)
+    found = q.from_right(path, width)
     assert found == said
     assert cells(found) <= max(width, 1) and path.endswith(found.removeprefix("…"))
 
@@ -85,11 +108,11 @@ def test_a_path_keeps_its_end(path: str, width: int, said: str) -> None:
 def test_titles_are_a_word_and_a_file() -> None:
     panes = train()
     line = line_with(panes, SOURCE, "x=x+s.o(")
-    assert panes.title(SOURCE, line, 60) == "source /home/user/models/train.py:10"
+    assert panes.title(SOURCE, line, 60) == "source …/models/train.py:10"
     assert panes.title(SOURCE, line, 22) == "source …/train.py:10"
-    assert panes.title(SOURCE, 0, 60) == "source /home/user/models/train.py", "of a heading its file"
-    assert panes.title(POST, 3, 60) == "post" and panes.title(PRE, 3, 60) == "pre"
-    assert panes.title(PY, 3, 30).startswith("code …") and panes.title(PY, 3, 30).endswith("m4yxsr4.py"[2:])
+    assert panes.title(SOURCE, 0, 60) == "source …/models/train.py", "of a heading its file"
+    assert panes.title(POST, 3, 60) == "post-grad graph" and panes.title(PRE, 3, 60) == "pre-grad graph"
+    assert panes.title(PY, 3, 60) == "generated code …xsr4.py" and panes.title(PY, 3, 20) == "generated code …4.py"
     assert panes.title(SOURCE, line, 9) == "source"
 
 
@@ -151,24 +174,42 @@ def test_what_is_said_of_a_line() -> None:
     call = panes.about(PY, line_with(panes, PY, "extern_kernels.addmm(primals_8"))
     assert call == "extern_kernels.addmm:4 computes addmm_1 from train.py:10"
     assert panes.about(SOURCE, line_with(panes, SOURCE, "x=x+s.o(")).startswith("became 7 nodes · in extern_kernels.addmm:4, ")
-    assert panes.about(SOURCE, 0) == q.NOT_MAPPED == panes.about(POST, 0)
+    assert panes.about(POST, 0) == q.NOT_MAPPED
+    assert panes.about(SOURCE, 0) == (
+        "/home/user/models/train.py is not readable on this machine; its lines are those that torch recorded"
+    )
+    for pane, text in ((SOURCE, "x=x+s.o("), (PY, "extern_kernels.addmm(primals_8")):
+        assert panes.about(pane, line_with(panes, pane, text), has_strip=True) == "", "the strip has it"
 
 
 def test_three_lines_on_what_is_not_in_sight() -> None:
     panes = train()
-    said = ["".join(map(piece_text, line)) for line in panes.correspondences(POST, line_with(panes, POST, "addmm_1:"), 80)]
-    assert [line.split()[0] for line in said] == ["source", "pre", "code"]
+    node = line_with(panes, POST, "addmm_1:")
+    said = strip(panes, POST, node, [POST])
+    assert [line.split()[0] for line in said] == ["source", "pre", "runs"]
     assert "train.py:10  x=x+s.o(" in said[0] and "linear_1 = torch._C._nn.linear(" in said[1]
-    assert "extern_kernels.addmm:4" in said[2]
+    assert said[2] == " runs   d extern_kernels.addmm:4  1 of 10 kernels"
     call = line_with(panes, PY, "extern_kernels.addmm(primals_8")
-    said = ["".join(map(piece_text, line)) for line in panes.correspondences(PY, call, 80)]
+    said = strip(panes, PY, call, [PY])
     assert [line.split()[0] for line in said] == ["source", "pre", "post"]
     assert "aten.addmm.default(" in said[2] and '"f32' not in said[2]
+    words = {(SOURCE, PY): ["pre", "post", "runs"], (POST, PY): ["source", "pre", "runs"], (SOURCE, POST): ["pre", "runs"]}
+    for shown, expected in words.items():
+        assert [line.split()[0] for line in strip(panes, POST, node, shown)] == expected
     for pane in THERE:
         for line in range(0, len(panes.documents[pane]), 7):
-            found = panes.correspondences(pane, line, 80)
-            assert len(found) == 3 and all(sum(cells(piece_text(piece)) for piece in own) <= 80 for own in found)
-    assert [piece_text(line[-1]) for line in panes.correspondences(POST, 0, 80)] == ["nothing"] * 3
+            lines = strip_lines(panes, pane, line, [pane], 80)
+            assert len(lines) == (3 if panes.is_mapped(pane, line) else 1)
+            assert all(sum(cells(piece_text(piece)) for piece in own) <= 80 for own in lines)
+    assert strip(panes, POST, 0, [POST]) == [f" {q.NOT_MAPPED}"]
+
+
+def test_further_calls_of_a_kernel_are_listed_by_their_handles() -> None:
+    panes = panes_of("provenance/llama", "0/0")
+    pre, post, runs = strip(panes, SOURCE, line_with(panes, SOURCE, "return nn.functional.silu(input)"), (SOURCE, PY))
+    assert pre.endswith("2 nodes") and re.search(r" \d+  neg_2 = aten.neg.default.* · exp_1 · .*  8 nodes$", post)
+    assert re.fullmatch(r" runs   \w+ cpp_fused_\S*mul_silu_5:\d+ · \w+ :\d+  2 of 34 kernels", runs)
+    assert all(cells(line) <= 80 for line in strip(panes, SOURCE, 4, (SOURCE, PY)))
 
 
 def test_what_is_derived_is_marked() -> None:
@@ -179,7 +220,7 @@ def test_what_is_derived_is_marked() -> None:
     assert panes.is_derived(PY, line) and not panes.is_derived(PY, 0)
     assert panes.about(PY, line).endswith("≈ nodes derived from the code, not recorded by torch")
     assert any(panes.is_derived(POST, n) for n in panes.matches(PY, line, POST))
-    said = ["".join(map(piece_text, own)) for own in panes.correspondences(PY, line, 80)]
+    said = strip(panes, PY, line, [PY])
     assert "≈" in said[2] and ("≈" in said[0]) == (derived[0].lines_from in DERIVED)
     recorded = train()
     assert not any(recorded.is_derived(pane, n) for pane in THERE for n in range(len(recorded.documents[pane])))
@@ -223,9 +264,10 @@ def test_a_layer_corresponds_to_what_is_in_it() -> None:
     assert found is not None and found[0] == PY and call in found[1]
     assert panes.follow(SOURCE, line_with(panes, SOURCE, "x=x+s.o("), (LAYERS, SOURCE, POST, PY))[0] == PY  # type: ignore[index]
     assert panes.about(LAYERS, out).startswith("b.0.o · 4 nodes in 2 kernels")
-    assert panes.is_mapped(LAYERS, 0) and panes.band(LAYERS, 0) is None
+    assert panes.is_mapped(LAYERS, 0) and panes.label(LAYERS, 0) is None
+    assert [line.split()[0] for line in strip(panes, LAYERS, out, [LAYERS])] == ["source", "post", "runs"]
     assert [panes.next_mapped(LAYERS, 0), panes.next_mapped(LAYERS, 8), panes.next_mapped(LAYERS, 1, back=True)] == [1, None, 0]
-    assert p.first_choice(200, panes.documents) == (LAYERS, SOURCE, POST, PY) and p.share(LAYERS) < 1
+    assert p.first_choice(4, panes.documents) == THERE and p.share(LAYERS) < 1
     assert panes.title(LAYERS, 0, 30) == "layers"
 
 
@@ -240,4 +282,4 @@ def test_one_operation_without_anything_recorded() -> None:
     node = panes.follow(PY, call, (SOURCE, POST, PY))
     assert node is not None and node[0] == POST and "add" in panes.documents[POST].line(node[1][0]).text
     assert panes.follow(POST, node[1][0], (SOURCE, POST, PY)) == (SOURCE, [source])
-    assert LAYERS not in panes.documents and p.first_choice(200, panes.documents) == (SOURCE, PRE, POST, PY)
+    assert LAYERS not in panes.documents and p.first_choice(4, panes.documents) == THERE

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tltui.questions.provenance.records import Place
-from tltui.questions.provenance.unit_sections import read_file, source_lines
+from tltui.questions.provenance.unit_sections import file_tails, read_file, source_lines
 from tltui.text.document import Options
 
 TEXT = "".join(f"line_{n} = {n}\n" for n in range(1, 41))
@@ -22,17 +22,15 @@ def test_recorded_lines_alone() -> None:
     places = [Place("/home/user/m.py", 3, "f", "x = 1"), Place("/home/user/m.py", 120), Place("/home/user/n.py", 7, "g", "y")]
     text, lines = shown(places, None)
     assert text == [
-        "/home/user/m.py",
-        "  not readable on this machine: shown as recorded by torch",
+        "…/user/m.py  (recorded)",
         "  3  x = 1",
         "  ⋮",
         "120  (torch recorded no code)",
         "",
-        "/home/user/n.py",
-        "  not readable on this machine: shown as recorded by torch",
+        "…/user/n.py  (recorded)",
         "7  y",
     ]
-    assert lines == (2, 4, 8)
+    assert lines == (1, 3, 6)
 
 
 def test_surroundings_where_the_file_is_as_it_was() -> None:
@@ -65,8 +63,16 @@ def test_generated_code_has_no_file() -> None:
 
 def test_anchors_and_links() -> None:
     found = source_lines("ref", "source", [Place("/home/user/m.py", 3, "f", "x = 1")], Options(), lambda path: None)
-    assert found.document.where("/home/user/m.py:3") == 2 and found.document.anchor(2) == "/home/user/m.py:3"
-    assert found.document.line(2).links[0].target == "file:/home/user/m.py:3"
+    assert found.document.where("/home/user/m.py:3") == 1 and found.document.anchor(1) == "/home/user/m.py:3"
+    assert found.document.line(1).links[0].target == "file:/home/user/m.py:3"
+    assert found.headings == {0: "/home/user/m.py is not readable on this machine; its lines are those that torch recorded"}
+
+
+def test_paths_are_shortened_to_ends_that_differ() -> None:
+    files = ["/home/user/train/model.py", "/opt/a/llama/model.py", "/opt/b/llama/model.py", "/m.py", "m.py", "<eval_with_key>.7"]
+    assert [file_tails(files)[file] for file in files] == [
+        "…/train/model.py", "…/a/llama/model.py", "…/b/llama/model.py", "/m.py", "m.py", "<eval_with_key>.7",
+    ]  # fmt: skip
 
 
 def test_nothing_recorded() -> None:

@@ -28,11 +28,14 @@ from tltui.model.ref import BadAddress, named_in, parse_ref
 from tltui.model.run import Run, in_order
 from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, TABLE, glyph
 from tltui.questions.provenance.graph_names import Names
+from tltui.questions.provenance.kernel_letters import MORE, UNLETTERED
+from tltui.questions.provenance.unit_sections import DERIVED_MARK
 from tltui.screens.prompts import PROMPT_KEYS, Question, Row
 from tltui.text import tokens
 from tltui.text.document import Options, Piece, TextDocument, piece_text
-from tltui.text.formatting import cells
+from tltui.text.formatting import cells, script_for
 from tltui.tree.name_search import BLOCK, Place, Places, everything, recent
+from tltui.widgets.row_painter import ASCII_MARKS, Marks
 from tltui.work.scheduler import Lane, Scheduler, Steps
 
 KEYS_WIDTH = 12
@@ -101,6 +104,16 @@ def help_document(ascii_only: bool, config: Config, width: int, now: Situation, 
     again = ASCII_RECOMPILE if ascii_only else RECOMPILE_GLYPH
     why = "recompilation: a guard of an earlier compile failed"
     _explain(page, [(again, tokens.RECOMPILE), "  again"], why, MARK_WIDTH, tokens.DIM)
+    page.heading("Marks in provenance mode")
+    own, script = (ASCII_MARKS if ascii_only else Marks()).own, script_for(ascii_only)
+    for sign, meaning in (
+        (own, "belongs to the line of the cursor, in each pane"),
+        ("a b c", "kernels in the order in which the code calls them; a line has the letter of its kernel in each pane"),
+        (f"a{MORE}", "the line is part of further kernels; the line below the panes lists them (runs)"),
+        (UNLETTERED, "has a mapping, but no kernel"),
+        (DERIVED_MARK, "derived by tltui, not recorded by torch"),
+    ):
+        _explain(page, [(script.drawn(sign), tokens.KEYWORD)], meaning, KEY_WIDTH)
     page.heading("Shortened names and rows")
     page.say(
         "f ↩5 is the code of f after the graph break at line 5; torch calls it torch_dynamo_resume_in_f_at_LINE. Searches and "

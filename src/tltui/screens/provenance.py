@@ -1,4 +1,4 @@
-"""Provenance mode: source, graphs and generated code side by side; the cursor line is lit up in the other panes."""
+"""Provenance mode: source, graphs and generated code in linked panes; the cursor line is lit up in the other panes."""
 
 from __future__ import annotations
 
@@ -20,11 +20,14 @@ from tltui.model.nodes import Compile
 from tltui.model.run import Run
 from tltui.questions.build import build
 from tltui.questions.layers.layer_kernels import layers_of
-from tltui.questions.provenance import pane_sections as panes
+from tltui.questions.provenance import pane_layout as layouts
 from tltui.questions.provenance.graph_names import Names, names_of
-from tltui.questions.provenance.pane_sections import CODE, LAYERS, Panes, Spot, Trail, UnitCosts, costs_of_unit, duration
+from tltui.questions.provenance.kernel_letters import Label
+from tltui.questions.provenance.pane_layout import ALL, CODE, LAYERS, NAMES, Layout, Spot, Trail
+from tltui.questions.provenance.pane_sections import TITLES, Panes, UnitCosts, costs_of_unit, duration
 from tltui.questions.provenance.provenance import POST, PRE, SOURCE, Provenance, UnitProvenance, provenance_of
 from tltui.questions.provenance.records import correspondence
+from tltui.questions.provenance.strip_sections import LINES, strip_lines
 from tltui.questions.provenance.unit_sections import coverage_lines, layer_tree, selection_document, source_lines
 from tltui.questions.stacks.tracebacks import display_name
 from tltui.screens.workbench import AppContext, Output, PanesScreen, fault_document
@@ -90,7 +93,7 @@ def read_unit(
             names[pane] = pane_names
     if tree is not None:
         documents[LAYERS] = tree.document
-    panes = Panes(unit, documents, groups, names, source.lines, files, tree)
+    panes = Panes(unit, documents, groups, names, source, files, tree)
     if costs is not None:
         panes.take_costs(costs)
     done(ReadUnit(number, provenance, documents, panes, display_name(compile_.frame) or ""))
@@ -127,7 +130,9 @@ class PanesOfUnit(PanesScreen[None]):
         self._provenance: Provenance | None = None
         self._number = 0
         self._chosen: tuple[int, ...] = ()
-        """The panes between which `tab` goes."""
+        """The panes that are visible where no pane has the screen."""
+        self._arranged: tuple[tuple[int, ...], bool, bool, bool] | None = None
+        """The chosen panes, and whether one has the screen, they are stacked, and a strip is below, as arranged last."""
         self._is_zoomed = False
         self._documents: dict[int, Document] = {}
         self._bare: dict[int, Unannotated] = {}
@@ -150,12 +155,16 @@ class PanesOfUnit(PanesScreen[None]):
     def _came_to(self, pane: int, moves: bool = False) -> None:
         """Handle the cursor's arrival in a pane."""
 
+    @abstractmethod
+    def _bring_matches(self, pane: int) -> None:
+        """Bring the matches of a pane's line into sight once new panes are laid out."""
+
     # what there is
 
     def compose_panes(self) -> Iterator[DocumentView]:
         """Yield a pane for each text, of which some are shown."""
-        for pane in panes.ALL:
-            view = ProvenanceView(mouse=self.mouse, ascii_only=self.ascii_only, id=f"pane-{panes.NAMES[pane]}")
+        for pane in ALL:
+            view = ProvenanceView(mouse=self.mouse, ascii_only=self.ascii_only, id=f"pane-{NAMES[pane]}")
             view.display = False
             view.on_position = partial(self._moved, pane)
             view.on_hover = partial(self._hovered, pane)
@@ -164,16 +173,21 @@ class PanesOfUnit(PanesScreen[None]):
 
     def below_panes(self) -> ComposeResult:
         """Yield the lines on panes that are out of sight."""
-        yield CorrespondingLines(ascii_only=self.ascii_only)
+        yield CorrespondingLines(LINES, ascii_only=self.ascii_only)
+
+    @property
+    def linked(self) -> tuple[int, ...]:
+        """The panes between which `tab` goes: the visible ones, or all where one has the screen."""
+        return tuple(sorted(self._documents)) if self.is_single and self._documents else self._chosen or (PRE,)
 
     @property
     def shown_panes(self) -> list[DocumentView]:
-        """The chosen panes, from the left."""
-        return [self.view(pane) for pane in self._chosen or (PRE,)]
+        """The widgets of the linked panes, from the left."""
+        return [self.view(pane) for pane in self.linked]
 
     def view(self, pane: int) -> ProvenanceView:
         """Return the widget of a pane."""
-        return self.query_one(f"#pane-{panes.NAMES[pane]}", ProvenanceView)
+        return self.query_one(f"#pane-{NAMES[pane]}", ProvenanceView)
 
     @property
     def unit(self) -> UnitProvenance | None:
@@ -183,51 +197,71 @@ class PanesOfUnit(PanesScreen[None]):
     @property
     def pane(self) -> int:
         """The pane that has the focus."""
-        return next((pane for pane in self._chosen if self.view(pane).has_focus), self._chosen[0] if self._chosen else PRE)
+        return next((pane for pane in ALL if self.view(pane).has_focus), self._chosen[0] if self._chosen else PRE)
+
+    @property
+    def fitting(self) -> Layout:
+        """The layout for the size of the screen."""
+        return layouts.layout(self.size.width, self.size.height)
 
     @property
     def is_single(self) -> bool:
-        """Whether one pane has the screen, with lines below it on the others."""
-        return self._is_zoomed or panes.fitting(self.size.width) == 1
+        """Whether one pane has the screen."""
+        return self._is_zoomed or self.fitting.count == 1
+
+    @property
+    def is_stacked(self) -> bool:
+        """Whether panes are above each other."""
+        return not self.is_single and self.fitting.is_stacked
+
+    @property
+    def has_strip(self) -> bool:
+        """Whether lines below the panes list what corresponds in hidden ones."""
+        return self._panes is not None and (self._is_zoomed or self.fitting.has_strip)
 
     def _titled(self, pane: int, line: int, room: int) -> str:
         return self._panes.title(pane, line, room) if self._panes else self.view(pane).document.title
 
-    def _band(self, pane: int, line: int) -> int | None:
-        return self._panes.band(pane, line) if self._panes is not None else None
+    def _label(self, pane: int, line: int) -> Label | None:
+        return self._panes.label(pane, line) if self._panes is not None else None
 
     # panes
 
     def _first_choice(self) -> tuple[int, ...]:
         unit = self.unit
-        return panes.first_choice(self.size.width, self._documents, len(unit.places) if unit else 0)
+        return layouts.first_choice(self.fitting.count, self._documents, len(unit.places) if unit else 0)
 
     def _arrange(self, focused: int) -> None:
         """Show the chosen panes, of which one gets the focus: that one alone where it has the screen."""
         shown = (focused,) if self.is_single else self._chosen
-        for pane in panes.ALL:
-            view = self.view(pane)
-            view.styles.width = f"{panes.share(pane)}fr"
+        for pane in ALL:
+            view, share = self.view(pane), f"{layouts.share(pane)}fr"
+            view.styles.width, view.styles.height = ("1fr", share) if self.is_stacked else (share, "1fr")
             view.display = pane in shown
-        self.set_class(self.is_single, "-single")
+        self.set_class(self.is_stacked, "-stacked")
+        self.set_class(self.has_strip, "-strip")
+        self._arranged = self._chosen, self.is_single, self.is_stacked, self.has_strip
         self._lay_bare()
         self.view(focused).focus()
         self._came_to(focused)
 
     def on_resize(self) -> None:
-        """Show as many panes as fit."""
+        """Show as many panes as fit, the one with the focus among them."""
         if self._documents:
-            focused, is_alike = self.pane, len(self._chosen) == len(self._first_choice())
-            if not is_alike:
-                self._chosen = self._first_choice()
-            if not is_alike or self.is_single != self.has_class("-single"):
-                self._arrange(focused if focused in self._chosen else self._chosen[0])
+            focused, arranged = self.pane, (self._chosen, self.is_single, self.is_stacked, self.has_strip)
+            if len(self._chosen) != len(self._first_choice()):
+                self._chosen = layouts.with_pane(self._first_choice(), focused)
+            if arranged != self._arranged or arranged[0] != self._chosen:
+                self._arrange(focused)
+                self._bring_matches(focused)
 
     def action_choose_panes(self) -> None:
         """Show the next choice of panes."""
-        self._chosen = panes.next_choice(self._chosen, self._documents)
-        self._arrange(self.pane if self.pane in self._chosen else self._chosen[0])
-        self.show_message(f"panes: {' · '.join(panes.WORDS[pane] for pane in self._chosen)}")
+        self._chosen = layouts.next_choice(self._chosen, self._documents)
+        focused = self.pane if self.pane in self._chosen else self._chosen[0]
+        self._arrange(focused)
+        self._bring_matches(focused)
+        self.show_message(f"panes: {' · '.join(TITLES[pane] for pane in self._chosen)}")
 
     def action_next_pane(self) -> None:
         """Go to the pane to the right."""
@@ -239,21 +273,26 @@ class PanesOfUnit(PanesScreen[None]):
 
     def _turn(self, by: int) -> None:
         if self.is_single:
-            self._arrange(self._chosen[(self._chosen.index(self.pane) + by) % len(self._chosen)])
+            linked = self.linked
+            self._arrange(linked[(linked.index(self.pane) + by) % len(linked)])
         else:
             self.go_to_pane(by)
 
     def action_zoom(self) -> None:
         """Give one pane the whole width, or show all again."""
         self._is_zoomed = not self._is_zoomed
-        self._arrange(self.pane)
-        if self._is_zoomed and panes.fitting(self.size.width) == 1:
+        focused = self.pane
+        self._chosen = layouts.with_pane(self._chosen, focused)
+        self._arrange(focused)
+        self._bring_matches(focused)
+        if self._is_zoomed and self.fitting.count == 1:
             self.show_message("one pane already has the whole screen: tab shows the other pane")
 
     # what is left out
 
     def _as_shown(self, pane: int, document: Document) -> Document:
-        is_narrow = self.size.width // (1 if self.is_single else len(self._chosen)) < ROOMY
+        columns = 1 if self.is_single or self.is_stacked else len(self._chosen)
+        is_narrow = self.size.width // columns < ROOMY
         return self._bare.get(pane, document) if (is_narrow if self._is_bare is None else self._is_bare) else document
 
     def _lay_bare(self) -> None:
@@ -304,7 +343,7 @@ class ProvenanceScreen(PanesOfUnit):
     # loading
 
     def _load(self, number: int, wanted: int | None = None, spot: Spot | None = None) -> None:
-        options = Options(width=max(self.size.width // panes.fitting(self.size.width) - 8, 40))
+        options = Options(width=max(self.size.width // self.fitting.columns - 8, 40))
 
         def chosen(provenance: Provenance) -> int:
             return next((n for n, unit in enumerate(provenance.units) if unit.number == wanted), number)
@@ -332,14 +371,18 @@ class ProvenanceScreen(PanesOfUnit):
         self._provenance, self._number = read.provenance, read.number
         self._documents, self._panes = read.documents or {PRE: self._empty_document()}, read.panes
         self._function = read.function
-        texts = (pane for pane in self._documents if pane not in (SOURCE, panes.LAYERS))
+        texts = (pane for pane in self._documents if pane not in (SOURCE, LAYERS))
         self._bare = {pane: Unannotated(self._documents[pane]) for pane in texts}
         if not set(self._chosen) <= self._documents.keys() or not self._chosen:
             self._chosen = self._first_choice()
+            start = next((pane for pane in self._documents if self._is_start(pane)), self._chosen[0])
+            self._chosen = layouts.with_pane(self._chosen, start)
         with self.following():
             for pane, document in self._documents.items():
                 view = self.view(pane)
-                view.group_of = partial(self._band, pane)
+                view.label_of = partial(self._label, pane)
+                view.label_width = self._panes.letters.width if self._panes and pane != LAYERS else 0
+                view.is_around_call = partial(self._panes.is_around_call, pane) if self._panes else lambda line: False
                 view.is_derived = partial(self._panes.is_derived, pane) if self._panes else lambda line: False
                 view.set_heat(self._heat_of(pane))
                 view.set_pinned(())
@@ -353,15 +396,15 @@ class ProvenanceScreen(PanesOfUnit):
         self._start_line = None
         self._arrange(first)
         if spot is None:
-            self._come_to_when_laid_out(first)
+            self._bring_matches(first)
         self._say_unit()
 
-    def _come_to_when_laid_out(self, pane: int, tries: int = LAYOUTS) -> None:
-        """Light up matches once new panes are laid out."""
+    def _bring_matches(self, pane: int, tries: int = LAYOUTS) -> None:
+        """Bring the matches of a pane's line into sight once new panes are laid out."""
         if not self.query(ProvenanceView):
             return  # the mode was left before that
-        if tries and not all(self.view(other).is_laid_out for other in self._chosen):
-            self.call_after_refresh(self._come_to_when_laid_out, pane, tries - 1)
+        if tries and not all(self.view(other).is_laid_out for other in self._chosen if self.view(other).display):
+            self.call_after_refresh(self._bring_matches, pane, tries - 1)
         else:
             self._came_to(pane, moves=True)
 
@@ -390,7 +433,7 @@ class ProvenanceScreen(PanesOfUnit):
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
         """Light up the matches of the newly focused pane; nothing moves."""
-        pane = next((other for other in self._chosen if self.view(other) is event.widget), None)
+        pane = next((other for other in self.linked if self.view(other) is event.widget), None)
         if pane is not None and not self.is_helping:
             self._came_to(pane)
 
@@ -402,8 +445,6 @@ class ProvenanceScreen(PanesOfUnit):
         self.view(pane).renew_title()
         self._say_line(pane, line)
         self.say_place(self.view(pane).whereabouts())
-        if self.is_single and self._panes is not None:
-            self.query_one(CorrespondingLines).say(self._panes.correspondences(pane, line, self.size.width))
 
     def _hovered(self, pane: int, line: int) -> None:
         """Light up the matches of the line under the mouse, -1 for none; nothing moves."""
@@ -415,7 +456,7 @@ class ProvenanceScreen(PanesOfUnit):
 
     def _follow(self, pane: int, line: int, moves: bool = True) -> None:
         with self.following():
-            for other in self._chosen:
+            for other in self.linked:
                 lines = self._panes.matches(pane, line, other) if self._panes else []
                 goes = self._panes.best(other, lines) if self._panes and moves and other != pane else ()
                 self.view(other).set_matches(lines, goes)
@@ -423,11 +464,11 @@ class ProvenanceScreen(PanesOfUnit):
     def action_pin(self) -> None:
         """Keep what is lit now while the cursor moves on; again lets it go."""
         pane, line = self._line
-        pinned = any(self.view(other).has_pinned for other in panes.ALL)
+        pinned = any(self.view(other).has_pinned for other in ALL)
         if not pinned and (self._panes is None or not self._panes.is_mapped(pane, line)):
             self.show_message("cannot pin: this line has no mapping")
             return
-        for other in panes.ALL:
+        for other in ALL:
             self.view(other).set_pinned(() if pinned or not self._panes else self._panes.matches(pane, line, other))
         self.show_message("unpinned" if pinned else f"pinned; {self.key_of('provenance.pin')} releases it")
 
@@ -436,16 +477,13 @@ class ProvenanceScreen(PanesOfUnit):
     def _go(self, pane: int, line: int, column: int = 0) -> None:
         view = self.view(pane)
         view.reveal(line)
-        view.bring(line)
-        if column:
-            view.move_to(line, column)
+        view.move_to(line, column)
 
     def _lead(self, pane: int, line: int) -> None:
         """Go to a line of another pane, or far away in this one: `backspace` comes back."""
         here, view = self.pane, self.focused_pane
         self._trail.leave(Spot(self._number, here, *view.cursor))
-        if pane not in self._chosen:
-            self._chosen = tuple(sorted({*self._chosen, pane} - ({here} if not self.is_single else set())))
+        self._chosen = layouts.with_pane(self._chosen, pane)
         if pane != here:
             self._go(pane, line)
             self._arrange(pane)
@@ -454,8 +492,10 @@ class ProvenanceScreen(PanesOfUnit):
 
     @on(ProvenanceView.LineFollowed)
     def _line_followed(self, message: ProvenanceView.LineFollowed) -> None:
-        """Enter on a line: one step back towards the source."""
-        target = self._panes.follow(self.pane, message.line, self._chosen) if self._panes else None
+        """Enter on a line: one step back towards the source, in a hidden pane if no visible one corresponds."""
+        choices = (self.linked, tuple(sorted(self._documents))) if self._panes else ()
+        targets = (self._panes.follow(self.pane, message.line, linked) for linked in choices if self._panes)
+        target = next(filter(None, targets), None)
         if target is None:
             message.view.follow_link()
             return
@@ -466,7 +506,7 @@ class ProvenanceScreen(PanesOfUnit):
     @on(DocumentView.NameFollowed)
     def _name_followed(self, message: DocumentView.NameFollowed) -> None:
         """Enter on a name: to where it is defined; where that is here, as on the line."""
-        definition = self._panes.definition(self.pane, message.line, message.name, self._chosen) if self._panes else None
+        definition = self._panes.definition(self.pane, message.line, message.name, self.linked) if self._panes else None
         if definition is not None and definition[0] in self._documents:
             self._lead(*definition)
         elif self._panes is not None and self._panes.is_defined(self.pane, message.line, message.name):
@@ -492,8 +532,7 @@ class ProvenanceScreen(PanesOfUnit):
         elif spot.unit != self._number:
             self._load(spot.unit, spot=spot)
         else:
-            if spot.pane not in self._chosen:
-                self._chosen = tuple(sorted({*self._chosen[1:], spot.pane}))
+            self._chosen = layouts.with_pane(self._chosen, spot.pane)
             self._go(spot.pane, spot.line, spot.column)
             self._arrange(spot.pane)
 
@@ -511,7 +550,7 @@ class ProvenanceScreen(PanesOfUnit):
         if line is None:
             self.show_message(f"no {'earlier' if back else 'later'} match in this pane")
         else:
-            view.bring(line)
+            view.move_to(line, 0)
 
     def action_next_mapped(self) -> None:
         """Go to the next mapped line."""
@@ -527,7 +566,7 @@ class ProvenanceScreen(PanesOfUnit):
         if target is None:
             self.show_message(f"no {'earlier' if back else 'later'} mapped line in this pane")
         else:
-            self.view(pane).bring(target)
+            self.view(pane).move_to(target, 0)
 
     def action_next_unit(self) -> None:
         """Show the next unit: forward, backward …"""
@@ -623,7 +662,14 @@ class ProvenanceScreen(PanesOfUnit):
         self.say_above([*left, (coverage, tokens.DIM if mapped else tokens.WARN)])
 
     def _say_line(self, pane: int, line: int) -> None:
-        self.describe(self._panes.about(pane, line) if self._panes is not None else "")
+        if self._panes is None:
+            self.describe("")
+            return
+        has_strip = self.has_strip
+        self.describe(self._panes.about(pane, line, has_strip))
+        if has_strip:
+            shown = [other for other in self.linked if self.view(other).display]
+            self.query_one(CorrespondingLines).say(strip_lines(self._panes, pane, line, shown, self.size.width))
 
     # out
 
@@ -635,7 +681,7 @@ class ProvenanceScreen(PanesOfUnit):
             self.show_message("nothing to export")
             return
         chosen = selection_document(unit, self._panes.groups, self._documents, pane, line)
-        name = safe_name(f"{self.compile_.ref}_{unit.unit}_{panes.NAMES[pane]}_{line + 1}", ".txt")
+        name = safe_name(f"{self.compile_.ref}_{unit.unit}_{NAMES[pane]}_{line + 1}", ".txt")
         self.ask_where("write this line and its mappings to", Output(lambda: chosen), name)
 
     def action_close(self) -> None:

@@ -46,7 +46,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 
 from tltui.text.document import Options, Piece, error_document
-from tltui.widgets.bars import STEP, Asking, RunBar, widen
+from tltui.widgets.bars import LEAST_COLUMNS, LEAST_ROWS, STEP, Asking, RunBar, widen
 
 
 @dataclass(frozen=True)
@@ -448,15 +448,22 @@ class PanesScreen(Workbench[T]):
 
     def action_wider(self) -> None:
         """Make the focused pane wider."""
-        self._widen(STEP)
+        self._widen(1)
 
     def action_narrower(self) -> None:
         """Make the focused pane narrower."""
-        self._widen(-STEP)
+        self._widen(-1)
 
-    def _widen(self, cells: int) -> None:
-        if not widen(self.shown_panes, self.focused_pane, cells):
-            self.show_message("cannot resize further: each pane needs at least 20 columns")
+    @property
+    def is_stacked(self) -> bool:
+        """Whether panes are above each other."""
+        return False
+
+    def _widen(self, by: int) -> None:
+        is_stacked = self.is_stacked
+        step, least, unit = (1, LEAST_ROWS, "rows") if is_stacked else (STEP, LEAST_COLUMNS, "columns")
+        if not widen(self.shown_panes, self.focused_pane, by * step, least, is_stacked):
+            self.show_message(f"cannot resize further: each pane needs at least {least} {unit}")
 
     @contextmanager
     def following(self) -> Iterator[None]:

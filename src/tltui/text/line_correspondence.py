@@ -14,7 +14,6 @@ from tltui.text.frozen import frozen
 
 Range = tuple[int, int]
 """First and last line, both inclusive."""
-NO_BAND = -1
 
 
 class Correspondence(Protocol):
@@ -39,22 +38,15 @@ class Correspondence(Protocol):
     def matches(self, pane: int, line: int, other: int) -> Sequence[Range]:
         """Return the ranges of pane `other` (may be the same) that correspond to a line, in order, without overlaps."""
 
-    def bands(self, pane: int, first: int, last: int) -> Sequence[int]:
-        """For painting: the band of each line `first` … `last`, that of its first group, -1 for a line in none."""
-
-    def group_of_lines(self, pane: int, first: int, last: int) -> Sequence[int]:
-        """Return the first group of each line `first` … `last`, -1 for a line without one."""
-
     def next_line(self, pane: int, line: int, back: bool = False) -> int | None:
         """Return the first line of the next range with the same groups (`back`: of the previous range)."""
 
 
 @frozen
 class Group:
-    """A group of `LineGroups`: its ranges in each pane and its colour band (-1: a band of its own)."""
+    """A group of `LineGroups`: its ranges in each pane."""
 
     ranges: tuple[tuple[Range, ...], ...]
-    band: int = NO_BAND
 
 
 @frozen
@@ -78,7 +70,7 @@ class LineGroups:
     """A `Correspondence` in flat arrays: a look-up is a bisection."""
 
     panes: int
-    _bands: array[int]
+    _count: int
     _offsets: array[int]
     """The ranges of group g in pane p are number `_offsets[g * panes + p]` to `_offsets[g * panes + p + 1]`."""
     _firsts: array[int]
@@ -86,22 +78,23 @@ class LineGroups:
     _lines: tuple[_Pane, ...]
 
     def __len__(self) -> int:
-        return len(self._bands)
+        return self._count
 
     @classmethod
     def of(cls, panes: int, groups: Iterable[Group]) -> LineGroups:
         """Build it. Ranges of one group and pane are put in order and joined; empty or negative ones are dropped."""
-        bands, offsets, firsts, lasts = array("l"), array("l", [0]), array("l"), array("l")
+        offsets, firsts, lasts = array("l", [0]), array("l"), array("l")
         where: list[dict[Range, list[int]]] = [{} for _ in range(panes)]
+        count = 0
         for number, group in enumerate(groups):
-            bands.append(group.band if group.band >= 0 else number)
+            count += 1
             for pane in range(panes):
                 for lines in joined(group.ranges[pane] if pane < len(group.ranges) else ()):
                     firsts.append(lines[0])
                     lasts.append(lines[1])
                     where[pane].setdefault(lines, []).append(number)
                 offsets.append(len(firsts))
-        return cls(panes, bands, offsets, firsts, lasts, tuple(map(_pane, where)))
+        return cls(panes, count, offsets, firsts, lasts, tuple(map(_pane, where)))
 
     def groups(self, pane: int, line: int) -> Sequence[int]:
         pane_lines = self._lines[pane]
@@ -120,24 +113,6 @@ class LineGroups:
         for group in self.groups(pane, line):
             ranges.update(self.ranges(group, other))
         return joined(ranges)
-
-    def band(self, group: int) -> int:
-        """Return the colour band of a group."""
-        return self._bands[group]
-
-    def group_of_lines(self, pane: int, first: int, last: int) -> Sequence[int]:
-        pane_lines = self._lines[pane]
-        groups = [-1] * max(last - first + 1, 0)
-        n = max(bisect_right(pane_lines.firsts, first) - 1, 0)
-        while n < len(pane_lines.firsts) and pane_lines.firsts[n] <= last:
-            group = pane_lines.members[pane_lines.offsets[n]]
-            for line in range(max(pane_lines.firsts[n], first), min(pane_lines.lasts[n], last) + 1):
-                groups[line - first] = group
-            n += 1
-        return groups
-
-    def bands(self, pane: int, first: int, last: int) -> Sequence[int]:
-        return [NO_BAND if group < 0 else self._bands[group] for group in self.group_of_lines(pane, first, last)]
 
     def next_line(self, pane: int, line: int, back: bool = False) -> int | None:
         pane_lines = self._lines[pane]
@@ -188,12 +163,12 @@ def _pane(where: dict[Range, list[int]]) -> _Pane:
     return _Pane(firsts, lasts, offsets, members)
 
 
-def letters(band: int) -> str:
-    """Return the gutter label of a band: a … z, aa, ab …"""
+def letters(number: int) -> str:
+    """Return the letters of a number, from 0: a … z, aa, ab …"""
     text = ""
-    band += 1
-    while band > 0:
-        band, digit = divmod(band - 1, 26)
+    number += 1
+    while number > 0:
+        number, digit = divmod(number - 1, 26)
         text = chr(ord("a") + digit) + text
     return text
 

@@ -296,9 +296,6 @@ class StatusBar(Horizontal):
         self.position.place(pieces)
 
 
-LINES = 3
-
-
 class Corresponding(Bar):
     """One of the lines."""
 
@@ -306,9 +303,10 @@ class Corresponding(Bar):
 class CorrespondingLines(Vertical):
     """The lines, each of which is repainted when it says something else."""
 
-    def __init__(self, *, ascii_only: bool = False) -> None:
+    def __init__(self, count: int, *, ascii_only: bool = False) -> None:
+        """Create so many lines; the style sheet has their height."""
         super().__init__(id="elsewhere")
-        self._lines = [Corresponding(ascii_only=ascii_only) for _ in range(LINES)]
+        self._lines = [Corresponding(ascii_only=ascii_only) for _ in range(count)]
 
     def compose(self) -> ComposeResult:
         """Yield the lines, from above."""
@@ -460,23 +458,29 @@ class Divider(Grounded, can_focus=False):
             self.post_message(self.Rested(self, self._share))
 
 
-def widen(panes: Sequence[Widget], focused: Widget, cells: int = STEP, least: int = 20) -> bool:
+LEAST_COLUMNS, LEAST_ROWS = 20, 4
+"""Columns or rows of the narrowest pane; a row is the title."""
+
+
+def widen(
+    panes: Sequence[Widget], focused: Widget, cells: int = STEP, least: int = LEAST_COLUMNS, is_stacked: bool = False
+) -> bool:
     """Give the focused pane `cells` more at the cost of all others; return whether each keeps `least`.
 
-    Fewer cells where negative. The shares stay when the screen gets another width.
+    Fewer cells where negative; rows where panes are stacked. The shares stay when the screen gets another size.
     """
     shown = [pane for pane in panes if pane.display]
     others = [pane for pane in shown if pane is not focused]
     if focused not in shown or not others:
         return False
-    widths = {pane: pane.outer_size.width for pane in shown}
+    widths = {pane: pane.outer_size.height if is_stacked else pane.outer_size.width for pane in shown}
     room = sum(widths[pane] for pane in others)
     wanted = widths[focused] + cells
     shares = {pane: widths[pane] * (room - cells) / room for pane in others} if room else {}
     if wanted < least or min(shares.values(), default=0) < least:
         return False
     for pane, share in {**shares, focused: float(wanted)}.items():
-        pane.styles.width = f"{share:.2f}fr"
+        setattr(pane.styles, "height" if is_stacked else "width", f"{share:.2f}fr")
     return True
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -103,6 +103,11 @@ class DrawnDocument(ScrollView, can_focus=True, inherit_bindings=False):
     """Draws a document with a cursor. Knows rows, but not why they are as they are."""
 
     ALLOW_SELECT = False
+    SCROLLS_BY_HALVES: ClassVar[bool] = False
+    """Whether a cursor that leaves the pane is put in its middle.
+
+    Next to another pane a terminal cannot scroll, so that all rows are sent again: for most lines none then are.
+    """
 
     def __init__(
         self,
@@ -243,12 +248,12 @@ class DrawnDocument(ScrollView, can_focus=True, inherit_bindings=False):
         sign, name = (self.marks.hit, "hit-mark") if row_style.is_hit else (row_style.sign or " ", row_style.sign_style)
         if name == "hit-mark" and row_style.edge:
             name = row_style.edge
-        if flat or not (row_style.is_hit or row_style.sign or row_style.edge):
-            return [Segment(f"{sign}{number}{row_style.fold}{before}", style)]
+        label, rest = row_style.label, f"{number}{row_style.fold}{before}"
+        if flat or not (row_style.is_hit or row_style.sign or row_style.edge or label.strip()):
+            return [Segment(f"{sign}{label}{rest}", style)]
         mark = base + self._part(name)
-        if row_style.base == "match":
-            mark += self._part("match-mark")
-        return [Segment(sign, mark), Segment(f"{number}{row_style.fold}{before}", style)]
+        letters, blanks = label.rstrip(), label[len(label.rstrip()) :]
+        return [Segment(sign, mark), Segment(letters, base + self._part(row_style.label_style)), Segment(f"{blanks}{rest}", style)]
 
     def _row_style(self, row: Row) -> RowStyle:
         """Return the style of a row; `DocumentView` adds hits, selection and folds."""
@@ -462,8 +467,8 @@ class DocumentCanvas(DrawnDocument, Sideways, inherit_bindings=False):
     def _reveal_cursor(self, offset: int | None = None, x: int | None = None) -> bool:
         """Scroll the cursor into sight; return whether anything moved.
 
-        `offset`: rows below the upper edge; without it, scroll as little as needed, but after a jump of more than a page to a third
-        below the edge. `x`: cells to scroll to, -1 for as needed.
+        `offset`: rows below the upper edge; without it, scroll as little as needed, or by half a pane (`SCROLLS_BY_HALVES`), but
+        after a jump of more than a page to a third below the edge. `x`: cells to scroll to, -1 for as needed.
         """
         height, row, top = self.size.height, self._cursor_row(), self.scroll_offset.y
         if not height:
@@ -472,8 +477,12 @@ class DocumentCanvas(DrawnDocument, Sideways, inherit_bindings=False):
         if offset is not None:
             top = row - min(max(offset, 0), height - 1)
         elif not top <= row < top + height:
-            near = top - height < row < top + 2 * height
-            top = (row if row < top else row - height + 1) if near else row - height // 3
+            if not top - height < row < top + 2 * height:
+                top = row - height // 3
+            elif self.SCROLLS_BY_HALVES:
+                top = row - height // 2
+            else:
+                top = row if row < top else row - height + 1
         return self._scroll(self._x_of_caret() if x == -1 else x, top)
 
     def _x_of_caret(self) -> int:

@@ -13,6 +13,7 @@ from textual import events
 from textual.message import Message
 
 from tltui.documents import format as fmt
+from tltui.questions.provenance.kernel_letters import Label
 from tltui.text.annotations import Unannotated
 from tltui.text.document import Document
 from tltui.text.formatting import script_for
@@ -24,18 +25,12 @@ from tltui.widgets.document_view import DocumentView
 from tltui.widgets.row_painter import ASCII_MARKS, BANDS, RowStyle
 from tltui.widgets.scrolling import cell_under, is_inside
 
-AROUND = 3
-"""Rows that come into sight above or below a line with it."""
-LETTERS = "abcdefghijklmnopqrstuvwxyz"
-
 
 class MarkedView(DocumentView):
-    """A `DocumentView` with bands, matches and pinned lines."""
+    """A `DocumentView` with matches and pinned lines."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self.group_of: Callable[[int], int | None] = lambda line: None
-        """Line → number of the first group it belongs to, None for none. Set by the screen with each document."""
         self.on_hover: Callable[[int], None] | None = None
         """Called with the line under the mouse when it comes to another one, -1 when there is none any more."""
         self._hovered = -1
@@ -50,34 +45,18 @@ class MarkedView(DocumentView):
     def set_matches(self, lines: Iterable[int], to: Sequence[int] = ()) -> None:
         """Light up lines, and move the cursor to one of the lines `to`, unless it is on one.
 
-        It moves to one in sight, so that nothing scrolls, else to the nearest.
+        It moves to the first visible one, so that nothing scrolls; if none is visible, to the first one.
         """
         before, self._matches = self._matches, frozenset(lines)
         for line in before ^ self._matches:
             self.repaint_line(line)
         if to and self.current_line() not in to:
-            self.bring(self._nearest(to))
+            self.move_to(next(filter(self.is_visible, sorted(to)), min(to)), 0)
 
-    def _nearest(self, lines: Iterable[int]) -> int:
-        """Return the first line in sight, else the one that is the fewest rows away."""
-        top, here = self.scroll_offset.y, self._cursor_row()
-
-        def away(line: int) -> tuple[bool, int, int]:
-            row = self.rows.row_of(line)
-            is_away = not (top <= row < top + self.size.height and self.rows.shows(line))
-            return is_away, abs(row - here) if is_away else 0, line
-
-        return min(lines, key=away)
-
-    def bring(self, line: int) -> None:
-        """Move the cursor to a line. What is in sight stays where it is; else some rows around the line come into sight with it."""
-        row, top, height = self.rows.row_of(line), self.scroll_offset.y, self.size.height
-        margin = min(AROUND, max(height - 1, 0) // 2)
-        if height and top - height < row < top:
-            self._scroll(None, max(row - margin, 0))
-        elif height and top + height <= row < top + 2 * height:
-            self._scroll(None, row - height + 1 + margin)
-        self.move_to(line, 0)
+    def is_visible(self, line: int) -> bool:
+        """Return whether a line is on the screen."""
+        top = self.scroll_offset.y
+        return self.rows.shows(line) and top <= self.rows.row_of(line) < top + self.size.height
 
     @property
     def has_pinned(self) -> bool:
@@ -112,11 +91,8 @@ class MarkedView(DocumentView):
 
     def _row_style(self, row: Row) -> RowStyle:
         row_style = super()._row_style(row)
-        group = self.group_of(row.line)
         if row_style.base in ("", "cursor-away"):
             row_style.base = "match" if row.line in self._matches else "pinned" if row.line in self._pinned else row_style.base
-        if group is not None:
-            row_style.sign, row_style.sign_style = " " if row.part else LETTERS[group % len(LETTERS)], f"band-{group % BANDS}"
         return row_style
 
 
@@ -240,6 +216,8 @@ class Heat:
 class ProvenanceView(MarkedView):
     """A `MarkedView` with more in its gutter. The screen sets what it is to show."""
 
+    SCROLLS_BY_HALVES = True
+
     @dataclass
     class LineFollowed(Message):
         """Enter was pressed on a line. Who knows nothing that it corresponds to calls `follow_link`. Lines count from 0."""
@@ -256,6 +234,12 @@ class ProvenanceView(MarkedView):
         super().__init__(**options)
         self.titled: Callable[[int, int], str] = lambda line, room: self.document.title
         """What stands over the document while the cursor is on a line, in so many cells."""
+        self.label_of: Callable[[int], Label | None] = lambda line: None
+        """Letter of the kernel that a line belongs to. Set by the screen with each document."""
+        self.label_width = 0
+        """Cells of the longest label."""
+        self.is_around_call: Callable[[int], bool] = lambda line: False
+        """Whether the gutter alone marks a line that corresponds: highlighting ten lines of comments costs 1 KB per key."""
         self.is_derived: Callable[[int], bool] = lambda line: False
         """Whether what a line corresponds to was derived."""
         self.heat_of: Callable[[int], Heat | None] | None = None
@@ -326,7 +310,7 @@ class ProvenanceView(MarkedView):
     @property
     def gutter_width(self) -> int:
         """Cells left of the text."""
-        return super().gutter_width + self._heat_width
+        return super().gutter_width + self.label_width + self._heat_width
 
     def set_heat(self, heat_of: Callable[[int], Heat | None] | None) -> None:
         """Show what lines took, or no more."""
@@ -338,6 +322,15 @@ class ProvenanceView(MarkedView):
 
     def _row_style(self, row: Row) -> RowStyle:
         row_style = super()._row_style(row)
+        is_own = row.line in self._matches
+        if is_own:
+            row_style.sign, row_style.sign_style = self.marks.own, "match-mark"
+            if row_style.base == "match" and self.is_around_call(row.line):
+                row_style.base = ""
+        label = self.label_of(row.line) if self.label_width and not row.part else None
+        row_style.label = (self._draw_text(label.text) if label is not None else "").ljust(self.label_width)
+        if is_own and label is not None and label.kernel >= 0:
+            row_style.label_style = f"band-{label.kernel % BANDS}"
         if row_style.fold == " " and not row.part and self.is_derived(row.line):
             row_style.fold = self._draw_text(DERIVED)
         return row_style

@@ -40,7 +40,7 @@ def row_by_row(render_line: Callable[[W, int], Strip]) -> Callable[[W, int], Str
 
 
 BANDS = 6
-"""Colours of bands of lines that belong together (see `MarkedView`)."""
+"""Colors of letters, one for each kernel in turn (see `ProvenanceView`)."""
 
 WHOLE = 4096
 """Columns up to which a line is decoded whole; of a longer one only the window in sight."""
@@ -66,9 +66,11 @@ class Marks:
     """The line begins further left."""
     onward: str = "↳"
     """The row goes on with the line of the one above."""
+    own: str = "▌"
+    """The line corresponds to the one under the cursor."""
 
 
-ASCII_MARKS = Marks("v", ">", "*", "~", "<", "`")
+ASCII_MARKS = Marks("v", ">", "*", "~", "<", "`", "|")
 
 
 @dataclass(slots=True)
@@ -84,6 +86,9 @@ class RowStyle:
     sign: str = ""
     """A character for the first cell of the gutter, in the style `sign_style`."""
     sign_style: str = "hit-mark"
+    label: str = ""
+    """Text behind the first cell of the gutter, in the style `label_style`."""
+    label_style: str = "gutter"
     tail: str = ""
 
 

@@ -35,7 +35,7 @@ LOOKS: dict[str, tuple[str, str, str]] = {
     "match-look": ("none", "bold", "bold"),
     "pinned-look": ("none", "bold underline", "bold underline"),
     "band-look": ("none", "none", "bold"),
-    "match-mark-look": ("bold", "bold", "reverse"),
+    "match-mark-look": ("bold", "bold", "bold"),
     "keyword-look": ("none", "none", "bold"),
     "function-look": ("none", "bold", "none"),
     "link-look": ("none", "none", "bold"),  # an underline would hide the underscores of names
@@ -142,7 +142,7 @@ PARTS: dict[str, Paint] = {
     "hit": Paint("hit-ink", "hit", "hit-look"),
     "hit-current": Paint("hit-ink", "hit-current", "hit-current-look"),
     "hit-mark": Paint("cut", style="bold"),
-    # lines that belong together: a cell of the gutter for each group in turn, and what the cursor's line corresponds to
+    # lines that belong together: the letters of kernels in turn, and what the cursor's line corresponds to
     **{f"band-{number}": Paint("band-ink", f"band-{number}", "band-look") for number in range(6)},
     "match": Paint("", "match", "match-look"),
     "match-mark": Paint(style="match-mark-look"),

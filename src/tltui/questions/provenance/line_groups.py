@@ -244,37 +244,16 @@ def code_ranges(kernel: KernelLink) -> dict[int, list[Range]]:
 
 
 def groups_of(woven: Woven) -> tuple[Group, ...]:
-    """Return all line groups of a unit.
-
-    There is one band per source line, and further ones for groups without a source line.
-    """
-    bands = _Bands(len(woven.numbers))
-    groups = [*_of_nodes(woven, bands), *_of_kernels(woven, bands)]
+    """Return all line groups of a unit."""
+    groups = [*_of_nodes(woven), *_of_kernels(woven)]
     if _joins_by_place(woven):
         groups += _of_places(woven)
-    groups += _of_signature(woven, bands)
+    groups += _of_signature(woven)
     return tuple(groups)
 
 
-class _Bands:
-    """Allocation of band numbers; source places get the first ones."""
-
-    def __init__(self, places: int) -> None:
-        self._next = places
-        self._numbers: dict[object, int] = {}
-
-    def of(self, places: list[int], key: object) -> int:
-        """Return the band of a group: that of its first place, else a new one."""
-        if places:
-            return places[0]
-        if key not in self._numbers:
-            self._numbers[key] = self._next
-            self._next += 1
-        return self._numbers[key]
-
-
 def _group(
-    band: int, source: Iterable[int], pre: Iterable[int], post: Iterable[int], code: Iterable[dict[int, list[Range]]]
+    source: Iterable[int], pre: Iterable[int], post: Iterable[int], code: Iterable[dict[int, list[Range]]]
 ) -> Group:
     ranges: list[tuple[Range, ...]] = [of_lines(source), of_lines(pre), of_lines(post), (), (), ()]
     more: dict[int, set[Range]] = {}
@@ -283,10 +262,10 @@ def _group(
             more.setdefault(pane, set()).update(pane_ranges)
     for pane, all_of_them in more.items():
         ranges[pane] = tuple(joined(all_of_them))
-    return Group(tuple(ranges), band)
+    return Group(tuple(ranges))
 
 
-def _of_nodes(woven: Woven, bands: _Bands) -> Iterator[Group]:
+def _of_nodes(woven: Woven) -> Iterator[Group]:
     """Yield a group per graph node with a link."""
     ranges = [code_ranges(kernel) for kernel in woven.links.kernels]
     post, pre = woven.texts.post, woven.texts.pre
@@ -296,22 +275,20 @@ def _of_nodes(woven: Woven, bands: _Bands) -> Iterator[Group]:
         before = woven.pre_lines(woven.links.post_to_pre.get(key, ()))
         places = [woven.numbers[key] for key in woven.places.post.get(n, ())]
         if kernels or before or places:
-            band = bands.of(places, ("kernel", kernels[0]) if kernels else ("post", n))
-            yield _group(band, places, before, (node.line,), (ranges[kernel] for kernel in kernels))
+            yield _group(places, before, (node.line,), (ranges[kernel] for kernel in kernels))
     for n, node in enumerate(pre.nodes if pre is not None else ()):
         places = [woven.numbers[key] for key in woven.places.pre.get(n, ())]
         if places and not (pre is not None and pre.is_outermost(node) and woven.post_lines(woven.after.get(node.name, ()))):
-            yield _group(places[0], places, (node.line,), (), ())
+            yield _group(places, (node.line,), (), ())
 
 
-def _of_kernels(woven: Woven, bands: _Bands) -> Iterator[Group]:
+def _of_kernels(woven: Woven) -> Iterator[Group]:
     """Yield a group per kernel: its source lines, and the pre-grad nodes named only in its comments."""
     for n, kernel in enumerate(woven.links.kernels):
         places = [woven.numbers[key] for key in woven.places.kernels[n]]
         code = code_ranges(kernel)
         if code and (places or kernel.pre or kernel.post):
-            band = bands.of(places, ("kernel", n))
-            yield _group(band, places, woven.pre_lines(kernel.pre), (), (code,))
+            yield _group(places, woven.pre_lines(kernel.pre), (), (code,))
 
 
 def _joins_by_place(woven: Woven) -> bool:
@@ -344,10 +321,10 @@ def _of_places(woven: Woven) -> Iterator[Group]:
     pre, post = _at_places(woven)
     for place, lines in post.items():
         if place in pre:
-            yield _group(place, (place,), pre[place], lines, ())
+            yield _group((place,), pre[place], lines, ())
 
 
-def _of_signature(woven: Woven, bands: _Bands) -> Iterator[Group]:
+def _of_signature(woven: Woven) -> Iterator[Group]:
     """Yield groups of the inputs and of the outputs of graphs and code.
 
     The inputs and outputs of a backward differ from those of the pre-grad graph.
@@ -359,7 +336,7 @@ def _of_signature(woven: Woven, bands: _Bands) -> Iterator[Group]:
         post: tuple[int, ...] = getattr(texts.post, side)() if texts.post is not None else ()
         code: tuple[int, ...] = getattr(texts.code, side)
         if bool(pre) + bool(post) + bool(code) > 1:
-            yield _group(bands.of([], side), (), pre, post, ({texts.code_pane: [(n, n) for n in code]},))
+            yield _group((), pre, post, ({texts.code_pane: [(n, n) for n in code]},))
 
 
 MOST_PAIRS = 64

@@ -1,97 +1,29 @@
-"""Panes of provenance mode: choice, titles, and correspondence between their lines."""
+"""Panes of provenance mode: titles, correspondence between their lines, and remarks on a line."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import combinations
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from tltui.documents import format as fmt
 from tltui.model.run import Run
 from tltui.questions.provenance.graph_names import Names
-from tltui.questions.provenance.records import CPP, DERIVED, KERNEL, PANES, POST, PRE, PY, SOURCE, Kernel, UnitProvenance
-from tltui.questions.provenance.unit_sections import LayerTree, lines_of_layers
+from tltui.questions.provenance.kernel_letters import KernelLetters, Label
+from tltui.questions.provenance.pane_layout import CODE, GRAPHS, LAYERS
+from tltui.questions.provenance.records import DERIVED, PANES, POST, SOURCE, Kernel, UnitProvenance
+from tltui.questions.provenance.unit_sections import PANE_TITLES, LayerTree, SourceLines, file_tails, lines_of_layers
 from tltui.questions.runtime.costs import costs_of
-from tltui.text import formatting, tokens
-from tltui.text.annotations import left_out, without
-from tltui.text.document import Document, Piece
+from tltui.text.document import Document
 from tltui.text.formatting import ELLIPSIS, cells, crop_left
 from tltui.text.frozen import frozen
 from tltui.text.line_correspondence import LineGroups
 
-LAYERS = -1
-"""The tree of layers, at the left of all others. `LineGroups` knows nothing of it: what is in a layer corresponds to it."""
-NAMES = (*PANES, "layers")
-ALL = (LAYERS, *range(len(PANES)))
-CODE = (PY, CPP, KERNEL)
-GRAPHS = (PRE, POST)
 WORDS = ("source", "pre", "post", "code", "code", "kernels", "layers")
-"""What a pane is called, in one word."""
-WIDTHS = ((100, 1), (200, 3), (1 << 30, 4))
-"""Columns below which so many panes stand side by side."""
-WANTED = (SOURCE, POST, PY, CPP, LAYERS, PRE, KERNEL)
-"""Which panes are shown where not all of them fit, the first ones first."""
-SHARES = {LAYERS: 0.8, **dict.fromkeys(CODE, 1.5)}
-"""How much of the width a pane gets beside one of the graphs or of the source, which get 1."""
-TRAIL = 200
-"""Places that `backspace` knows."""
-
-
-def fitting(width: int) -> int:
-    """Return the number of panes that fit side by side into `width` columns."""
-    return next(count for limit, count in WIDTHS if width < limit)
-
-
-def first_choice(width: int, available: Iterable[int], lines: int = 1) -> tuple[int, ...]:
-    """Return the initially visible panes, left to right.
-
-    If only one fits, `tab` cycles through the result. `lines` is the number of known source lines.
-    """
-    panes = [pane for pane in WANTED if pane in set(available)]
-    if not lines and SOURCE in panes:  # an empty pane has no claim to a place
-        panes = [*(pane for pane in panes if pane != SOURCE), SOURCE]
-    count = fitting(width)
-    return tuple(sorted(panes if count == 1 else panes[:count]))
-
-
-def next_choice(chosen: tuple[int, ...], available: Iterable[int]) -> tuple[int, ...]:
-    """Return the next combination of as many panes."""
-    choices = list(combinations(sorted(available), len(chosen)))
-    return choices[(choices.index(chosen) + 1) % len(choices)] if chosen in choices else chosen
-
-
-def share(pane: int) -> float:
-    """Return the relative width of a pane."""
-    return SHARES.get(pane, 1.0)
-
-
-@frozen
-class Spot:
-    """A cursor position in the mode."""
-
-    unit: int
-    pane: int
-    line: int
-    column: int = 0
-
-
-@dataclass(slots=True)
-class Trail:
-    """The history of cursor positions for `backspace`, one entry per jump."""
-
-    spots: list[Spot] = field(default_factory=list)
-
-    def leave(self, spot: Spot) -> None:
-        """Push a position before a jump."""
-        if not self.spots or self.spots[-1] != spot:
-            self.spots.append(spot)
-            del self.spots[:-TRAIL]
-
-    def back(self) -> Spot | None:
-        """Pop the previous position; None at the first one."""
-        return self.spots.pop() if self.spots else None
+"""What a pane is called in the strip."""
+TITLES = ("source", *(PANE_TITLES[name] for name in PANES[1:]), "layers")
+HASH_TAIL = 7
+"""Last characters of the name of a generated file, whose name is a hash."""
 
 
 def from_right(path: str, width: int) -> str:
@@ -142,21 +74,24 @@ class Panes:
         documents: Mapping[int, Document],
         groups: LineGroups,
         names: Mapping[int, Names] | None = None,
-        places: Sequence[int] = (),
+        source: SourceLines | None = None,
         files: Mapping[int, str] | None = None,
         tree: LayerTree | None = None,
     ) -> None:
         """Initialize from the texts and groups of a unit.
 
-        `documents`: the untruncated texts. `places`: for each place of the unit its line in the source document, -1 for
-        none. `files`: the path of a pane's content if it is one file. `tree`: the content of the pane `LAYERS`.
+        `documents`: the untruncated texts. `source`: the lines of the pane `SOURCE`. `files`: the path of a pane's content if it
+        is one file. `tree`: the content of the pane `LAYERS`.
         """
         self.unit = unit
         self.documents = documents
         self.groups = groups
         self.names = names or {}
-        self._places = {line: n for n, line in enumerate(places) if line >= 0}
-        self._placed = sorted(self._places)
+        self.places = source.places if source is not None else {}
+        """Line of the source document → number of the place."""
+        self._placed = sorted(self.places)
+        self._headings = source.headings if source is not None else {}
+        self._tails = file_tails({place.file for place in unit.places})
         self._files = files or {}
         self._kernels: dict[tuple[int, int], list[Kernel]] = {}
         for kernel in unit.kernels:
@@ -164,8 +99,9 @@ class Panes:
                 self._kernels.setdefault((kernel.call_pane, line - 1), []).append(kernel)
         self._nodes = {node.name: node.line - 1 for born in unit.lines for node in born.post_nodes}
         self._tree = tree
-        self._in_layers = lines_of_layers(unit, tree, self._places) if tree is not None else {}
+        self._in_layers = lines_of_layers(unit, tree, self.places) if tree is not None else {}
         self._derived = self._derived_lines()
+        self.letters = KernelLetters(unit.kernels, groups)
         self.costs: dict[int, dict[int, float]] = {}
         """Pane → line → µs, as far as a profile tells."""
         self.heat: Callable[[float], float] = lambda us: 0.0
@@ -197,10 +133,13 @@ class Panes:
         """Return whether a line has matches in any pane."""
         return line in self._in_layers if pane == LAYERS else bool(self.groups.groups(pane, line))
 
-    def band(self, pane: int, line: int) -> int | None:
-        """Return the band number of a line, for its letter and color; None for none."""
-        band = self.groups.bands(pane, line, line)[0] if pane != LAYERS else -1
-        return None if band < 0 else band
+    def label(self, pane: int, line: int) -> Label | None:
+        """Return the letter of a line's kernel; None for a line without a mapping, and for layers."""
+        return self.letters.label(pane, line) if pane != LAYERS else None
+
+    def is_around_call(self, pane: int, line: int) -> bool:
+        """Return whether a line of code is part of a comment above a call, or of a definition: the gutter alone marks it."""
+        return pane in CODE and (pane, line) not in self._kernels and bool(self.letters.kernels(pane, line))
 
     def next_mapped(self, pane: int, line: int, back: bool = False) -> int | None:
         """Return the next (`back`: previous) line of a pane with matches."""
@@ -217,22 +156,11 @@ class Panes:
         return (candidates[-1] if back else candidates[0]) if candidates else None
 
     def kernels_at(self, pane: int, line: int) -> list[Kernel]:
-        """Return the kernels of a line: called or defined there, else computed from it."""
-        if numbers := self._kernels.get((pane, line)):
-            return numbers
-        defined = [
-            kernel for kernel in self.unit.kernels
-            if kernel.definition and kernel.definition_pane == pane and kernel.definition[0] <= line + 1 <= kernel.definition[1]
-        ]  # fmt: skip
-        if defined:
-            return defined
-        kernels: dict[str, Kernel] = {}
-        for code in CODE:
-            if pane in CODE and code != pane:
-                continue
-            for n in self.matches(pane, line, code):
-                kernels.update((kernel.key, kernel) for kernel in self._kernels.get((code, n), ()))
-        return list(kernels.values())
+        """Return the kernels of a line: called or defined there, otherwise those that compute it or that are in its layer."""
+        if pane != LAYERS:
+            return self.letters.kernels(pane, line)
+        calls = ((code, n) for code in CODE for n in self.matches(pane, line, code))
+        return list({kernel.key: kernel for call in calls for kernel in self._kernels.get(call, ())}.values())
 
     # what is derived
 
@@ -240,7 +168,7 @@ class Panes:
         """Return whether a line's links to nodes or kernels were derived, not recorded by torch."""
         return line in self._derived.get(pane, ())
 
-    def _is_derived_between(self, pane: int, line: int, other: int) -> bool:
+    def is_derived_between(self, pane: int, line: int, other: int) -> bool:
         """Return whether a line's links into another pane were derived."""
         if not {pane, other} & {*CODE}:
             return False
@@ -305,77 +233,62 @@ class Panes:
     # what is said
 
     def title(self, pane: int, line: int, width: int) -> str:
-        """Return a pane's title: one word, and the file at the cursor, cut at its left."""
-        word, file = WORDS[pane], self._files.get(pane, "")
-        if pane == SOURCE and (place := self._place_above(line)):
-            file = place
+        """Return a pane's title: its name, and the end of the path of the file at the cursor."""
+        word, file = TITLES[pane], self._files.get(pane, "")
+        if file:
+            name = PurePosixPath(file).name
+            file = ELLIPSIS + crop_left(name, HASH_TAIL) if cells(name) > HASH_TAIL else name
+        if pane == SOURCE:
+            file = self._place_above(line)
         room = width - cells(word) - 1
         return f"{word} {from_right(file, room)}" if file and room > 4 else word
 
     def _place_above(self, line: int) -> str:
-        """Return `FILE:LINE` of a source line, or at least its file."""
-        if line in self._places:
-            return str(self.unit.places[self._places[line]])
+        """Return `…/FILE:LINE` of a source line, or at least its file."""
+        if line in self.places:
+            place = self.unit.places[self.places[line]]
+            return f"{self._tails[place.file]}:{place.line}"
         if not self._placed:
             return ""
+        if line in self._headings:
+            line = next((place for place in self._placed if place > line), line)
         above = self._placed[max(bisect_right(self._placed, line) - 1, 0)]
-        return self.unit.places[self._places[above]].file
+        return self._tails[self.unit.places[self.places[above]].file]
 
-    def about(self, pane: int, line: int) -> str:
-        """Describe a line: a node's type and readers, or a kernel's operators and run time."""
+    def about(self, pane: int, line: int, has_strip: bool = False) -> str:
+        """Describe a line: a node's type and readers, or a kernel's operators and run time.
+
+        With `has_strip` without the contents of the strip: nodes and kernels of a source line and of a call, `NOT_MAPPED`.
+        """
         texts: list[str] = []
+        is_mapped = self.is_mapped(pane, line)
         if line in self.costs.get(pane, ()):
             texts.append(f"{duration(self.costs[pane][line])} {self.cost_of}".rstrip())
-        if pane in CODE and self.is_mapped(pane, line) and (kernels := self.kernels_at(pane, line)):
-            texts += [_about_kernel(kernel) for kernel in kernels[:1]]
-            texts += [f"and {len(kernels) - 1} more calls"] if len(kernels) > 1 else []
-        elif pane == LAYERS and self._tree is not None and line in self._tree.below:
+        if pane == LAYERS and self._tree is not None and line in self._tree.below:
             below = self._tree.below[line]
             texts += [below.path, f"{fmt.plural(len(below.post), 'node')} in {fmt.plural(len(below.kernels), 'kernel')}"]
-        elif pane == SOURCE and self.is_mapped(pane, line):
-            kernels = self.kernels_at(pane, line)
-            texts.append(f"became {fmt.plural(len(self.matches(pane, line, POST)), 'node')}")
-            if kernels:
-                texts.append(f"in {_first_names([kernel.key for kernel in kernels])}")
+        elif pane == SOURCE and line in self._headings:
+            return self._headings[line]
+        elif is_mapped and pane in (SOURCE, *CODE):
+            texts += [] if has_strip else self._about_mapped(pane, line)
         elif pane in self.names and (about := self.names[pane].about_line(line)):
             texts.append(about)
         if self.is_derived(pane, line):
             texts.append(f"≈ {'nodes' if pane in CODE else 'kernel'} derived from the code, not recorded by torch")
-        if not texts and not self.is_mapped(pane, line):
+        if not texts and not is_mapped and not has_strip:
             return NOT_MAPPED
         return " · ".join(texts)
 
-    def correspondences(self, pane: int, line: int, width: int) -> list[list[Piece]]:
-        """Return three lines about matches in hidden panes: source line, node, kernel."""
-        code = next((item for item in CODE if item in self.documents and item != pane), None)
-        panes = [item for item in (SOURCE, PRE, POST) if item != pane] + ([code] if code is not None and pane not in CODE else [])
-        if pane == LAYERS:
-            panes.remove(PRE)
-        return [self._correspondence(pane, line, other, width) for other in panes[-3:]]
-
-    def _correspondence(self, pane: int, line: int, other: int, width: int) -> list[Piece]:
-        lines = self.matches(pane, line, other) if other in self.documents else []
-        head: Piece = (f" {WORDS[other]:<8}", tokens.LABEL)
-        if not lines:
-            return [head, ("nothing" if other in self.documents else "absent", tokens.DIM)]
-        place, text, count = f"{lines[0] + 1}", self._text(other, lines[0]), len(lines)
-        if other in CODE and (kernels := self.kernels_at(pane, line)):
-            place, text, count = f"{kernels[0].call_lines[0]}" if kernels[0].call_lines else place, kernels[0].key, len(kernels)
-        elif other == SOURCE and lines[0] in self._places:
-            source_place = self.unit.places[self._places[lines[0]]]
-            place = f"{PurePosixPath(source_place.file).name}:{source_place.line}"
-            text = source_place.code.partition("\n")[0].strip()
-        more = f"  and {count - 1} more" if count > 1 else ""
-        sign = "≈ " if self._is_derived_between(pane, line, other) else ""
-        room = max(width - 9 - cells(sign) - cells(place) - 2 - cells(more) - 1, 8)
-        return [head, (sign, tokens.WARN), (f"{place}  ", tokens.DIM), formatting.end(text, room), (more, tokens.DIM)]
-
-    def _text(self, pane: int, line: int) -> str:
-        document = self.documents[pane]
-        if line >= len(document):
-            return ""
-        line_text = document.line(line)
-        return without(line_text, left_out(document.language, line_text.text)).text.strip()
+    def _about_mapped(self, pane: int, line: int) -> list[str]:
+        """Describe a source line or a line of a call."""
+        kernels = self.kernels_at(pane, line)
+        if pane == SOURCE:
+            texts = [f"became {fmt.plural(len(self.matches(pane, line, POST)), 'node')}"]
+            return [*texts, f"in {_first_names([kernel.key for kernel in kernels])}"] if kernels else texts
+        if kernels:
+            return [_about_kernel(kernels[0]), *([f"and {len(kernels) - 1} more calls"] if len(kernels) > 1 else [])]
+        about = self.names[pane].about_line(line) if pane in self.names else ""
+        return [about] if about else []
 
     # what it costs
 
@@ -387,7 +300,7 @@ class Panes:
                 for line in kernel.call_lines[:1]:
                     results.setdefault(kernel.call_pane, {})[line - 1] = costs.kernels[kernel.key]
         results[POST] = {self._nodes[name]: us for name, us in costs.nodes.items() if name in self._nodes}
-        for line, n in self._places.items():
+        for line, n in self.places.items():
             if str(self.unit.places[n]) in costs.lines:
                 results[SOURCE][line] = costs.lines[str(self.unit.places[n])]
         for line, below in self._tree.below.items() if self._tree is not None else ():

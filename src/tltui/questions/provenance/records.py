@@ -236,7 +236,7 @@ def correspondence(unit: UnitProvenance, source: tuple[int, ...] | list[int] | N
     """
     if source is None:
         return LineGroups.of(len(PANES), unit.groups)
-    placed = (Group((_placed(group.ranges[SOURCE], source), *group.ranges[1:]), group.band) for group in unit.groups)
+    placed = (Group((_placed(group.ranges[SOURCE], source), *group.ranges[1:])) for group in unit.groups)
     return LineGroups.of(len(PANES), placed)
 
 

@@ -28,6 +28,7 @@ from tltui.questions.provenance.records import (
 )
 from tltui.text import tokens
 from tltui.text.document import Builder, Document, Options, TextDocument
+from tltui.text.formatting import ELLIPSIS, cells
 from tltui.text.frozen import frozen
 from tltui.text.line_correspondence import LineGroups
 from tltui.text.safe_files import read_small_file
@@ -271,6 +272,8 @@ def lines_of_layers(unit: UnitProvenance, tree: LayerTree, places: Mapping[int, 
     return results
 
 
+RECORDED = "  (recorded)"
+UNREADABLE = " is not readable on this machine; its lines are those that torch recorded"
 AROUND = 5
 """Lines shown before and behind a recorded one."""
 MAX_FILE = 8 << 20
@@ -286,6 +289,25 @@ class SourceLines:
     lines: tuple[int, ...]
     places: dict[int, int]
     """The other way round: line of the document → number of the place."""
+    headings: dict[int, str]
+    """Line of a heading → path of the file, and whether it could be read."""
+
+
+def file_tails(files: Iterable[str]) -> dict[str, str]:
+    """Shorten paths to their last directory and name, `…/train/model.py`; equal ends are extended until they differ."""
+    paths = set(files)
+    tails: dict[str, str] = {}
+    for path in paths:
+        parts = path.split("/")
+        for count in range(2, len(parts)):
+            end = "/".join(parts[-count:])
+            if not any(other != path and other.endswith(f"/{end}") for other in paths):
+                break
+        else:
+            end = path
+        tail = path if end == path else f"{ELLIPSIS}/{end}"
+        tails[path] = path if cells(tail) >= cells(path) else tail
+    return tails
 
 
 def read_file(path: str) -> list[str] | None:
@@ -307,18 +329,25 @@ def source_lines(
     """Return the document of some places in the given order, grouped by file."""
     page = Page(ref, title, options)
     lines = [-1] * len(places)
+    headings: dict[int, str] = {}
     if not places:
         page.say("torch recorded no source line for this.", "", tokens.DIM)
-    numbered = list(enumerate(places))
-    for count, (file, members) in enumerate(groupby(numbered, key=lambda item: item[1].file)):
-        _file(page, file, list(members), read(file) if count < MAX_FILES else None, lines)
+    tails = file_tails(place.file for place in places)
+    for count, (file, members) in enumerate(groupby(enumerate(places), key=lambda item: item[1].file)):
+        text = read(file) if count < MAX_FILES else None
+        is_missing = text is None and not file.startswith("<")
+        page.close(0)
+        page.blank()
+        page.open(tails[file])
+        headings[len(page.growing().lines)] = f"{fmt.home(file)}{UNREADABLE if is_missing else ''}"
+        page.add((tails[file], tokens.HEADING), (RECORDED if is_missing else "", tokens.DIM))
+        _file(page, file, list(members), text, lines)
     document = page.document()
-    return SourceLines(document, tuple(lines), {line: n for n, line in enumerate(lines) if line >= 0})
+    return SourceLines(document, tuple(lines), {line: n for n, line in enumerate(lines) if line >= 0}, headings)
 
 
 def _file(page: Page, file: str, members: list[tuple[int, Place]], text: list[str] | None, lines: list[int]) -> None:
-    """Add one file: its name, why the rest is missing, and its lines."""
-    page.heading(fmt.home(file))
+    """Add the lines of one file, after the differences between file and trace."""
     unchanged = {place.line for _, place in members if text is not None and _same(text, place)}
     if note := _note(file, members, text, unchanged):
         page.say(note, "  ", tokens.DIM)
@@ -362,7 +391,7 @@ def _note(file: str, members: list[tuple[int, Place]], text: list[str] | None, m
     if file.startswith("<"):
         return "generated code, shown as recorded by torch"
     if text is None:
-        return "not readable on this machine: shown as recorded by torch"
+        return ""  # the heading has it
     changed = sum(place.line not in matching and bool(place.code) for _, place in members)
     if not changed:
         return ""

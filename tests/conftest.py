@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import tempfile
@@ -12,6 +13,7 @@ import pytest
 import real
 from durations import recorded_long_tests
 
+from tltui.cli import GARBAGE
 from tltui.settings import SETTINGS
 
 real.age()
@@ -26,6 +28,7 @@ for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
     if signal.getsignal(number) == signal.SIG_IGN:  # what the tests start hears it, also in the background of a shell
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
+gc.set_threshold(*GARBAGE)  # as in the program; by default collections take a quarter of the time of the UI tests
 LONG = recorded_long_tests()
 
 
@@ -33,6 +36,12 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark the tests that the recorded run took long for; a test named on the command line runs without `-m`."""
     if item.nodeid in LONG and not any("::" in argument for argument in item.config.args):
         item.add_marker(LONG[item.nodeid])
+
+
+def pytest_collection_finish() -> None:
+    """Take modules and tests out of the garbage collections to come: they stay to the end."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ import tempfile
 import time
 from collections.abc import Iterator
 
+import durations
 import pytest
 import real
-from durations import recorded_long_tests
 
 from tltui.cli import GARBAGE
 from tltui.settings import SETTINGS
@@ -29,13 +29,19 @@ for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
 gc.set_threshold(*GARBAGE)  # as in the program; by default collections take a quarter of the time of the UI tests
-LONG = recorded_long_tests()
+LONG = durations.long_tests(durations.read())
+EXPENSIVE = durations.expensive_tests(durations.read())
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark the tests that the recorded run took long for; a test named on the command line runs without `-m`."""
     if item.nodeid in LONG and not any("::" in argument for argument in item.config.args):
         item.add_marker(LONG[item.nodeid])
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the most expensive tests."""
+    items.sort(key=lambda item: item.nodeid not in EXPENSIVE)
 
 
 def pytest_collection_finish() -> None:

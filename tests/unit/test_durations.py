@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
-from durations import FUNCTION_BUDGET_PPM, LONG_FUNCTION_BUDGET_PPM, long_tests, shares
+from durations import EXPENSIVE_PPM, FUNCTION_BUDGET_PPM, LONG_FUNCTION_BUDGET_PPM, expensive_tests, long_tests, shares
 
 TOOL = Path(__file__).resolve().parents[2] / "tools" / "record_durations.py"
 
@@ -32,6 +32,11 @@ def test_the_cheapest_cases_are_quick_the_next_long_and_the_others_exhaustive() 
 
 def test_an_expensive_test_without_cases_is_long() -> None:
     assert long_tests({"a.py": {"test_a": {"": 100 * LONG_FUNCTION_BUDGET_PPM}}}) == {"a.py::test_a": "long"}
+
+
+def test_expensive_cases_begin_first() -> None:
+    recorded = {"a.py": {"test_a": {"[0]": EXPENSIVE_PPM, "[1]": EXPENSIVE_PPM + 1}, "test_b": {"": 1}}}
+    assert expensive_tests(recorded) == {"a.py::test_a[1]"}
 
 
 def test_functions_within_the_budget_of_quick_tests_are_not_recorded() -> None:

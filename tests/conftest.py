@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import tempfile
 import time
 from collections.abc import Iterator
 
+import durations
 import pytest
 import real
-from durations import recorded_long_tests
 
+from tltui.cli import GARBAGE
 from tltui.settings import SETTINGS
 
 real.age()
@@ -26,13 +28,26 @@ for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
     if signal.getsignal(number) == signal.SIG_IGN:  # what the tests start hears it, also in the background of a shell
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
-LONG = recorded_long_tests()
+gc.set_threshold(*GARBAGE)  # as in the program; by default collections take a quarter of the time of the UI tests
+LONG = durations.long_tests(durations.read())
+EXPENSIVE = durations.expensive_tests(durations.read())
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark the tests that the recorded run took long for; a test named on the command line runs without `-m`."""
     if item.nodeid in LONG and not any("::" in argument for argument in item.config.args):
         item.add_marker(LONG[item.nodeid])
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the most expensive tests."""
+    items.sort(key=lambda item: item.nodeid not in EXPENSIVE)
+
+
+def pytest_collection_finish() -> None:
+    """Take modules and tests out of the garbage collections to come: they stay to the end."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

@@ -16,6 +16,8 @@ FUNCTION_BUDGET_PPM = 350
 """Share of the CPU time of a run, in millionths: quick cases of one test function take at most this, 0.5 s of 1,500."""
 LONG_FUNCTION_BUDGET_PPM = 800
 """The same of the long cases of one test function, 1.2 s of 1,500; the further ones, the most expensive, are exhaustive."""
+EXPENSIVE_PPM = 2500
+"""A test that takes more begins before the others, so that no process works on it alone at the end of a run."""
 
 Shares = dict[str, dict[str, dict[str, int]]]
 """File, function and case in brackets (empty without parameters): millionths of the CPU time of a run."""
@@ -62,6 +64,17 @@ def long_tests(recorded: Shares) -> dict[str, str]:
     return chosen
 
 
+def expensive_tests(recorded: Shares) -> set[str]:
+    """Choose the tests that are to begin first."""
+    return {
+        f"{file}::{function}{case}"
+        for file, functions in recorded.items()
+        for function, cases in functions.items()
+        for case, share_ppm in cases.items()
+        if share_ppm > EXPENSIVE_PPM
+    }
+
+
 def write(recorded: Shares) -> None:
     """Write the record, one line a function."""
     lines = []
@@ -71,6 +84,7 @@ def write(recorded: Shares) -> None:
     RECORD.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 
-def recorded_long_tests() -> dict[str, str]:
-    """Read the record and choose; without a record every test is quick."""
-    return long_tests(json.loads(RECORD.read_text(encoding="utf-8"))) if RECORD.exists() else {}
+def read() -> Shares:
+    """Read the record; {} without one: every test is quick."""
+    recorded: Shares = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
+    return recorded

@@ -1,36 +1,29 @@
 """What is on the screen, as text.
 
-Read from Textual's own picture of the screen: it is the public way that sees what a person sees, borders and overlays
-included, and it does not change with how widgets are composed.
+Read from Textual's own full picture of the screen, the one that its screenshots are made from: it has what a person sees, borders
+and overlays included, and it does not change with how widgets are composed.
 """
 
 from __future__ import annotations
 
-import html
-import re
+import asyncio
 from typing import Any
 
 from rich.cells import cell_len
+from textual._compositor import LayoutUpdate
 from textual.app import App
 from textual.pilot import Pilot
-
-_TEXT = re.compile(r'<text class="[^"]*-r\d+" x="([\d.]+)" [^>]*-line-(\d+)\)">(.*?)</text>')
-_CELL = 12.2
 
 
 def screen_lines(app: App[Any]) -> list[str]:
     """Return the rows of the current screen, without blanks at their ends. A wide character is one character here."""
-    rows = [[" "] * app.size.width for _ in range(app.size.height)]
-    for x, line, text in _TEXT.findall(app.export_screenshot()):
-        column = round(float(x) / _CELL)
-        for char in html.unescape(text).replace("\xa0", " "):
-            width = cell_len(char)
-            if width and column < app.size.width:
-                rows[int(line)][column] = char
-                for extra in range(column + 1, min(column + width, app.size.width)):
-                    rows[int(line)][extra] = ""
-            column += width
-    return ["".join(row).rstrip() for row in rows]
+    picture = app.screen._compositor.render_update(full=True, screen_stack=app._background_screens)
+    assert isinstance(picture, LayoutUpdate)
+    return [_visible("".join(strip.text for strip in strips)).rstrip() for strips in picture.strips]
+
+
+def _visible(text: str) -> str:
+    return text if text.isascii() else "".join(char for char in text if cell_len(char))
 
 
 def screen_text(app: App[Any]) -> str:
@@ -40,8 +33,12 @@ def screen_text(app: App[Any]) -> str:
 
 async def until(pilot: Pilot[Any], condition: Any, seconds: float = 5.0) -> None:
     """Wait until `condition()` holds: for what a helper thread finds. Never for a fixed time."""
+    if condition():
+        return
     for _ in range(int(seconds / 0.01)):
+        await asyncio.sleep(0.01)
         if condition():
-            return
-        await pilot.pause(0.01)
+            await pilot.pause(0.0)  # what follows from it is on the screen
+            if condition():
+                return
     raise AssertionError("it did not happen:\n" + screen_text(pilot.app))

@@ -77,7 +77,7 @@ def make_document(run: Run, page: str) -> Document:
 
 def measure(run: Run, page: str) -> Measured:
     """Make a page to its end."""
-    before, begin = run.parts.made, time.process_time()
+    before, begin = run.parts.computed, time.process_time()
     document = make_document(run, page)
     first = 0.0
     while True:
@@ -87,7 +87,7 @@ def measure(run: Run, page: str) -> Measured:
             break
     total = time.process_time() - begin
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return Measured(first or total, total, len(document), peak, run.parts.made - before)
+    return Measured(first or total, total, len(document), peak, run.parts.computed - before)
 
 
 def alone(work: Callable[[], R]) -> R | None:

@@ -141,6 +141,9 @@ class LogModel:
             touched[id(owner)] = owner
         for pid, number, text in batch.strings:
             self._define(pid, number, text)
+        if batch.strings:
+            for frame in {id(owner.frame): owner.frame for owner in touched.values()}.values():
+                self._rename(frame, touched)
         if log.ended != was_ended:
             touched.update((id(owner), owner) for owner in self._unfinished(touched))
         for owner in failed_in(log, self.owner, batch) if self.form == "text" else ():
@@ -224,7 +227,7 @@ class LogModel:
         touched.update((id(compile_), compile_) for compile_ in (owner, *epochs.changed))
         epochs.changed.clear()
         if fact is not None:
-            self._rename(owner, touched)
+            self._rename(owner.frame, touched)
 
     def _apply_fact(self, owner: Compile, event: Started | Metrics | int, touched: dict[int, Compile]) -> None:
         """Apply a fact of a record to a compile."""
@@ -234,7 +237,7 @@ class LogModel:
                     self._move_to_next_epoch(owner)
                 owner.started = event
                 owner.started_attempt = self.log.context(event.record).attempt
-                self._rename(owner, touched)
+                self._rename(owner.frame, touched)
         elif isinstance(event, Metrics):
             if owner.started is not None and owner.started.line == event.co_firstlineno:
                 event = event._replace(co_firstlineno=owner.started.line)  # one number for both
@@ -243,7 +246,7 @@ class LogModel:
             else:  # a list that has room for one: most compiles have no more
                 owner.metrics = [event]
             if event.co_name:
-                self._rename(owner, touched)
+                self._rename(owner.frame, touched)
         else:
             kind = self.log.kinds[event]
             owner.counts = self._one_more(owner.counts, kind.name or kind.event)
@@ -252,7 +255,7 @@ class LogModel:
         """Apply the function name in a record to a compile: certain names win over guessed ones."""
         if owner.name_source is None or (owner.name_source.is_guess and not name_source.is_guess):
             owner.name_source = name_source
-            self._rename(owner, touched)
+            self._rename(owner.frame, touched)
 
     def _one_more(self, counts: Counter[str], name: str) -> Counter[str]:
         """Return the counts with one more of a name; equal counts share one object, as most compiles have the same few."""
@@ -387,9 +390,8 @@ class LogModel:
         frame.stamp += 1
 
     @staticmethod
-    def _rename(owner: Compile, touched: dict[int, Compile]) -> None:
+    def _rename(frame: Frame, touched: dict[int, Compile]) -> None:
         """Propagate the name of a frame to all of its compiles (`Frame.code`); mostly the first compile has it."""
-        frame = owner.frame
         if len(frame.compiles) > 1 and frame.learn():
             touched.update((id(sibling), sibling) for sibling in frame.compiles)
 

@@ -212,7 +212,9 @@ def context_of(envelope: dict[str, Any], pid: int) -> tuple[Context, str | None]
     """Return the context and a remark about ids that are no whole numbers, None without any."""
     subgraph = envelope.get("subgraph_name")
     values = [envelope.get(key) for key in ID_KEYS]
-    ids = rank, autograd, frame, compile_, attempt = [None if value is None else whole_number(value) for value in values]
+    ids = rank, autograd, frame, compile_, attempt = [
+        value if value is None or (type(value) is int and 0 <= value < MOST) else whole_number(value) for value in values
+    ]
     context = Context(
         pid, rank, autograd, frame, compile_, attempt, subgraph if isinstance(subgraph, str) else None, "stack" in envelope
     )

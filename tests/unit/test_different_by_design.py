@@ -44,8 +44,7 @@ def test_stages_of_a_pipeline_are_no_difference(name: str) -> None:
     assert "diverge" not in flat_text(run, "@run")
     assert "Pipeline stages, grouped by their compiles: rank 0; " in flat_text(run, "@run")
     assert gates(run, parse_limits("diverge=0")).limits[0].value == 0
-    compared = {STAGES: "No compile was finished by two or more ranks, so their times cannot be compared", BLOCKS: "No rank was late"}
-    assert compared[name] in flat_text(run, "@stragglers")
+    assert "No compile was finished by two or more ranks, so their times cannot be compared" in flat_text(run, "@stragglers")
     lead_somewhere(run, page(run, "@ranks"))
 
 

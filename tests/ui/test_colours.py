@@ -182,7 +182,7 @@ async def test_a_rule_fills_the_row_of_a_rank_and_stands_for_no_compile() -> Non
             assert f"rank 0 {sign * 2} " in rank and sign * 2 not in compiled
 
 
-async def test_provenance_colours_the_gutter_and_leaves_the_text_its_ground() -> None:
+async def test_provenance_colours_the_rows_of_the_cursor_and_no_others() -> None:
     async with opened(TRACES / "torch-2.13" / "train", size=(160, 40)) as driver:
         driver.browser.go("0/0")
         await driver.shown("0/0")
@@ -190,10 +190,13 @@ async def test_provenance_colours_the_gutter_and_leaves_the_text_its_ground() ->
         await driver.until(lambda: "nodes with kernels" in screen_lines(driver.app)[0])
         view = next(view for view in driver.app.screen.query(MarkedView) if view.display and not view.has_focus)
         ground = view.rich_style.bgcolor
-        rows = [row for row in map(view.render_line, range(view.size.height)) if row.text[:1].isalpha()]
-        kinds = {tuple(segment.style.bgcolor == ground for segment in row if segment.style)[:2] for row in rows}
-        assert (False, True) in kinds, "a group that the cursor's line is not in: only the first cell has a ground"
-        assert all(not is_plain for is_plain, *_ in kinds)
+        rows = [view.render_line(y) for y in range(view.size.height)]
+        lettered = [row for row in rows if row.text[1:2].isalpha()]
+        linked = [row for row in lettered if row.text[0] == "▌"]
+        assert 0 < len(linked) < len(lettered)
+        for row in lettered:
+            grounds = {segment.style.bgcolor == ground for segment in row if segment.style}
+            assert grounds == {row not in linked}, "the whole row of what belongs to the cursor has a ground, no other one"
 
 
 @pytest.mark.parametrize("theme", TRUE)

@@ -38,13 +38,14 @@ WRITTEN = {"DIR": "out", "FILE": "out.log"}
 """Placeholders after an option that names an output."""
 OUTPUTS = ("-o", "--perfetto")
 NEEDS_MORE = {
-    "run": "starts a job", "try": "runs a job several times", "--engine": "needs a cluster", "--stacks": "needs a process",
+    "run": "starts a job", "try": "runs a job several times", "watch": "waits for runs",
+    "--engine": "needs a cluster", "--stacks": "needs a process",
     "--pids": "needs a process", "-": "reads standard input", "/tmp/pytest-of-you/…": "is made by pytest", "FILE": "is any file",
     "auto": "needs a kept run", "auto:train": "needs a kept run",
 }  # fmt: skip
 """Words of commands that are parsed only, with the reason."""
 NEED_NO_INPUT = ("guide", "config", "glossary")
-MAY_END_WITH_1 = ("check", "tail", "log")
+MAY_END_WITH_1 = ("check", "tail", "log", "source")
 """Commands that end with 1 if a limit is exceeded, or if nothing was found."""
 
 

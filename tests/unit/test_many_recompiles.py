@@ -101,7 +101,7 @@ def test_many_older_versions_leave_the_prediction_as_it_is(tmp_path: Path) -> No
     frame = frame_of(recompiled(tmp_path / "a.log", 300))
     (variation,) = frame.variations
     assert variation.remedy == "dynamic attribute" and variation.prediction is not None
-    assert (variation.prediction.before, variation.prediction.fewest, variation.prediction.most) == (300, 1, 1)
+    assert (variation.prediction.before, variation.prediction.fewest, variation.prediction.most) == (300, 1, 300)
     assert variation.count == 300
     assert variation.only_cause_refs == tuple(f"0/{number}" for number in range(1, MOST_VERSIONS + 1))  # the others are not proven
 

@@ -105,7 +105,7 @@ WRONG: tuple[tuple[str, str, str], ...] = (
     ("grep foo T --status bad", "invalid value of --status: 'bad'", "use one of error, eager, break, empty, running, seen, ok, un"),
     ("grep foo T -C -1", "invalid number of lines: '-1'", "use a number, such as 10"),
     ("grep foo T 0/0", "this command takes no address: '0/0'", "write a file of that name as ./0/0"),
-    ("source T nosuch.py", "not FILE:LINE: 'nosuch.py'", "for example train.py:42"),
+    ("source T nosuch.py:x", "not FILE:LINE: 'nosuch.py:x'", "for example train.py:42"),
     ("source T train.py:0", "not FILE:LINE: 'train.py:0'", "for example train.py:42"),
     (
         "diff T --baseline T --with T",
@@ -238,7 +238,7 @@ def test_a_wrong_usage_is_a_problem_and_what_to_type(
     assert os.listdir(tmp_path) == ["T"], "nothing is written"
 
 
-@pytest.mark.parametrize("line", ["grep zzqqzz T", "source T nosuch.py:3", "log T"])
+@pytest.mark.parametrize("line", ["grep zzqqzz T", "source T nosuch.py:3", "source T nosuch.py", "log T"])
 def test_no_match_is_exit_code_1_as_of_grep(line: str, failed: Callable[[str], tuple[int, str]]) -> None:
     assert failed(line) == (NO_MATCH, "")
 

@@ -278,9 +278,9 @@ def source_rows(data: SourceLine | SourceFile) -> Iterator[SourceRow]:
     if isinstance(data, SourceFile):
         for file in data.files:
             for line in file.lines:
-                for found in line.findings:
-                    first = found.compiles[0] if found.compiles else ""
-                    yield SourceRow(first, "", "", found.kind, found.text, found.detail, first, file.file, line.line)
+                for finding in line.findings:
+                    first = finding.compiles[0] if finding.compiles else ""
+                    yield SourceRow(first, "", "", finding.kind, finding.text, finding.detail, first, file.file, line.line)
         return
     for compile_ in data.compiles:
         for trail in compile_.results:

@@ -108,8 +108,8 @@ def _line_in(texts: Sequence[str]) -> str:
     It is the first of that form that does not exist, else the first that does not exist, else the last Python file.
     """
     absent = [text for text in texts if _missing_reason(text)]
-    named = next((text for text in absent if text.rpartition(":")[2].isdecimal()), next(iter(absent), ""))
-    return named or next((text for text in reversed(texts) if text.endswith(".py")), "")
+    place = next((text for text in absent if text.rpartition(":")[2].isdecimal()), next(iter(absent), ""))
+    return place or next((text for text in reversed(texts) if text.endswith(".py")), "")
 
 
 def _missing_reason(path: str) -> str:

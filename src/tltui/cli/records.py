@@ -65,7 +65,7 @@ def source(options: argparse.Namespace) -> Iterator[bytes]:
     ref = replace(place_of(part), artifact=options.place, view="source")
     document = build(loaded, ref, layout(options))
     yield from _looked_up(
-        loaded, document, options, lambda found: found.files if isinstance(found, SourceFile) else found.compiles, str(part)
+        loaded, document, options, lambda answer: answer.files if isinstance(answer, SourceFile) else answer.compiles, str(part)
     )
 
 

@@ -105,9 +105,9 @@ def help_document(ascii_only: bool, config: Config, width: int, now: Situation, 
     why = "recompilation: a guard of an earlier compile failed"
     _explain(page, [(again, tokens.RECOMPILE), "  again"], why, MARK_WIDTH, tokens.DIM)
     page.heading("Marks in provenance mode")
-    own, script = (ASCII_MARKS if ascii_only else Marks()).own, script_for(ascii_only)
+    linked, script = (ASCII_MARKS if ascii_only else Marks()).linked, script_for(ascii_only)
     for sign, meaning in (
-        (own, "belongs to the line of the cursor, in each pane"),
+        (linked, "belongs to the line of the cursor, in each pane"),
         ("a b c", "kernels in the order in which the code calls them; a line has the letter of its kernel in each pane"),
         (f"a{MORE}", "the line is part of further kernels; the line below the panes lists them (runs)"),
         (UNLETTERED, "has a mapping, but no kernel"),

@@ -322,14 +322,14 @@ class ProvenanceView(MarkedView):
 
     def _row_style(self, row: Row) -> RowStyle:
         row_style = super()._row_style(row)
-        is_own = row.line in self._matches
-        if is_own:
-            row_style.sign, row_style.sign_style = self.marks.own, "match-mark"
+        is_linked = row.line in self._matches
+        if is_linked:
+            row_style.sign, row_style.sign_style = self.marks.linked, "match-mark"
             if row_style.base == "match" and self.is_around_call(row.line):
                 row_style.base = ""
         label = self.label_of(row.line) if self.label_width and not row.part else None
         row_style.label = (self._draw_text(label.text) if label is not None else "").ljust(self.label_width)
-        if is_own and label is not None and label.kernel >= 0:
+        if is_linked and label is not None and label.kernel >= 0:
             row_style.label_style = f"band-{label.kernel % BANDS}"
         if row_style.fold == " " and not row.part and self.is_derived(row.line):
             row_style.fold = self._draw_text(DERIVED)

@@ -66,7 +66,7 @@ class Marks:
     """The line begins further left."""
     onward: str = "↳"
     """The row goes on with the line of the one above."""
-    own: str = "▌"
+    linked: str = "▌"
     """The line corresponds to the one under the cursor."""
 
 

@@ -55,7 +55,7 @@ def _add_no_exports(page: Page, finished: bool, part: bool) -> None:
     page.say(f"No torch.export records in {where}{'' if finished else ' yet'}.", "", tokens.DIM)
     page.say(
         "To record them, set TORCH_DTRACE=DIR instead of TORCH_TRACE (torch 2.7 and later). torch.export.draft_export (torch "
-        "2.8 and later) always records them, in a log that its warning names.",
+        "2.8 and later) always records them, in a log whose path it prints as a warning.",
         "", tokens.DIM,
     )  # fmt: skip
 

@@ -156,7 +156,7 @@ class _Table:
         if counts.failed:
             refs = list(dict.fromkeys(failed.ref for failed in counts.failed))
             each = " each" if several else ""
-            text = f"failed for {fmt.plural(len(refs), 'recompile')}{each}"
+            text = f"failed at {fmt.plural(len(refs), 'recompile')}{each}"
             pieces += ["  ", (text, tokens.ERROR, f"@recompiles:{refs[0]}")]
         if several:
             pieces += ["  ", (said_ranks([members.ref for _, members in rows], page.newest), tokens.DIM)]
@@ -300,7 +300,7 @@ class _Tree:
             words.append(f"{counts.latency_us:,.0f} µs to check them all")
         if counts.failed:
             refs = {failed.ref for failed in counts.failed}
-            words.append((f"failed for {fmt.plural(len(refs), 'recompile')}", tokens.ERROR))
+            words.append((f"failed at {fmt.plural(len(refs), 'recompile')}", tokens.ERROR))
         page.joined(words, "  ")
         if counts.failed:
             self._failed(page, counts)

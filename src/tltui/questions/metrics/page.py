@@ -295,7 +295,7 @@ def add_differences(page: Page, metrics: RunMetrics) -> None:
     else:
         page.say("The metrics of this torch version have no configurations.", "  ")
     if metrics.configs:
-        page.say("Settings that the job changed are unknown (the log does not have torch's defaults).", "  ", tokens.DIM)
+        page.say("It is unknown which settings the job changed: the log does not have torch's defaults.", "  ", tokens.DIM)
 
 
 def _setting(page: Page, setting: Setting) -> None:
@@ -480,7 +480,7 @@ def _fill(page: Page, scope: Scope) -> Generator[None, None, RunMetrics]:
     page.add(("Metrics", tokens.TITLE), *part)
     measured = [compile_ for compile_ in scope.compiles if compile_.metrics]
     real = sum(compile_.is_compile for compile_ in scope.compiles)
-    words: list[Piece] = [f"{fmt.count(len(measured))} of {fmt.plural(real, 'compile')} have metrics"]
+    words: list[Piece] = [f"{fmt.count(len(measured))} of {fmt.plural(real, 'compile')} with metrics"]
     page.joined([*words, fmt.plural(sum(len(c.metrics) for c in measured), "record")])
     page.more("everything below is preliminary")
     if not measured:

@@ -116,7 +116,7 @@ def _compile(page: Page, compile_: CompileArtifacts, finished: bool) -> None:
               (f"{present} of {fmt.plural(can, 'possible artifact')} present{'' if finished else ' so far'}", tokens.STRONG),
               ], "")  # fmt: skip
     page.more("absent artifacts may still be written.")
-    for place, title in enumerate(("Artifacts in the order of compilation", *FOLDED)):
+    for place, title in enumerate(("Artifacts, in the order in which torch writes them", *FOLDED)):
         shown = [row for row in rows if _place(row) == place]
         if shown:
             page.heading(f"{title} ({len(shown)})" if place else title, folded=place > 0)

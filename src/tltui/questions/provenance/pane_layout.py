@@ -69,8 +69,8 @@ def first_choice(count: int, available: Iterable[int], lines: int = 1) -> tuple[
 
     `count`: panes that fit; `lines`: known source lines.
     """
-    there = set(available)
-    panes = [pane for pane in WANTED if pane in there]
+    existing = set(available)
+    panes = [pane for pane in WANTED if pane in existing]
     if not lines and SOURCE in panes:  # an empty pane has no claim to a place
         panes = [*(pane for pane in panes if pane != SOURCE), SOURCE]
     return tuple(sorted(panes[:count]))
@@ -78,8 +78,8 @@ def first_choice(count: int, available: Iterable[int], lines: int = 1) -> tuple[
 
 def next_choice(chosen: tuple[int, ...], available: Iterable[int]) -> tuple[int, ...]:
     """Return the next combination of as many panes, those with panes of higher priority first."""
-    there = set(available)
-    wanted = [pane for pane in WANTED if pane in there]
+    existing = set(available)
+    wanted = [pane for pane in WANTED if pane in existing]
     choices = [tuple(sorted(panes)) for panes in combinations(wanted, len(chosen))]
     return choices[(choices.index(chosen) + 1) % len(choices)] if chosen in choices else chosen
 

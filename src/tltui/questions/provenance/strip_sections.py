@@ -83,10 +83,10 @@ def _kernels(panes: Panes, pane: int, line: int, width: int) -> list[Piece]:
     sign = "≈ " if panes.is_derived_between(pane, line, kernels[0].call_pane) else ""
     count = f"  {len(kernels)} of {fmt.plural(len(panes.unit.kernels), 'kernel')}{_time(panes, kernels)}"
     room = max(width - LABEL - cells(sign) - cells(count) - 1, LABEL)
-    return [head, (sign, tokens.WARN), *_named(panes, kernels, room), (count, tokens.DIM)]
+    return [head, (sign, tokens.WARN), *_kernel_names(panes, kernels, room), (count, tokens.DIM)]
 
 
-def _named(panes: Panes, kernels: Sequence[Kernel], room: int) -> list[Piece]:
+def _kernel_names(panes: Panes, kernels: Sequence[Kernel], room: int) -> list[Piece]:
     """List kernels by letter and name as far as there is room; a further call of a kernel has its handle alone: `:23`."""
     pieces: list[Piece] = []
     for number, kernel in enumerate(kernels[:NAMED]):

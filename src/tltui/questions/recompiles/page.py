@@ -347,7 +347,7 @@ def _add_no_recompiles(page: Page, scope: Scope, compiles: list[Compile]) -> Non
         text = f"Torch recorded no recompilation; [{compiles[0].ref}] is the first compile of its frame."
         page.say(page.so_far(text), "", tokens.STRONG)
     else:
-        text = f"Torch recorded no recompilation; each of {fmt.plural(len(compiles), 'frame')} was compiled once."
+        text = f"Torch recorded no recompilation; each of the {fmt.plural(len(compiles), 'frame')} was compiled once."
         page.say(page.so_far(text), "", tokens.STRONG)
     if scope.ref.id is None and compiles and not page.goes_on:
         add_unrecorded(page)

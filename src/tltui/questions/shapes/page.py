@@ -58,7 +58,7 @@ def add_compile(page: Page, shapes: CompileShapes, single: bool, folded: bool, n
         page.close(0)
         page.blank()
         page.open(f"{name} {shown}", folded)
-    text = "records without a compile id" if shapes.ref.endswith("none") else "a backward that compiled autograd captured"
+    text = "records without a compile id" if shapes.ref.endswith("none") else "a backward graph, captured by compiled autograd"
     function: Piece = (sanitize(shown), tokens.FUNCTION) if shapes.function or shapes.status else (text, tokens.DIM)
     head: list[Piece] = [(name, tokens.LINK, shapes.ref), " ", function, "  "]
     if shapes.file is not None:
@@ -116,7 +116,7 @@ def _symbol(page: Page, symbol: SymbolShape, names: Names, shown_guards: set[str
         and symbol.fixed is None
         and not any(_same(guard.user_frame, symbol.user_frame) for guard in new)
     ):
-        notes.append(_at("first used at " if symbol.source else "made at ", symbol.user_frame))
+        notes.append(_at("first used at " if symbol.source else "created at ", symbol.user_frame))
     page.joined(notes, "    ")
     for change in symbol.became_dynamic:
         if not change.lacks_values:
@@ -320,7 +320,7 @@ def _more(page: Page, symbols: Sequence[SymbolShape], more_guards: int, names: N
 
 def _real(page: Page, shapes: CompileShapes) -> None:
     for item in shapes.real_values:
-        pieces: list[Piece] = ["  not decidable from symbols, evaluated with a real value: "]
+        pieces: list[Piece] = ["  data-dependent, evaluated with its real value: "]
         pieces += [(fmt.clip(sanitize(item.expr), page.width - 4), tokens.WARN, item.ref), f" → {item.result}"]
         if item.user_frame is not None:
             pieces += ["  at ", page.place(item.user_frame.file, item.user_frame.line)]

@@ -128,15 +128,15 @@ class _Lines:
         full = {path: next((other for other in paths if is_end_of(path, other)), path) for path in paths}
         lines: dict[str, dict[int, list[FileFinding]]] = defaultdict(lambda: defaultdict(list))
         code: dict[tuple[str, int], str] = {}
-        for (file, line), found in self.findings.items():
-            lines[full[file]][line] += found
+        for (file, line), findings in self.findings.items():
+            lines[full[file]][line] += findings
         for (file, line), text in self.code.items():
             code.setdefault((full.get(file, file), line), text)
         order = list(LABELS)
         for file, by_line in sorted(lines.items()):
             rows = (
-                FileLine(line, code.get((file, line), ""), tuple(sorted(found, key=lambda one: order.index(one.kind))))
-                for line, found in sorted(by_line.items())
+                FileLine(line, code.get((file, line), ""), tuple(sorted(findings, key=lambda one: order.index(one.kind))))
+                for line, findings in sorted(by_line.items())
             )
             yield FileLines(file, tuple(rows))
 
@@ -273,8 +273,8 @@ def _add_none(page: Page, answer: SourceFile, others: Iterable[str]) -> None:
     searched = fmt.plural(answer.searched_compiles, "compile")
     page.blank()
     page.say(page.so_far(f"No finding in {searched} is in a file of this name."), "  ")
-    named = list(others)
-    if named:
+    files = list(others)
+    if files:
         page.say("Files with findings:", "  ", tokens.DIM)
-        for file in named:
+        for file in files:
             page.row([to_page(sanitize(fmt.home(file)), f"@source::{file}")], "    ")

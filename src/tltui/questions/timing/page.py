@@ -475,7 +475,7 @@ def add_kernels(page: Page, timing: Timing) -> None:
         text = f"waiting for compiled kernels ({fmt.plural(wait.count, 'async_compile.wait')})"
         _add_stated_time(page, kernels.wait_s, wait.record, text)
     if kernels.file_count:
-        files = f"compiling {fmt.plural(kernels.file_count, 'file')} in total (compile_file)"
+        files = f"compiling {fmt.plural(kernels.file_count, 'file')} (compile_file)"
         _add_stated_time(page, kernels.files_s, kernels.longest_file, f"{files}, the longest {fmt.seconds(kernels.longest_file_s)}")
     for label, seconds, ref in kernels.tuning:
         _add_stated_time(page, seconds, ref, label)

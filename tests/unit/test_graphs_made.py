@@ -59,7 +59,7 @@ def test_a_compile_without_an_end_is_unknown(tmp_path: Path) -> None:
 
 def test_the_page_without_recompilations_lists_calls_that_a_trace_cannot_show() -> None:
     shown = " ".join(text(page(trace("torch-2.13/breaks"), "@recompiles")).split())
-    assert shown.startswith("Recompiles Torch recorded no recompilation; each of 6 frames was compiled once.")
+    assert shown.startswith("Recompiles Torch recorded no recompilation; each of the 6 frames was compiled once.")
     for words in ('set_stance("force_eager")', "Trainer.evaluate", "torch.compiler.disable", "profile a few steps"):
         assert words in shown
     assert "No recompil" not in shown

@@ -83,6 +83,7 @@ def test_the_line_and_the_program(directory: Path, tmp_path: Path) -> None:
     assert line.endswith(" · ended\n") and process.returncode == 0
     argument, errors, row = json.loads(out.read_text())
     assert (argument, errors, row["name"], row["errors"]) == ("$(touch hacked) *", "3", "errors", 3)
+    assert row["change"]["errors"] == 3, "the object of --json"
     assert not (tmp_path / "hacked").exists()
 
 

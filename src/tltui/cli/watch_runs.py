@@ -69,9 +69,10 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
     while options.count is None or reported < options.count:
         for row, reason in watch.ended():
             before = watch.latest
-            [*_, changed] = in_order([before, row]) if before is not None else in_order([row])
             watch.latest = row
-            yield from _line(changed if changed.path == row.path else row, reason, options)
+            if before is not None and before.path != row.path:  # not the same run, written again
+                row = next(one for one in in_order([before, row]) if one.path == row.path)
+            yield from _line(row, reason, options)
             sys.stdout.buffer.flush()
             if options.program:
                 _start(options.program, row)

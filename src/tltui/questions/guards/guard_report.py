@@ -410,7 +410,7 @@ class GuardCounts:
     artifact: str
     """The address of the record that lists them."""
     leaf_guard_count: int
-    """Leaf guards of the tree; the metrics' `guard_count` counts what Dynamo installed, of which one may become several."""
+    """Leaf guards of the tree; the metrics' `guard_count` counts what Dynamo installed, and one may become several."""
     manager_count: int
     kinds: tuple[Count, ...]
     """The most frequent first."""

@@ -67,7 +67,7 @@ def layout(width: int, height: int) -> Layout:
 def first_choice(count: int, available: Iterable[int], lines: int = 1) -> tuple[int, ...]:
     """Return the initially visible panes, left to right.
 
-    `count`: panes that fit; `lines`: known source lines.
+    `count`: panes with room on the screen; `lines`: known source lines.
     """
     existing = set(available)
     panes = [pane for pane in WANTED if pane in existing]

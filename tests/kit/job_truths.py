@@ -162,7 +162,7 @@ TRUTHS = {
     ),
     "two_jobs": Truth(
         "Two jobs of two ranks each run at once and write into one directory: training, and an evaluation. Both end well.",
-        ranks=2, never=(r"older process", r"Both ranks compiled the same", r"started again"),
+        ranks=2, never=(r"older process", r"earlier process", r"Both ranks compiled the same", r"started again"),
     ),
     "oom_exception": Truth(
         "Rank 1 asks for more memory than there is before its step 1, outside of any compile: RuntimeError of the allocator. "

@@ -82,7 +82,7 @@ def test_each_test_ends_as_it_should(suite: Suite) -> None:
 
 def test_a_failure_has_the_sentences_of_the_pages(suite: Suite) -> None:
     why = suite.why["b_fails_recompiled"]
-    assert why.startswith("torch.compile: recompiles: 1, at most 0\nin test_suite.py::test_b_fails_recompiled\n")
+    assert why.startswith("torch.compile: recompiles: 1, limit 0\nin test_suite.py::test_b_fails_recompiled\n")
     assert "tensor rank x  1 → 2" in why
     assert "The number of dimensions cannot be dynamic." in why
     broken = suite.why["e_fails_broken"]
@@ -94,7 +94,7 @@ def test_a_failure_has_the_sentences_of_the_pages(suite: Suite) -> None:
 
 def test_what_else_goes_wrong_is_said(suite: Suite) -> None:
     assert "Unsupported" in suite.why["f_fails_by_itself"]
-    assert "torch.compile: error: 1, at most 0" in suite.text, "beside the traceback of the test"
+    assert "torch.compile: error: 1, limit 0" in suite.text, "beside the traceback of the test"
     assert "torch compiled 1 time without logging it: the logger torch.__trace is disabled" in suite.why["j_fails_unlogged"]
     assert "guard_overhead: needs a profile, but tests record none" in suite.why["l_errors"]
 

@@ -82,7 +82,7 @@ def test_junit_has_a_case_for_each_limit(capfdbinary: pytest.CaptureFixture[byte
     assert (suite.attrib["name"], suite.attrib["hostname"]) == ("tltui check of breaks", "localhost")
     assert [case.attrib["name"] for case in suite.iter("testcase")] == ["error", "break", "recompiles", "eager"]
     (failure,) = suite.iter("failure")
-    assert failure.attrib == {"message": "break: 3, at most 0", "type": "break"}
+    assert failure.attrib == {"message": "break: 3, limit 0", "type": "break"}
     assert (failure.text or "").splitlines() == [
         "[2/0]  gb0025 Call to `torch._dynamo.graph_break()` at /home/user/models/breaks.py:11",
         "[3/0]  gb0025 Call to `torch._dynamo.graph_break()` at /home/user/models/breaks.py:11",
@@ -157,7 +157,7 @@ def test_annotations_are_at_the_users_lines(capfd: pytest.CaptureFixture[str], m
     monkeypatch.setenv("GITHUB_WORKSPACE", "/home/user")
     assert main(["check", f"{TRACES}/breaks", "--fail-on", LIMITS, "--format", "github"]) == 1
     out = capfd.readouterr().out
-    title = "tltui: break: 3, at most 0"
+    title = "tltui: break: 3, limit 0"
     assert commands(out.splitlines()) == [
         ("error", {"file": "models/breaks.py", "line": "11", "title": title},
          "gb0025 Call to `torch._dynamo.graph_break()` at /home/user/models/breaks.py:11\nin 2/0, 3/0"),
@@ -227,7 +227,7 @@ def test_the_summary_of_the_job(tmp_path: Path, capfd: pytest.CaptureFixture[str
     assert main(["check", f"{TRACES}/breaks", "--fail-on", LIMITS, "--format", "github"]) == 1
     text = path.read_text()
     assert text.startswith("before\n### tltui check FAILED: 1 of 4 limits exceeded\n")
-    assert "| ✗ | `break` | 3 | at most 0 | graph breaks |" in text
+    assert "| ✗ | `break` | 3 | 0 | graph breaks |" in text
     assert "[0/0]  gb0059 Failed to trace builtin operator at /home/user/models/breaks.py:5" in text
     capfd.readouterr()
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "no" / "where"))

@@ -320,7 +320,7 @@ def test_damage(tmp_path: Path, tltui: Command) -> None:
     text = tltui("damage", str(path))
     assert "2 damaged records in 1 log" in text
     assert "its payload does not match its md5" in text
-    assert "a line outside of any record" in text
+    assert "a line that belongs to no record" in text
     found = tltui.json("damage", str(path), "--json")
     assert [(item["record"], item["offset_bytes"]) for item in found["damaged"]] == [
         (10, len(mt.compiled())),

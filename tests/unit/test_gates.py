@@ -148,7 +148,7 @@ def test_exit_codes(capfd: pytest.CaptureFixture[str]) -> None:
     traces = "tests/traces/torch-2.13"
     issue = "error,break,recompiles=2,cache_miss,compile_time=60"
     assert main(["check", f"{traces}/breaks", "--fail-on", issue]) == 1
-    assert "break: 3, at most 0" in capfd.readouterr().out
+    assert "break: 3, limit 0" in capfd.readouterr().out
     assert main(["check", f"{traces}/train", "--fail-on", issue]) == 0
     assert "passed" in capfd.readouterr().out
     assert main(["check", f"{traces}/breaks"]) == 0  # errors only

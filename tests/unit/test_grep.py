@@ -173,6 +173,12 @@ def test_bad_patterns_and_nothing_found() -> None:
     assert list(document.text()) == ["No matches for 'zzz nothing'"]
 
 
+@pytest.mark.parametrize(("pattern", "same_as"), [("\ud800", "no such text at all"), ("\udcff|cos", "cos")])
+def test_half_of_a_surrogate_pair_is_in_no_line(pattern: str, same_as: str) -> None:
+    run = trace("torch-2.13/breaks")
+    assert [hit.line for hit in found(run, pattern)] == [hit.line for hit in found(run, same_as)]
+
+
 def test_addresses_of_patterns_survive() -> None:
     run = trace("torch-2.13/breaks")
     document = build(run, "@grep::L%5B'x'%5D", Options())

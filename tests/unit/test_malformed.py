@@ -165,7 +165,7 @@ def test_header_lost(tmp_path: Path) -> None:
     run = opened(tmp_path, BEFORE + b"something else\n" + mt.tabbed("an orphan\nof two lines") + AFTER)
     log = log_of(run)
     assert [reason for _, reason in damage(run)] == [
-        "a line outside of any record",
+        "a line that belongs to no record",
         "payload text without a record before it",
     ]
     assert texts(log) == ["one\ntwo", "", "an orphan\nof two lines", "three\nfour"]
@@ -223,7 +223,7 @@ def test_writer_cut_in_mid_line(tmp_path: Path) -> None:
 
 def test_a_record_torn_in_its_prefix(tmp_path: Path) -> None:
     run = opened(tmp_path, BEFORE + AFTER[5:40] + AFTER)
-    assert damage(run, check=True) == [(2, "a line outside of any record")]
+    assert damage(run, check=True) == [(2, "a line that belongs to no record")]
     neighbours_are_whole(log_of(run))
 
 
@@ -246,7 +246,7 @@ def test_invalid_utf_8_anywhere(tmp_path: Path) -> None:
     assert checked(log, 1).check is Check.GOOD, "the md5 is that of the bytes"
     assert checked(log, 1).payload.read() == b"caf\xe9 \xff\xfe"
     assert printed(build(run, "none:bad", Options())).startswith("caf")
-    assert [reason for _, reason in damage(run, check=True)] == ["a line outside of any record"]
+    assert [reason for _, reason in damage(run, check=True)] == ["a line that belongs to no record"]
     assert log.kind(2).name == "n\ufffdme"
     neighbours_are_whole(log)
 

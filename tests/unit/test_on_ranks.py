@@ -104,7 +104,7 @@ def test_addresses_that_differ_in_the_rank_are_one() -> None:
 def test_an_older_process_stands_apart() -> None:
     refs = ["0:0/0", "1.1:0/0", "1.2:0/0", "2.1:0/0", "2.2:0/0"]
     found = [(own.label, own.ranks) for own in on_ranks(refs, {"1.2", "2.2"})]
-    assert found == [("0/0", "ranks 0–2"), ("0/0", "older processes of ranks 1, 2")]
+    assert found == [("0/0", "ranks 0–2"), ("0/0", "earlier processes of ranks 1, 2")]
 
 
 def test_what_is_not_the_same_stands_apart() -> None:

@@ -63,8 +63,8 @@ def test_a_text_that_is_named_is_an_output(text: str | bytes, tmp_path: Path, pr
     lines = {1: "1 line", 2: "2 lines"}[len(text.splitlines())]
     assert f"Nothing of torch.compile in {lines}: → log" in printed("summary", path)
     (said,) = {printed(page, path, code=2) for page in ("timing", "recompiles", "guards")}
-    advice = f"tltui summary {path} shows the contents of the text. To record it, set TORCH_TRACE=DIR"
-    assert said == f"tltui: nothing of torch.compile in {lines}: '{path}' {advice}"
+    advice = f"tltui summary {path} shows the contents of the text. To record a trace, set TORCH_TRACE=DIR"
+    assert said == f"tltui: no message of torch.compile in {lines}: '{path}' {advice}"
 
 
 @pytest.mark.parametrize("name", ["train.py", "report.html", "job.json", "metrics.csv", "README"])

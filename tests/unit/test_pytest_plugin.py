@@ -123,7 +123,7 @@ def said(name: str, limits: str) -> str:
 
 def test_a_verdict_has_the_lines_of_the_pages() -> None:
     text = said("torch-2.13/recompiles", "error,recompiles=2")
-    assert text.splitlines()[:2] == ["torch.compile: recompiles: 4, at most 2", "in tests/test_a.py::test_b[␛[31m]"]
+    assert text.splitlines()[:2] == ["torch.compile: recompiles: 4, limit 2", "in tests/test_a.py::test_b[␛[31m]"]
     assert "    tensor size      x dim 0  3, 5, 4\n" in text
     assert text.endswith("\nfull trace: tltui '/tmp/a b'")
     assert said("torch-2.13/recompiles", "recompiles=4") == ""

@@ -82,7 +82,7 @@ def test_each_compile_is_seen_or_broke_or_failed(run: Run) -> None:
 def test_a_page_that_text_has_nothing_of_is_one_sentence_and_the_way_to_the_lines(view: str) -> None:
     lines = list(page(text_run(*RUNS["breaks"]), f"@{view}").text())
     assert " ".join(lines[:-2]).startswith("TORCH_LOGS text ")
-    assert "To record it, set TORCH_TRACE=DIR." in " ".join(lines[:-2])
+    assert "To record a trace, set TORCH_TRACE=DIR." in " ".join(lines[:-2])
     assert lines[-1] == "Available: @log every line as it was written"
 
 
@@ -147,7 +147,7 @@ def test_limits_on_what_text_does_not_tell_are_no_limits(capsys: pytest.CaptureF
     run = text_run(*RUNS["breaks"])
     assert needing_a_trace(run, parse_limits("error,break,recompiles")) == ()
     assert needing_a_trace(demo(), parse_limits("compile_time=5,eager")) == ()
-    said = "compile_time: needs a trace. TORCH_LOGS text does not record it. To record it, set TORCH_TRACE=DIR"
+    said = "compile_time: needs a trace. TORCH_LOGS text does not record it. To record a trace, set TORCH_TRACE=DIR"
     assert why_a_trace(run, needing_a_trace(run, parse_limits("compile_time=5,break"))) == said
     path = str(unpacked(RUNS["breaks"][0]))
     assert main(["check", path, "--fail-on", "compile_time=5,break=9"]) == 2
@@ -288,7 +288,7 @@ def test_the_log_goes_on_while_the_job_prints(tmp_path: Path) -> None:
 
 def test_a_debug_directory_alone_has_its_own_words() -> None:
     run = open_run(discover([str(unpacked("mlp/torch_compile_debug"))]))
-    assert said(run, "@guards").startswith("A torch_compile_debug directory does not have guards. To record it")
+    assert said(run, "@guards").startswith("A torch_compile_debug directory does not have guards. To record a trace")
     assert "Available: summary provenance layers memory fusion passes" in said(run, "@timing")
     assert (
         "A torch_compile_debug directory has no timestamps "

@@ -28,7 +28,7 @@ def test_what_a_row_names_can_be_seen_in_text() -> None:
 
 
 def test_a_page_that_text_has_nothing_of_says_how_to_have_it() -> None:
-    assert untold([process()], needs_of("timing")) == "TORCH_LOGS text has no times. To record it, set TORCH_TRACE=DIR."
+    assert untold([process()], needs_of("timing")) == "TORCH_LOGS text has no times. To record a trace, set TORCH_TRACE=DIR."
 
 
 def test_a_page_names_the_log_that_it_is_made_of_until_it_is_seen() -> None:
@@ -39,7 +39,7 @@ def test_a_page_names_the_log_that_it_is_made_of_until_it_is_seen() -> None:
 
 def test_a_debug_directory_has_words_of_its_own() -> None:
     alone = [process(origins=("debug_dir",))]
-    said = "A torch_compile_debug directory does not have guards. To record it, set TORCH_TRACE=DIR."
+    said = "A torch_compile_debug directory does not have guards. To record a trace, set TORCH_TRACE=DIR."
     assert untold(alone, needs_of("guards")) == said
     assert untold(alone, needs_of("passes")) == untold(alone, needs_of("provenance")) == ""
 

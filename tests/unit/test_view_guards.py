@@ -157,7 +157,7 @@ def test_an_empty_filter_takes_everything() -> None:
     ("not ___dict_contains('forward', L['s'].__dict__)", "L['s'].__dict__", "no key 'forward'"),
     ("not hasattr(L['o'], 'scale')", "L['o']", "no scale"), ("hasattr(L['x'], '_dynamo_static_indices') == False", "L['x']",
      "no _dynamo_static_indices"), ("2 <= L['x'].size()[0]", "", "2 <= L['x'].size()[0]"), ("", "L['x']", ""),
-    ("not L['d']", "L['d']", "is empty"), ("___check_type_id(L['x'], 12)", "L['x']", "is of this type"),
+    ("not L['d']", "L['d']", "is empty"), ("___check_type_id(L['x'], 12)", "L['x']", "has the same type"),
     ("___check_obj_id(L['x'], 12)", "L['x']", "is this object"),
 ])  # fmt: skip
 def test_a_guard_does_not_repeat_its_source(expression: str, source: str, said: str) -> None:

@@ -333,7 +333,7 @@ def test_of_a_rank_that_was_started_again_the_newest_process_counts(tmp_path: Pa
     old.write(tmp_path, "old_")
     run = going_on(tmp_path)
     assert said(run) == "All 3 ranks have been outside of any compile since block1 [1/0] so far."
-    assert "Rank 1 was started again: its older process, pid 77, is in block1 [1/0]" in text(page(run, "@where", 100))
+    assert "Rank 1 was started again: its earlier process, pid 77, is in block1 [1/0]" in text(page(run, "@where", 100))
 
 
 def test_a_rank_without_a_log(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ BANNED = {
     r"\balone_seconds\b": "only_cause_seconds", r"[Nn]ever reached": "not written: the compile failed earlier",
     r"[Nn]othing to miss": "normally absent", r"one would look for": "such compiles can write",
     r"no condition of yours": "the bound comes from torch", r"→ plain\b": "→ inference tensor",
-    r"nothing was gained|nothing lost": "no operations were captured", r"\bbars? holds?\b|\ballowed 0\b": "at most 0",
+    r"nothing was gained|nothing lost": "no operations were captured", r"\bbars? holds?\b|\ballowed 0\b": "limit 0",
     r"torch logged no reason why": "torch before 2.5 does not write why", r"did not hold: it was": "what was it?",
     r"\bthe newest first\b.*reason": "the one that was used last first", r"\bclass of causes\b": "kind of cause",
     r"\bnotable\b": "say what it is", r"\bpayloads? lines?\b": "lines that belong to a record", r"\bregroup": "sort",

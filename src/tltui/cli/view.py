@@ -51,7 +51,7 @@ def refuse_without_compiles(run: Run, options: argparse.Namespace) -> None:
     if needs.reads_output or not has_only_output(run) or (needs.reads_engine_log and has_engine_log(run)):
         return
     paths = " ".join(options.paths)
-    content = "no compile" if has_torch(run) else "nothing of torch.compile"
+    content = "no compile" if has_torch(run) else "no message of torch.compile"
     raise Failure(f"{content} in {size_of_output(run)}: {paths!r}", f"tltui summary {paths} shows the contents of the text. {HOW}")
 
 

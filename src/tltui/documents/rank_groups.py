@@ -72,7 +72,7 @@ def said_ranks(refs: Sequence[str], newest: Collection[str] = ()) -> str:
     if len(refs) < 2:
         return ""
     text, first = with_noun(ranks_of(refs)), refs[0].partition(":")[0]
-    return f"older processes of {text}" if "." in first and first not in newest else text
+    return f"earlier processes of {text}" if "." in first and first not in newest else text
 
 
 def ranks_of(refs: Iterable[str]) -> Ranks:

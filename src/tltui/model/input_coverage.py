@@ -10,7 +10,7 @@ from tltui.text.frozen import frozen
 
 TEXT, DEBUG_DIR = "text", "debug_dir"
 TITLES = {TEXT: "TORCH_LOGS text", DEBUG_DIR: "A torch_compile_debug directory"}
-HOW = "To record it, set TORCH_TRACE=DIR"
+HOW = "To record a trace, set TORCH_TRACE=DIR"
 
 
 @frozen
@@ -93,7 +93,7 @@ def title_of(processes: Iterable[Process]) -> str:
     titles = [title for origin, title in TITLES.items() if origin in origins]
     if origins == {DEBUG_DIR} and all(process.log.told_by == VLLM_CACHE for process in processes):
         return VLLM_CACHE
-    return titles[0] if len(titles) == 1 else "The opened input"
+    return " or ".join((titles[0], *(title[:1].lower() + title[1:] for title in titles[1:]))) if titles else "The opened input"
 
 
 def told_less(left: Sequence[Process], right: Sequence[Process]) -> str:
@@ -116,7 +116,7 @@ def untold(processes: Sequence[Process], needs: Needs) -> str:
     has_text = any(TEXT in process.origins for process in of)
     if len(of) < len(processes):
         are = "processes is" if len(of) == 1 else "processes are"
-        name = title if title == TITLES[TEXT] else title[:1].lower() + title[1:]
+        name = title if title.startswith(TITLES[TEXT]) else title[:1].lower() + title[1:]
         title = f"{len(of)} of {len(processes)} {are} only in {name}, which"
     sentences = []
     if not has_text and needs.shows and not needs.in_debug_dir:

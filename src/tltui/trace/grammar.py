@@ -38,7 +38,7 @@ IDS = re.compile(
 
 
 NOT_JSON = "its envelope is not JSON"
-NO_RECORD = "a line outside of any record"
+NO_RECORD = "a line that belongs to no record"
 TEXT_LINE = "a line of TORCH_LOGS text inside of a trace: tltui reads such text only from a separate file"
 TEXT_TAG = re.compile(rb"\[(?:__\w+|(?:!\d+(?:/\d+/\d+)?|\d+/\d+)(?:_\d+)?)\](?: |$)")
 """The tag after the prefix of a line of text: the id of a compile, or the name of an artifact. No envelope begins so."""

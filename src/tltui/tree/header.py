@@ -14,7 +14,9 @@ from tltui.questions.overview.graphs_made import ranks_without_graph
 from tltui.text import tokens
 from tltui.text.document import Builder, Piece, TextDocument, piece_text
 from tltui.text.formatting import cells as cell_len
+from tltui.text.formatting import script_for
 from tltui.text.frozen import frozen
+from tltui.text.sanitize import sanitize
 from tltui.tree.outline import marks
 
 QUIET = 60.0
@@ -151,7 +153,7 @@ def header(
         pieces = [item for item in pieces if item is not least]
         right = [item for item in right if item is not least]
         if least[0] == TITLE:
-            pieces.insert(0, (0, (f" {clip_middle(run.title, TITLE_SHORT)}", tokens.TITLE)))
+            pieces.insert(0, (0, (f" {clip_middle(_run_title(run, ascii_only), TITLE_SHORT)}", tokens.TITLE)))
     pieces_right = [piece for _, piece in right]
     separated: list[Piece] = [each for piece in pieces_right for each in ((SEPARATOR, tokens.DIM), piece)][1:]
     return [piece for _, piece in pieces], [*separated, " "] if separated else []
@@ -161,9 +163,14 @@ Ranked = tuple[int, Piece]
 """A priority (the smallest is dropped first; 0: never) and a piece."""
 
 
+def _run_title(run: Run, ascii_only: bool) -> str:
+    """Return the title as it is drawn: as ASCII some characters take several cells."""
+    return script_for(ascii_only=True).drawn(sanitize(run.title)) if ascii_only else run.title
+
+
 def _left_pieces(run: Run, version: str, ascii_only: bool, words: bool = True) -> list[Ranked]:
     tally = run.tally
-    pieces: list[Ranked] = [(TITLE, (f" {clip_middle(run.title, TITLE)}", tokens.TITLE))]
+    pieces: list[Ranked] = [(TITLE, (f" {clip_middle(_run_title(run, ascii_only), TITLE)}", tokens.TITLE))]
     if version:
         pieces.append((2, (f"  torch {clip(version, 24)}", tokens.DIM)))
     numbered = rank_count(run)  # what has no rank is no rank more

@@ -47,7 +47,7 @@ def check_document(result: Gates, title: str, options: Options, unread: int = 0,
         mark = ("?", tokens.WARN) if outcome.unknown else page.status(Status.ERROR if outcome.exceeded else Status.OK)
         style = tokens.ERROR if outcome.exceeded else tokens.WARN if outcome.unknown else ""
         value = (measured(outcome), style, outcome.page)
-        rows.append([mark, (outcome.name, tokens.STRONG), value, (at_most(outcome), tokens.DIM), outcome.title])
+        rows.append([mark, (outcome.name, tokens.STRONG), value, (f"limit {maximum(outcome)}", tokens.DIM), outcome.title])
     page.grid(rows, right=(2,))
     for outcome in result.limits:
         if outcome.exceeded:
@@ -91,13 +91,13 @@ def _why_unknown(outcome: Outcome) -> str:
 
 def headline(outcome: Outcome) -> str:
     """Return the name, value and maximum of a limit."""
-    return f"{outcome.name}: {number(outcome, outcome.value)}, at most {number(outcome, outcome.limit)}"
+    return f"{outcome.name}: {number(outcome, outcome.value)}, limit {number(outcome, outcome.limit)}"
 
 
-def at_most(outcome: Outcome) -> str:
+def maximum(outcome: Outcome) -> str:
     """Return the maximum, and the value of the baseline."""
-    text = f"at most {number(outcome, outcome.limit)}"
-    return text if outcome.baseline is None else f"{text}, before {number(outcome, outcome.baseline)}"
+    text = number(outcome, outcome.limit)
+    return text if outcome.baseline is None else f"{text}, baseline {number(outcome, outcome.baseline)}"
 
 
 def _add_reasons(page: Page, outcome: Outcome) -> None:
@@ -267,10 +267,10 @@ def summary(result: Gates, title: str, warnings: tuple[str, ...]) -> str:
     lines = [f"### tltui check {verdict}", "", f"{fmt.plural(result.compiles, 'compile')} of {_code(sanitize(title))}", ""]
     for warning in warnings:
         lines += [f"⚠ {_code(sanitize(warning))}", ""]
-    lines += ["| | limit | found | allowed | description |", "| --- | --- | ---: | --- | --- |"]
+    lines += ["| | check | value | limit | description |", "| --- | --- | ---: | --- | --- |"]
     for outcome in result.limits:
         mark = "✗" if outcome.exceeded else "?" if outcome.unknown else "✓"
-        lines.append(f"| {mark} | `{outcome.name}` | {measured(outcome)} | {at_most(outcome)} | {outcome.title} |")
+        lines.append(f"| {mark} | `{outcome.name}` | {measured(outcome)} | {maximum(outcome)} | {outcome.title} |")
     for outcome in result.limits:
         if outcome.exceeded:
             listed = reasons(outcome)
@@ -296,8 +296,8 @@ def comment(result: Gates, title: str, warnings: tuple[str, ...], baseline: str)
     for warning in warnings[:3]:
         lines += ["", f"⚠ {_code(sanitize(warning))}"]
     if exceeded:
-        lines += ["", "| limit | value | allowed |", "| --- | ---: | --- |"]
-        lines += [f"| `{outcome.name}` | {measured(outcome)} | {at_most(outcome)} |" for outcome in exceeded]
+        lines += ["", "| check | value | limit |", "| --- | ---: | --- |"]
+        lines += [f"| `{outcome.name}` | {measured(outcome)} | {maximum(outcome)} |" for outcome in exceeded]
     for outcome in exceeded:
         section = ["", f"**{outcome.title}**", ""]
         section += [f"- {_code(line)}" for line in map(_with_place, outcome.reasons[:_EACH])]

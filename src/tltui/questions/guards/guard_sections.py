@@ -208,7 +208,7 @@ def shown(node: GuardNode, source: str) -> str:
     if _CALL.match(text):
         kind = class_name(node.type_name)
         if "type" in text[:26]:
-            return f"is a {kind}" if kind else "is of this type"
+            return f"type is {kind}" if kind else "has the same type"
         return f"is this {OBJECTS.get(kind, kind) or 'object'}"
     if match := _HAS.match(text):
         absent = (match["no"] is not None) != (match["said"] == "False")

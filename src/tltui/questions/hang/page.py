@@ -181,7 +181,7 @@ PID_MAX = 1 << 22
 
 
 def add_remarks(page: Page, places: Where) -> None:
-    """Add the remarks about clocks, ranks without a log, older processes, and other processes with open phases."""
+    """Add the remarks about clocks, ranks without a log, earlier processes, and other processes with open phases."""
     remarks = [f"{clock_sentence(clock)} Times on this page are corrected." for clock in places.clocks[:OTHERS_SHOWN]]
     if len(places.clocks) > OTHERS_SHOWN:
         remarks.append(f"{len(places.clocks) - OTHERS_SHOWN} more clocks differ and are corrected too.")
@@ -204,17 +204,17 @@ Line = tuple[str, str]
 
 
 def _restarted(restarted: Sequence[Older]) -> list[Line]:
-    """Describe the older processes of ranks: those that ended with open phases, then the number of the others."""
+    """Describe the earlier processes of ranks: those that ended with open phases, then the number of the others."""
     lines = []
     for one in [one for one in restarted if one.open is not None][:OTHERS_SHOWN]:
         assert one.open is not None
-        whose = f"Rank {one.rank} was started again" if one.rank is not None else "An older log"
+        whose = f"Rank {one.rank} was started again" if one.rank is not None else "An earlier log"
         verb = "was in" if one.has_ended else "is in"
-        lines.append((f"{whose}: its older process, pid {one.pid}, {verb} {_open(one.open)}", one.open.ref))
+        lines.append((f"{whose}: its earlier process, pid {one.pid}, {verb} {_open(one.open)}", one.open.ref))
     rest = len(restarted) - len(lines)
     if rest:
         is_rank, s = restarted[0].rank is not None, "" if rest == 1 else "s"
-        noun = f"older process{'es' * bool(s)} of the same ranks" if is_rank else f"older log{s}"
+        noun = f"earlier process{'es' * bool(s)} of the same ranks" if is_rank else f"earlier log{s}"
         lines.append((f"{fmt.count(rest)}{' more' if lines else ''} {noun} not shown.", ""))
     return lines
 

@@ -291,7 +291,7 @@ def add_differences(page: Page, metrics: RunMetrics) -> None:
                 for setting in settings[SETTINGS_SHOWN:]:
                     _setting(page, setting)
     elif metrics.configs:
-        page.say(f"The {fmt.plural(len(metrics.configs), 'configuration')} and the versions are the same in all records.", "  ")
+        page.say("The recorded versions and settings never differ.", "  ")
     else:
         page.say("The metrics of this torch version have no configurations.", "  ")
     if metrics.configs:

@@ -131,6 +131,9 @@ def _head(page: Page, run: Run, summary: Summary, clocks: Sequence[Clock]) -> No
         scope_text = "of compiling in the ranks that were read" if about else scope_text
         words.append(f"{fmt.seconds(summary.tally.compile_s)} {scope_text}")
     page.joined(words)
+    unranked = next((len(rank.processes) for rank in ranks if rank.number is None), 0)
+    if unranked > 1:
+        page.say(f"{fmt.plural(unranked, 'process', 'processes')} without a rank: norank.1 to norank.{unranked}", "", tokens.DIM)
     if about:
         page.say(about, "", tokens.DIM)
     if not is_plain(run):

@@ -194,7 +194,7 @@ def _break_place(page: Page, place: BreakPlace, documented: set[str]) -> None:
     if place.user_file is not None:
         where += ["from ", page.place(place.user_file, place.user_line), "  "]
     if place.file is not None:
-        where += [f"{inside(owner_of(place.file))} ", page.place(place.file, place.line)]
+        where += [f"{'broke ' if where else ''}{inside(owner_of(place.file))} ", page.place(place.file, place.line)]
     where += ["  " if where else "", (f"[{place.first_ref}]", tokens.LINK, place.first_ref), (on, tokens.DIM)]
     page.row(where, " " * 7)
     if place.gb and place.gb not in documented:

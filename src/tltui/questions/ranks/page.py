@@ -248,13 +248,13 @@ def compared(run: Run, divergence: Divergence) -> str:
 
 
 def add_restarted(page: Page, restart: Restarted) -> None:
-    """Add `rank 3: started again: an older process (pid 77) ended in block1 [1/0]`, over several lines where it is long."""
+    """Add `rank 3: started again: an earlier process (pid 77) ended in block1 [1/0]`, over several lines where it is long."""
     if restart.is_concurrent:
         these = "this rank" if restart.count == 1 else "each of these ranks"
         text = f"two processes ran at once as {these}: two jobs wrote into one directory, or a log has a wrong rank"
     else:
         where = f" ended in {sanitize(restart.ended_in)}" if restart.ended_in else " ended"
-        text = f"started again: an older process (pid {restart.pid}){where}"
+        text = f"started again: an earlier process (pid {restart.pid}){where}"
     who = f"{with_noun(restart.ranks)}:"
     page.row([(who, tokens.STRONG), *(f" {word}" for word in text.split()), "  ", (f"[{restart.ref}]", tokens.LINK, restart.ref)])
 

@@ -148,10 +148,10 @@ def finder(pattern: str) -> Finder:
         text = pattern if cased else pattern.lower()
         # an envelope is JSON in ASCII: there the same text has escapes
         texts = dict.fromkeys((text, json.dumps(text, ensure_ascii=True)[1:-1]))
-        return Finder(tuple(t.encode("utf-8", "surrogateescape") for t in texts if t), None, True, cased)
+        return Finder(tuple(_encoded(t) for t in texts if t), None, True, cased)
     try:
         re.compile(pattern)
-        data = pattern.encode("utf-8", "surrogateescape")
+        data = _encoded(pattern)
         # stored lines of a payload begin with a tab that is not part of them
         expression = re.compile(b"^\t?" + data[1:] if data.startswith(b"^") else data, re.MULTILINE)
     except re.error as error:
@@ -159,6 +159,14 @@ def finder(pattern: str) -> Finder:
         raise BadPattern(f"invalid regular expression: {pattern!r}", advice) from None
     held = needles(pattern) if pattern.isascii() else None
     return Finder(tuple(text.encode() for text in held or ()), expression, not is_by_line(pattern), cased)
+
+
+def _encoded(pattern: str) -> bytes:
+    """Encode a pattern. Half of a surrogate pair, which a terminal may paste, becomes the bytes that no UTF-8 text contains."""
+    try:
+        return pattern.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return pattern.encode("utf-8", "surrogatepass")
 
 
 Found = tuple[int, int, int, int]

@@ -14,7 +14,7 @@ from tltui.documents.scope import place_of, scope_of
 from tltui.model.node_answers import part, shared
 from tltui.model.nodes import Compile
 from tltui.model.record_reader import Reader, addresses, records_of
-from tltui.model.ref import BadAddress, Ref, at_line
+from tltui.model.ref import NO_ID, BadAddress, Ref, at_line, parse_ref
 from tltui.model.run import Run
 from tltui.model.status import Eager
 from tltui.questions.problems.compile_problems import cached_breaks, cached_failures, from_restart
@@ -155,7 +155,8 @@ def source_line_steps(compiles: Sequence[Compile], file: str, line: int) -> Gene
         if entry is not None:
             compile_trails.append(entry)
         yield entry
-    return SourceLine(file, line, search.distinct(), search.code, tuple(compile_trails), len(compiles))
+    searched = sum(compile_.tally.compiles for compile_ in compiles)
+    return SourceLine(file, line, search.distinct(), search.code, tuple(compile_trails), searched)
 
 
 def source_line(compiles: Sequence[Compile], file: str, line: int) -> SourceLine:
@@ -470,7 +471,8 @@ def _end(page: Page, answer: SourceLine) -> None:
         page.say(f"No matches in {searched}: no node, kernel, guard, graph break, recompile, failure or symbol.", "  ")
         page.say("torch records the first line of a statement: try the lines around it.", "  ", tokens.DIM)
     elif answer.searched_compiles > 1:
-        names = "names" if len(answer.compiles) == 1 else "name"
-        page.say(f"{fmt.count(len(answer.compiles))} of {searched} {names} it.", "  ", tokens.DIM)
+        count = sum(parse_ref(one.ref).id != NO_ID for one in answer.compiles)
+        names = "names" if count == 1 else "name"
+        page.say(f"{fmt.count(count)} of {searched} {names} it.", "  ", tokens.DIM)
     if len(answer.files) > 1:
         page.say("Several files end with this name. Use a longer path to select one.", "  ", tokens.WARN)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from real import TRACES, fresh, trace
+from real import TRACES, demo, fresh, trace
 
 from tltui.model.run import Run
 from tltui.model.status import Eager
 from tltui.questions.overview import fix_sections
-from tltui.questions.overview.fix_sections import LABELS, fix_at
+from tltui.questions.overview.fix_sections import INSTRUCTIONS, LABELS, fix_at
 from tltui.questions.overview.run_page import _failed, run_document
 from tltui.questions.overview.run_summary import summarise
+from tltui.questions.recompiles.remedies import REMEDIES
 from tltui.text.document import Options
 
 
@@ -30,6 +31,21 @@ def test_a_recompiled_function_has_the_change_with_the_largest_effect() -> None:
 def test_one_change_is_given_as_code() -> None:
     fix = "1 → 0 recompilations with torch._dynamo.mark_dynamic(x, 0) before the first call"
     assert f"fix: {fix}" in lines(trace("inputs/mlp"))
+
+
+def test_a_change_that_is_no_line_of_code_is_an_instruction() -> None:
+    fix = "8 → 0 or 1 recompilations: pass a value computed from request instead of the string"
+    assert fix_at(demo(), "0:4/8", "recompiles") == fix
+
+
+def test_each_remedy_without_code_has_an_instruction() -> None:
+    """Those with code, or with a setting of the environment, are quoted themselves."""
+    quoted = {
+        "mark dynamic", "mark unbacked", "dynamic sources", "unbacked sources", "dynamic parameters", "no duck sizing",
+        "specialize_float", "dynamic attribute",
+    }  # fmt: skip
+    assert REMEDIES.keys() == INSTRUCTIONS.keys() | quoted | {"nothing to do"}
+    assert not INSTRUCTIONS.keys() & quoted
 
 
 def test_a_graph_break_has_the_hint_of_torch_for_the_users_own_line() -> None:
@@ -63,6 +79,12 @@ def test_very_many_guards_are_not_read(name: str, limit: int, monkeypatch: pytes
     run = fresh(TRACES / "torch-2.13" / "recompiles")
     monkeypatch.setattr(fix_sections, name, limit)
     assert fix_at(run, "0/4", "recompiles") == ""
+
+
+def test_an_error_without_hints_has_the_advice_in_its_message() -> None:
+    hint = "If you're using mark_dynamic, either remove it or use maybe_mark_dynamic."
+    assert fix_at(demo(), "0:9/0", "failure") == hint
+    assert fix_at(demo(), "0:10/0", "failure") == "Consider annotating your code using torch._check*()."
 
 
 def test_an_address_of_no_compile_has_none() -> None:

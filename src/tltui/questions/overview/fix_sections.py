@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from tltui.documents import format as fmt
@@ -29,11 +30,47 @@ _NO_STEP = (
     "It may be possible to write Dynamo tracing rules",
 )  # fmt: skip
 """Beginnings of hints that are no change to the program."""
+_USER_STACK = re.compile(r"^User [Ss]tack", re.MULTILINE)
+_ADVICE = re.compile(
+    r"(?:^|[.\n]\s{0,8})((?:If you're using mark_dynamic|Consider|Try|Please (?:use|set|wrap|call|make))\b[^\n]{0,300}?\.)(?=\s|\Z)"
+)
+"""A sentence with advice in the message of an error that has no list of hints (torch/fx/experimental/symbolic_shapes.py)."""
+
+
+INSTRUCTIONS = {
+    "wider mark": "widen min and max of mark_dynamic for {}",
+    "mark first": "mark {} before the first call",
+    "no mark_static": "remove mark_static of {}",
+    "dynamic=True": "use torch.compile(dynamic=True), or leave dynamic out",
+    "pad": "pad {} to a multiple before the call",
+    "contiguous": "pass {}.contiguous()",
+    "reshape": "pass {} always with the same number of dimensions",
+    "one dtype": "pass {} always with the same dtype",
+    "one device": "pass {} always on the same device",
+    "detach": "always detach {}, or always set requires_grad",
+    "no inference tensor": "clone {} outside of torch.inference_mode",
+    "resolve": "call resolve_conj() or resolve_neg() on {} before the call",
+    "dense": "pass {}.to_dense()",
+    "one type": "pass {} always as the same type",
+    "tensor": "make {} a tensor",
+    "argument": "pass {} as an argument",
+    "keep strings out": "pass a value computed from {} instead of the string",
+    "stack": "pass {} as one stacked tensor",
+    "same keys": "give {} the same keys in the same order",
+    "hooks first": "register hooks before the first call",
+    "buffer": "make {} a buffer of the module",
+    "clone": "clone {}, which shares memory with another argument",
+    "one backend": "pass the same backend object to each torch.compile",
+    "keep alive": "keep {} alive while the compiled function is used",
+    "same mode": "call the function always under the same modes",
+    "set first": "set global modes once, before the first call",
+}
+"""Remedy of docs/recompiles.md that is no line of code → the instruction, with a place for the source."""
 
 
 @part
 def fix_of_recompiles(frame: Frame, reader: Reader) -> str:
-    """Return the line that removes most recompilations of a function, and its effect; '' for none, or too many to read."""
+    """Return the change that removes most recompilations of a function, and its effect; '' for none, or too many to read."""
     recompiles = recompiles_of(frame)
     if not 0 < len(recompiles) <= RECOMPILES_READ or _guard_bytes(frame) > GUARD_BYTES_READ:
         return ""
@@ -48,7 +85,10 @@ def fix_of_recompiles(frame: Frame, reader: Reader) -> str:
     if best is None or prediction is None:
         return ""
     how = f"{'; '.join(best.code)} before the first call" if best.code else best.environment
-    return f"{remaining_text(prediction)} with {how}"
+    if how:
+        return f"{remaining_text(prediction)} with {how}"
+    name = fmt.clip(fmt.one_line(sanitize(best.source or best.cause)), 40)
+    return f"{remaining_text(prediction)}: {INSTRUCTIONS.get(best.remedy, best.remedy).format(name)}"
 
 
 def _guard_bytes(frame: Frame) -> int:
@@ -58,9 +98,9 @@ def _guard_bytes(frame: Frame) -> int:
 
 
 def _has_effect(variation: Variation) -> bool:
-    """Return whether a line of code or a variable removes recompilations by itself."""
+    """Return whether the remedy removes recompilations by itself."""
     prediction = variation.prediction
-    return bool(variation.code or variation.environment) and prediction is not None and prediction.fewest < prediction.before
+    return prediction is not None and prediction.fewest < prediction.before
 
 
 def fix_of_break(compile_: Compile, headline: str) -> str:
@@ -72,8 +112,12 @@ def fix_of_break(compile_: Compile, headline: str) -> str:
 
 def fix_of_failure(compile_: Compile) -> str:
     """Return torch's first hint on the error of a compile; '' for none."""
-    explained = (from_restart(each.reason) for each in cached_failures(compile_) if "Explanation:" in each.reason)
-    return _step(hint for each in explained for hint in each.hints)
+    failures = cached_failures(compile_)
+    explained = (from_restart(each.reason) for each in failures if "Explanation:" in each.reason)
+    if step := _step(hint for each in explained for hint in each.hints):
+        return step
+    advice = (match[1] for each in failures if (match := _ADVICE.search(_USER_STACK.split(each.reason, 1)[0])))
+    return fmt.one_line(sanitize(next(advice, "")))
 
 
 def _step(hints: Iterator[str]) -> str:

@@ -83,6 +83,7 @@ class BrowserCommands(MainScreen):
             return
         self.toggle_class("-zoomed")
         self.name_panes()
+        self.details.lay_out(self.beside_tree)
 
     def action_close(self) -> None:
         """Close the innermost of help, selection, filter, search and zoom."""
@@ -98,6 +99,7 @@ class BrowserCommands(MainScreen):
         elif self.has_class("-zoomed"):
             self.remove_class("-zoomed")
             self.name_panes()
+            self.details.lay_out(self.beside_tree)
         elif self.has_class("-narrow") and view.has_focus:
             self.tree_view.focus()  # the document covers it
         else:
@@ -585,6 +587,7 @@ class Browser(BrowserCommands):
         parts.append((f"{moved.position} ", tokens.DIM))
         self._say_name(moved.line)
         self.status.place(parts)
+        self.details.follow()
 
     def _say_name(self, line: int) -> None:
         """Describe the name under the caret, else the node that the line defines."""

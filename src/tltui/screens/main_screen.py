@@ -22,6 +22,7 @@ from tltui.model.nodes import Compile
 from tltui.model.ref import BadAddress, Ref, named_in, parse_ref, split_line
 from tltui.model.run import Node as TreeNode
 from tltui.questions.runtime.costs import computed_costs
+from tltui.screens.details import WIDE, DetailsView, FindingDetails
 from tltui.screens.requests import Addresses, Make, Renderer, Request, document_at, has_grown
 from tltui.screens.workbench import AppContext, Workbench
 from tltui.sources.discovery_results import FoundLog
@@ -72,6 +73,7 @@ class MainScreen(Workbench[None]):
         self.names: Names | None = None
         """What the names of the document mean; None until that is known."""
         self._maker = Renderer(self.trace, self.scheduler, self.answer, faulted, self.ascii_only)
+        self.details = FindingDetails(self, self._maker)
         self._addresses = Addresses(self.trace)
         self._wishes = 0
         self._is_making = False
@@ -95,6 +97,7 @@ class MainScreen(Workbench[None]):
             yield TraceTree(OutlineRows(root(self.trace)), mouse=self.mouse, ascii_only=self.ascii_only, id="tree")
             yield Divider(least=LEAST, share=read_share(TREE_PANE), mouse=self.mouse, ascii_only=self.ascii_only, id="divider")
             yield DocumentView(mouse=self.mouse, ascii_only=self.ascii_only, id="document")
+            yield DetailsView(mouse=self.mouse, ascii_only=self.ascii_only, id="details")
         yield StatusBar((), ascii_only=self.ascii_only, id="status-bar")
         yield Asking(ascii_only=self.ascii_only)
 
@@ -106,7 +109,7 @@ class MainScreen(Workbench[None]):
     @property
     def document_view(self) -> DocumentView:
         """The document."""
-        return self.query_one(DocumentView)
+        return self.query_one("#document", DocumentView)
 
     @property
     def pane_for_keys(self) -> Widget:
@@ -117,6 +120,11 @@ class MainScreen(Workbench[None]):
     def shown_ref(self) -> str:
         """The address of what is shown, or wanted."""
         return self.shown.ref
+
+    @property
+    def is_first_page(self) -> bool:
+        """Whether the summary of the run is shown, or wanted."""
+        return self.shown_ref in OF_RUN
 
     @property
     def is_at_rest(self) -> bool:
@@ -139,6 +147,7 @@ class MainScreen(Workbench[None]):
         """Adapt to the new size."""
         if self.is_mounted:
             self.divider.fit()
+            self.details.lay_out(self.beside_tree)
 
     def action_narrower(self) -> None:
         """Make the tree narrower."""
@@ -157,6 +166,7 @@ class MainScreen(Workbench[None]):
     @on(Divider.Rested)
     def _divided(self, message: Divider.Rested) -> None:
         """Render pages for the new width, and save the share of the tree."""
+        self.details.lay_out(self.beside_tree)
         if not self.document_view.document.language:
             self.lay_out_again()
         try:
@@ -217,7 +227,15 @@ class MainScreen(Workbench[None]):
         view = self.document_view
         # a hidden pane has no width yet: what it will have is the screen's without gutter and scroll bar
         width = view.text_width if view.size.width else self.size.width - 4
+        if view.size.width and self.size.width >= WIDE and not self.has_one_pane:
+            # the panel of the page that is left, or its absence, does not count
+            width += self.beside_tree - self.details.columns(self.beside_tree) - view.outer_size.width
         return Options(width=max(width, 40), sort=self.sort, raw=self.raw, key_of=self.key_of)
+
+    @property
+    def beside_tree(self) -> int:
+        """The columns right of the tree and the line beside it."""
+        return self.size.width - self.tree_view.outer_size.width - 1
 
     def request(self, ref: str) -> Request:
         """Return the request for an address."""
@@ -239,6 +257,7 @@ class MainScreen(Workbench[None]):
             del self._past[:-PAST]
             self.raw = False
         self.shown = request
+        self.details.lay_out(self.beside_tree)
         self._addresses.note(request.ref)
         self._wish(at, top)
 

@@ -165,6 +165,7 @@ class Renderer:
         self._faulted = faulted
         self._ascii = ascii_only
         self._pages: OrderedDict[tuple[str, Options], tuple[int, Document]] = OrderedDict()
+        self._previews = object()
 
     def wish(self, request: Request, options: Options, ready: Callable[[Document], object]) -> None:
         """Make a document; `ready` gets it on the UI thread, unless something else is wished by then."""
@@ -180,6 +181,15 @@ class Renderer:
             self._answer(partial(ready, error_document(ref, ref or "summary", ref or "the summary of the run", fault)))
 
         self._scheduler.do(self._making(request, options, ready), lane=Lane.WISH, fault=failed)
+
+    def preview(self, request: Request, options: Options, ready: Callable[[Document], object]) -> None:
+        """Make a document beside the one that is shown; the latest preview only, and nothing where it fails."""
+        self.drop_preview()
+        self._scheduler.do(self._making(request, options, ready), owner=self._previews, fault=lambda error: None)
+
+    def drop_preview(self) -> None:
+        """Make no preview any more."""
+        self._scheduler.drop(self._previews)
 
     def _making(self, request: Request, options: Options, ready: Callable[[Document], object]) -> Steps:
         if (module := _module_of(request.ref)) not in sys.modules:

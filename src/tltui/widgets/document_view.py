@@ -375,7 +375,7 @@ class DocumentView(RenewingCanvas):
         """
         self._remember()
         self._selected_from = None
-        place = self._places.get(document.ref)
+        place = self._places.get(_place_key(document))
         is_same = place is not None and place.lines == len(document)
         rows = self._begin(document, set(place.folded) if place and is_same else None)
         line, column, offset, x = 0, 0, 0, 0
@@ -423,7 +423,7 @@ class DocumentView(RenewingCanvas):
 
     def _remember(self) -> None:
         document = self._document
-        if not document.ref or not len(document):
+        if not len(document):
             return
         line, column = self.cursor
         offset = self._cursor_row() - self.scroll_offset.y
@@ -431,8 +431,9 @@ class DocumentView(RenewingCanvas):
             document.anchor(line), line, column, offset, self.scroll_offset.x, len(document), frozenset(self._folded),
             self.is_at_end,
         )
-        self._places[document.ref] = place
-        self._places.move_to_end(document.ref)
+        key = _place_key(document)
+        self._places[key] = place
+        self._places.move_to_end(key)
         while len(self._places) > PLACES:
             self._places.popitem(last=False)
 
@@ -603,6 +604,11 @@ class DocumentView(RenewingCanvas):
         else:
             return False
         return True
+
+
+def _place_key(document: Document) -> str:
+    """Return the name under which the place in a document is remembered; the summary of the run has the address ''."""
+    return document.ref or document.title
 
 
 def _start_of(document: Document) -> int:

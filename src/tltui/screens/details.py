@@ -1,0 +1,125 @@
+"""The panel at the right of a wide screen: the page that enter opens for the finding under the cursor of the first page."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from textual.timer import Timer
+
+from tltui.model.ref import BadAddress, parse_ref
+from tltui.screens.requests import Renderer
+from tltui.text.document import Document, Options
+from tltui.widgets.document_view import DocumentView
+
+if TYPE_CHECKING:
+    from tltui.screens.main_screen import MainScreen
+
+WIDE = 160
+"""Columns of the screen from which the panel is shown."""
+SHARE = 0.4
+"""Share of the panel in the width that the tree leaves."""
+LEAST = 40
+"""Columns of the panel, at least."""
+SETTLE = 0.08
+"""Seconds that the cursor must rest before the panel follows."""
+FIRST_SECTION = "Start here"
+COMPARISON, RANKS = "@diff:", "@ranks"
+"""A comparison has a screen of its own; the panel has the page with all differences of the ranks."""
+
+
+def finding_at(document: Document, line: int) -> str:
+    """Return the address that a finding of the first page leads to, '' for none.
+
+    `line`: that of the cursor, from 0. A finding takes several lines, the first of which has the link. Outside of any section
+    with links it is the first finding.
+    """
+    sections = document.sections()
+    around = [section for section in sections if section.first <= line <= section.last]
+    if around:
+        for above in range(line, around[-1].first, -1):
+            if target := _target(document, above):
+                return target
+    start = next((section for section in sections if section.title.startswith(FIRST_SECTION)), None)
+    below = range(start.first + 1, start.last + 1) if start is not None else range(0)
+    return next((target for number in below if (target := _target(document, number))), "")
+
+
+def _target(document: Document, line: int) -> str:
+    pages = (_page(link.target) for link in document.line(line).links)
+    return next(filter(None, pages), "")
+
+
+def _page(target: str) -> str:
+    """Return the address of the page that the panel shows for a link; '' for a link to something else."""
+    if target.startswith(COMPARISON):
+        return RANKS
+    try:
+        ref = parse_ref(target)
+    except BadAddress:
+        return ""
+    return target if ref.view or ref.id is not None or ref.rank is not None else ""
+
+
+class DetailsView(DocumentView, can_focus=False):
+    """Shows the page; it gets no keys, so that enter and the cursor stay those of the first page."""
+
+
+class FindingDetails:
+    """Decides whether the panel is in sight, and what is on it."""
+
+    def __init__(self, screen: MainScreen, maker: Renderer) -> None:
+        self._screen = screen
+        self._maker = maker
+        self._shown: tuple[str, int, int] | None = None
+        self._rest: Timer | None = None
+
+    @property
+    def view(self) -> DetailsView:
+        """The panel."""
+        return self._screen.query_one(DetailsView)
+
+    def columns(self, beside: int) -> int:
+        """Return the columns of the panel, of `beside` that the tree leaves; 0 where there is none."""
+        screen = self._screen
+        if screen.size.width < WIDE or screen.has_one_pane or not screen.is_first_page:
+            return 0
+        return max(round(beside * SHARE), LEAST)
+
+    def lay_out(self, beside: int) -> None:
+        """Show or hide the panel, in `beside` columns that the tree leaves."""
+        view, columns = self.view, self.columns(beside)
+        if columns:
+            view.styles.width = columns - 1  # one is the gap beside it
+        view.display = columns > 0
+        if not columns:
+            self._shown = None
+            self._maker.drop_preview()
+
+    def follow(self) -> None:
+        """Show the page of the finding under the cursor, when that rests."""
+        if self._rest is None and self.view.display:
+            self._rest = self._screen.set_timer(SETTLE, self._show)
+
+    def _show(self) -> None:
+        self._rest = None
+        view, screen = self.view, self._screen
+        first_page = screen.document_view
+        if not view.display or not view.size.width or not screen.is_first_page or first_page.document.ref not in ("", "@run"):
+            return
+        target = finding_at(first_page.document, first_page.current_line())
+        wanted = target, screen.trace.version, view.size.width
+        if not target or wanted == self._shown:
+            return
+        self._shown = wanted
+        options = Options(width=max(view.text_width, LEAST - 4), key_of=screen.key_of)
+        self._maker.preview(screen.request(target), options, partial(self._ready, wanted))
+
+    def _ready(self, wanted: tuple[str, int, int], document: Document) -> None:
+        if wanted != self._shown:
+            return
+        view = self.view
+        if view.document.ref == document.ref:
+            view.renew(document)
+        else:
+            view.show(document)

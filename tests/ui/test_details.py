@@ -47,7 +47,8 @@ async def test_the_panel_follows_the_cursor_and_leaves_with_the_page() -> None:
         await driver.until(lambda: shown.document.ref == "0:9/0")
         await driver.until(lambda: "✗ failed after 34 ms" in screen_text(driver.app))
         narrow = view.size.width
-        assert narrow + shown.size.width < 180 and driver.browser.options.width == view.text_width, "the page is made for the room left"
+        assert narrow + shown.size.width < 180
+        assert driver.browser.options.width == view.text_width, "the page is made for the room left"
         assert view.has_focus and not shown.can_focus
         line = line_with(view.document, "sample hit the recompile limit")
         while view.current_line() < line:

@@ -61,8 +61,14 @@ def write_script(ref: str, directory: Path) -> Path:
 
 
 def run_scripts(commands: Sequence[Sequence[str]], directory: Path) -> list[tuple[int, str, str]]:
-    """Run scripts with their arguments in processes that share the import of torch; return exit codes, outputs and errors."""
-    environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(directory / "scripts"), "OMP_NUM_THREADS": "1"}
+    """Run scripts with their arguments in processes that share the import of torch; return exit codes, outputs and errors.
+
+    They compile everything again, but share compiled headers and kernels of equal source with the program.
+    """
+    environment = {
+        **os.environ, "TORCHINDUCTOR_CACHE_DIR": str(directory / "cache"), "TORCHINDUCTOR_FX_GRAPH_CACHE": "0",
+        "TORCHINDUCTOR_AUTOGRAD_CACHE": "0", "TORCHINDUCTOR_COMPILE_THREADS": "1", "OMP_NUM_THREADS": "1",
+    }  # fmt: skip
     done = run([PYTHON, str(PROGRAMS / "forked_scripts.py"), json.dumps(commands)], env=environment, cwd=directory)
     assert done.returncode == 0, done.stderr
     return [tuple(end) for end in json.loads(done.stdout)]

@@ -23,7 +23,7 @@ from tltui.cli import main
 from tltui.model.run import Run
 from tltui.questions.ranks.compile_facets import PhasesOf, bare_course, phases_of, times_of
 from tltui.questions.ranks.lanes import lanes_of, with_hosts
-from tltui.questions.ranks.pace import LATE_S, RULE, Pace, is_minority, offset_of, offsets_from_begins, stands_out
+from tltui.questions.ranks.pace import CRITERIA, LATE_S, Pace, is_minority, offset_of, offsets_from_begins, stands_out
 from tltui.questions.ranks.pace_analysis import Columns, pace_of, read_phase_spreads
 from tltui.questions.ranks.rank_course import FACETS, Course, Lane, Older, Step, Times, classes
 from tltui.questions.ranks.stragglers_page import answer
@@ -131,7 +131,7 @@ def test_pages_of_the_run_of_a_rank_and_of_a_compile(planted: tuple[dict[str, An
         assert max(map(len, text(whole).splitlines())) <= width
         lead_somewhere(run, whole)
     said = " ".join(text(whole).split())
-    assert RULE in said
+    assert all(text in said for text in CRITERIA.values())
     assert "Rank 17 began block5 2 min 00 s after the others; rank 20 took " in said
     assert "ranks 2, 3 began [" in said and "blocks.py:120 4.0" in said
     assert "build_guards 6.0" in said and "29 ranks waited, " in said

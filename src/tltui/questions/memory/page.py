@@ -147,7 +147,7 @@ COMPILES: Table[_Overview] = Table((
     Column("ranks", lambda row: (row.compiles.ranks.partition(" ")[2], tokens.DIM),
            when=lambda rows: any(row.compiles.ranks for row in rows)),
     Column("function", lambda row: (row.function, tokens.FUNCTION)),
-    Column("saved", lambda row: (row.saved, tokens.NUMBER), right=True),
+    Column("for backward", lambda row: (row.saved, tokens.NUMBER), right=True),
     Column("forward peak", lambda row: (row.forward, tokens.NUMBER), right=True),
     Column("backward peak", lambda row: (row.backward, tokens.NUMBER), right=True),
 ), "compiles", shown=100, folded=1000)  # fmt: skip

@@ -238,12 +238,14 @@ TIMES, MORE_S = 3.0, 1.0
 """Multiple of the median, and seconds above the median, from which a duration is an outlier."""
 LATE_S = 3.0
 """Seconds that ranks may begin one after the other without any of them being late."""
-RULE = (
-    "A rank is slow if a compile or phase took more than 3 times the median and more than 1 s above it, on fewer than half of the "
-    "ranks. A rank is late if it began a compile more than 3 s after the median, and more than 3 times the usual distance from it. "
-    "A compile is extra if fewer than half of the ranks have it. Extra compiles count if they take a rank more than 1 s and more "
-    "than 3 times the median of the ranks."
-)
+CRITERIA = {
+    "slow": "a compile or phase took more than 3 times the median and more than 1 s above it, on fewer than half of the ranks",
+    "late": "a compile began more than 3 s after the median, and more than 3 times the usual distance from it",
+    "extra": "fewer than half of the ranks have the compile. Extra compiles count if they take a rank more than 1 s and more than "
+    "3 times the median of the ranks",
+}
+"""Name of an outlier → when a rank, or a compile of a rank, is one."""
+RULE = " ".join(f"{name.capitalize()}: {text}." for name, text in CRITERIA.items())
 WAITING = "compiler_collective"
 """The timing event in which torch's compiler waits for the other ranks."""
 

@@ -23,7 +23,7 @@ from tltui.questions.ranks.compile_facets import PhasesOf, bare_course, course_o
 from tltui.questions.ranks.distribution_sections import add_distribution
 from tltui.questions.ranks.function_names import named_pace, named_spreads
 from tltui.questions.ranks.lanes import is_pipelined, read_lanes, with_hosts
-from tltui.questions.ranks.pace import RULE, Clock, Extra, Key, Late, Pace, Slow, Spread, Wait
+from tltui.questions.ranks.pace import CRITERIA, RULE, Clock, Extra, Key, Late, Pace, Slow, Spread, Wait
 from tltui.questions.ranks.pace_analysis import Columns, read_pace, read_phase_spreads, spread_with
 from tltui.questions.ranks.rank_chart import chart_of
 from tltui.questions.ranks.rank_chart_sections import add_chart, name
@@ -390,7 +390,8 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Straggler
     add_spreads(page, spreads, "By compile", rank is not None and not keys)
     add_spreads(page, inner, "By phase")
     page.heading("Criteria")
-    page.say(RULE, "  ", tokens.DIM)
+    for outlier, text in CRITERIA.items():
+        page.labelled(outlier, f"{text}.", style=tokens.DIM)
     return Stragglers(
         str(scope.ref), sentence, RULE, pace.ranks, pace.clocks, pace.late, pace.slow, pace.waits, spreads, tuple(inner),
         tuple(_with_reasons(run, extra) for extra in pace.extra),

@@ -171,3 +171,91 @@ def test_the_server_lists_the_tools_and_answers_as_the_command_line() -> None:
     assert all(tool["annotations"]["readOnlyHint"] for tool in replies[2]["tools"])
     assert replies[3]["content"][0]["text"] == answers(DEMO).recompile("sample")
     assert replies[4]["isError"] and "no finding 99" in replies[4]["content"][0]["text"]
+
+
+class Server:
+    """`tltui mcp`, and the messages of a client."""
+
+    def __init__(self, *arguments: str, cwd: Path) -> None:
+        environment = {**os.environ, "PYTHONPATH": str(Path(tltui.__file__).parents[1])}
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tltui", "mcp", *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env=environment, cwd=cwd,
+        )  # fmt: skip
+        self.number = 0
+        about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+        self.ask("initialize", about)
+        self._send({"jsonrpc": "2.0", "method": "notifications/initialized", "params": {}})
+
+    def _send(self, message: dict[str, Any]) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(message) + "\n")
+        self.process.stdin.flush()
+
+    def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        self.number += 1
+        self._send({"jsonrpc": "2.0", "id": self.number, "method": method, "params": params})
+        result: dict[str, Any] = json.loads(self.process.stdout.readline())["result"]
+        return result
+
+    def call(self, tool: str, **arguments: Any) -> str:
+        return str(self.ask("tools/call", {"name": tool, "arguments": arguments})["content"][0]["text"])
+
+    def end(self) -> int:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        return self.process.wait(timeout=60)
+
+
+NEEDS_MCP = pytest.mark.skipif(find_spec("mcp") is None, reason="the package mcp is not installed")
+
+
+@NEEDS_MCP
+def test_an_allowed_job_is_tried_in_the_background(tmp_path: Path) -> None:
+    """The job writes a log that torch wrote in another run: what the table has of it is a matter of tests/live/test_try.py."""
+    [log] = (TRACES / "torch-2.13" / "recompiles").glob("*.log")
+    job = tmp_path / "job.py"
+    job.write_text(f"import os, shutil\nshutil.copy({str(log)!r}, os.environ['TORCH_TRACE'])\nprint('loss', 0.5)\n")
+    server = Server(str(DEMO), "--allow-run", "--", sys.executable, str(job), cwd=tmp_path)
+    tools = {tool["name"]: tool for tool in server.ask("tools/list", {})["tools"]}
+    assert tools.keys() == {*TOOLS, "try_remedies"}
+    schema = tools["try_remedies"]["inputSchema"]["properties"]
+    assert schema.keys() == {"page"}, "no command, variable or path comes from the agent"
+    assert [name for name, tool in tools.items() if not tool["annotations"]["readOnlyHint"]] == ["try_remedies"]
+    text = server.call("try_remedies")
+    assert_well_formed(text)
+    assert "> started" in text
+    while "> running" in (text := server.call("try_remedies")):
+        assert_well_formed(text)
+    assert_well_formed(text)
+    assert "unchanged" in text and "exit code" not in text, text
+    assert server.end() == 0
+    [directory] = tmp_path.glob("tltui-try-*")
+    assert directory.is_dir()
+
+
+@NEEDS_MCP
+def test_the_end_of_the_server_ends_the_job(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    job = tmp_path / "job.py"
+    job.write_text(f"import os, time\nopen({str(pid)!r} + '.new', 'w').write(str(os.getpid()))\n"
+                   f"os.rename({str(pid)!r} + '.new', {str(pid)!r})\ntime.sleep(600)\n")
+    server = Server(str(DEMO), "--allow-run", sys.executable, str(job), cwd=tmp_path)
+    server.call("try_remedies")
+    while not pid.exists():
+        assert "> running" in server.call("try_remedies")
+    number = int(pid.read_text())
+    os.kill(number, 0)
+    assert server.end() == 0
+    with pytest.raises(ProcessLookupError):
+        os.kill(number, 0)
+
+
+@pytest.mark.parametrize(("words", "problem"), [
+    ([], "missing COMMAND after --allow-run"), (["--"], "missing COMMAND after --allow-run"),
+    (["no-such-program-7", "x"], "no-such-program-7: not found"),
+])  # fmt: skip
+def test_a_job_that_cannot_be_started(words: list[str], problem: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["mcp", str(DEMO), "--allow-run", *words]) == 2
+    assert capsys.readouterr().err.startswith(f"tltui: {problem}\n")

@@ -38,7 +38,7 @@ WRITTEN = {"DIR": "out", "FILE": "out.log"}
 """Placeholders after an option that names an output."""
 OUTPUTS = ("-o", "--perfetto")
 NEEDS_MORE = {
-    "run": "starts a job", "try": "runs a job several times", "watch": "waits for runs",
+    "run": "starts a job", "try": "runs a job several times", "watch": "waits for runs", "--allow-run": "waits for messages",
     "--engine": "needs a cluster", "--stacks": "needs a process",
     "--pids": "needs a process", "-": "reads standard input", "/tmp/pytest-of-you/…": "is made by pytest", "FILE": "is any file",
     "auto": "needs a kept run", "auto:train": "needs a kept run",

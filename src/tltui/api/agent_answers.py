@@ -168,19 +168,27 @@ class Answers:
         return not self._directories or any(real == top or real.startswith(top.rstrip("/") + "/") for top in self._directories)
 
     def _paged(self, title: str, lines: Iterable[str], page: int, next_: str) -> str:
-        pages = list(parts_of(lines))
-        if not 1 <= page <= len(pages):
-            raise BadArgument(f"no page {page}: the answer has {plural(len(pages), 'page')}")
-        count = f", page {page} of {len(pages)}" if len(pages) > 1 else ""
-        more = f"continue with page={page + 1}" if page < len(pages) else ""
-        last = "; ".join(filter(None, (more, next_)))
-        return "\n".join(filter(None, (f"tltui: {_cut(sanitize(title), 100)}{count}. {NOTE}", *pages[page - 1], last)))
+        return paged(title, lines, page, next_)
 
 
 TOOLS: dict[str, Callable[..., str]] = {
     name: method for name, method in vars(Answers).items() if not name.startswith("_") and callable(method)
 }
 """Names → methods of `Answers`, in the order in which they are declared."""
+
+
+def paged(title: str, lines: Iterable[str], page: int, next_: str) -> str:
+    """Return a part of an answer, with a first line that names it and a last line with what to ask next.
+
+    Raises `BadArgument` for a part that the answer does not have.
+    """
+    pages = list(parts_of(lines))
+    if not 1 <= page <= len(pages):
+        raise BadArgument(f"no page {page}: the answer has {plural(len(pages), 'page')}")
+    count = f", page {page} of {len(pages)}" if len(pages) > 1 else ""
+    more = f"continue with page={page + 1}" if page < len(pages) else ""
+    last = "; ".join(filter(None, (more, next_)))
+    return "\n".join(filter(None, (f"tltui: {_cut(sanitize(title), 100)}{count}. {NOTE}", *pages[page - 1], last)))
 
 
 def parts_of(lines: Iterable[str]) -> Iterator[list[str]]:

@@ -52,9 +52,16 @@ class Parser(argparse.ArgumentParser):
         """Parse options, paths and addresses, in any order. Raises `Failure`.
 
         For a command that starts another one all words after `--`, or from the first word that is no option, belong to the other.
+        All words after an option that takes a command line belong to that; a `--` before them is dropped.
         """
+        program = next((a for a in self._actions if a.nargs == argparse.REMAINDER and {*a.option_strings} & {*arguments}), None)
         try:
-            if not self.starts_another:
+            if program is not None:
+                at = next(place for place, word in enumerate(arguments) if word in program.option_strings)
+                options, unknown = self.parse_known_intermixed_args(arguments[:at])
+                words = arguments[at + 1 :]
+                setattr(options, program.dest, words[words[:1] == ["--"] :])
+            elif not self.starts_another:
                 options, unknown = self.parse_known_intermixed_args(arguments)
             else:
                 at = arguments.index("--") if "--" in arguments else len(arguments)

@@ -79,16 +79,16 @@ class FindingDetails:
         """The panel."""
         return self._screen.query_one(DetailsView)
 
-    def columns(self, beside: int) -> int:
-        """Return the columns of the panel, of `beside` that the tree leaves; 0 where there is none."""
+    def columns(self, room: int) -> int:
+        """Return the columns of the panel, of those in `room`, which the tree leaves; 0 where there is none."""
         screen = self._screen
         if screen.size.width < WIDE or screen.has_one_pane or not screen.is_first_page:
             return 0
-        return max(round(beside * SHARE), LEAST)
+        return max(round(room * SHARE), LEAST)
 
-    def lay_out(self, beside: int) -> None:
-        """Show or hide the panel, in `beside` columns that the tree leaves."""
-        view, columns = self.view, self.columns(beside)
+    def lay_out(self, room: int) -> None:
+        """Show or hide the panel, in the columns of `room`, which the tree leaves."""
+        view, columns = self.view, self.columns(room)
         if columns:
             view.styles.width = columns - 1  # one is the gap beside it
         view.display = columns > 0

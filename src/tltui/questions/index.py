@@ -48,7 +48,7 @@ QUESTIONS: tuple[Entry, ...] = (
         "find causes", 60, "tltui.questions.shapes.page",
     ),
     Entry(
-        "caches", "7", "cache hits, misses, bypasses: reasons, time saved, differences of missed keys",
+        "caches", "7", "cache hits, misses, bypasses: reasons, time saved, cold start, differences of missed keys",
         "find causes", 70, "tltui.questions.caches.page",
     ),
     Entry(

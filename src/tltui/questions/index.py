@@ -127,5 +127,9 @@ QUESTIONS: tuple[Entry, ...] = (
         "autotune", "", "autotuning by operation and shape: choices, winner, cost of the search, your lines",
         "find causes", 730, "tltui.questions.autotune.page",
     ),
+    Entry(
+        "warmup", "", "calls that compile the functions in advance, with the recorded shapes; as a script with -o warmup.py",
+        "record and follow", 600, "tltui.questions.warmup.page",
+    ),
 )
 BY_NAME = {question.name: question for question in QUESTIONS}

@@ -41,8 +41,10 @@ def test_the_program_compiles_from_the_cache_after_the_script(tmp_path: Path) ->
         pytest.skip(f"no torch in {PYTHON} or no compiler: {why_no_torch()}")
     run_program(NAME, tmp_path)
     plan = json_of("warmup", str(tmp_path / "trace"))
-    assert {call["function"] for call in plan["calls"]} == {"scores", "loss", "forward", "scaled"}
-    assert [one["reason"] for one in plan["uncalled"]] == ["a lambda has no name"]
+    assert {call["function"] for call in plan["calls"]} == {"scores", "loss", "forward", "scaled", "broken"}
+    assert {one["reason"] for one in plan["uncalled"]} == {
+        "a lambda has no name", "after a graph break: a call of the function compiles it too"
+    }  # fmt: skip
     script = tmp_path / "warmup.py"
     written = run([sys.executable, "-m", "tltui", "warmup", str(tmp_path / "trace"), "--module", NAME, "-o", str(script)])
     assert written.returncode == 0, written.stderr
@@ -65,7 +67,7 @@ def test_the_program_compiles_from_the_cache_after_the_script(tmp_path: Path) ->
     missed = {(one["function"], answer["cache"]) for one in caches["compiles"] for answer in one["answers"]
               if answer["state"] != "hit"}  # fmt: skip
     assert {function for function, _ in missed} == {"<lambda>"}
-    assert {total["cache"]: total["hits"] for total in caches["totals"]}["FX graph cache"] >= 9
+    assert {total["cache"]: total["hits"] for total in caches["totals"]}["FX graph cache"] >= 12
     assert caches["cold_start"]["saved_s"] > 0
 
     text = script.read_text("ascii")

@@ -98,6 +98,31 @@ def test_the_rest_of_a_function_has_no_call() -> None:
     assert [one.ref for one in plan.calls] == ["0/0", "2/0", "3/0"]
 
 
+def after_break(path: Path, *values: str) -> WarmupPlan:
+    """Return the plan of a function that was called with x, and whose rest was compiled for each of the values of n."""
+    log = Log(path / "dedicated_log_torch_trace_abcdefgh.log").start("f")
+    log.add("dynamo_cpp_guards_str", {}, tree(("m", "int", "EQUALS_MATCH: L['m'] == 1"))).metrics()
+    for number, value in enumerate(values):
+        ids = {"frame": 1, "compile_": number}
+        log.add("dynamo_start", {"stack": [{"line": 6, "name": "torch_dynamo_resume_in_f_at_6", "filename": 0}]}, **ids)
+        rest = tree(("___stack0", "torch.Tensor", ""), ("m", "int", "EQUALS_MATCH: L['m'] == 9"),
+                    ("n", "int", f"EQUALS_MATCH: L['n'] == {value}"), ("model", "train.Model", ""))  # fmt: skip
+        log.add("dynamo_cpp_guards_str", {}, rest, **ids).metrics(**ids)
+    return plan_of(log.open())
+
+
+def test_variables_after_a_graph_break_may_be_arguments(tmp_path: Path) -> None:
+    plan = after_break(tmp_path, "3", "3", "4")
+    assert [(one.ref, [(arg.name, arg.value) for arg in one.arguments + one.later]) for one in plan.calls] == [
+        ("0/0", [("m", 1), ("n", 3)]), ("1/2", [("m", 1), ("n", 4)])
+    ]  # fmt: skip
+    assert [one.ref for one in plan.uncalled] == ["1/0", "1/1", "1/2"]
+
+
+def test_a_hostile_value_after_a_graph_break_is_left_out(tmp_path: Path) -> None:
+    assert [one.later for one in after_break(tmp_path, "__import__('os')").calls] == [()]
+
+
 def test_a_made_call_is_complete(tmp_path: Path) -> None:
     variables = (
         ("x", "torch.Tensor", ""), ("flag", "bool", "TRUE_MATCH: L['flag'] == True"), ("n", "int", "EQUALS_MATCH: L['n'] == -3"),

@@ -9,6 +9,13 @@ def scores(query, key, scale, mask=None):
     return torch.softmax(product if mask is None else product + mask, -1)
 
 
+@torch.compile
+def broken(x, offset=None, factor=1.0):
+    y = x.sin()
+    torch._dynamo.graph_break()
+    return y * factor if offset is None else y * factor + offset
+
+
 def loss(output, target):
     return torch.nn.functional.cross_entropy(output, target)
 
@@ -44,6 +51,8 @@ def main():
     with torch.no_grad():
         scores(torch.ones(2, 4, 8), torch.ones(4, 2, 8).transpose(0, 1), 0.5)
         scores(torch.ones(2, 4, 8), torch.ones(4, 2, 8).transpose(0, 1), 0.5, torch.zeros(4, 4, dtype=torch.float32))
+        broken(torch.ones(4), factor=2.0)
+        broken(torch.ones(4), torch.ones(1), factor=2.0)
     torch.compile(lambda x: x.cos() + 1)(torch.ones(3))
 
 

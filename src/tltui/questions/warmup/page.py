@@ -13,7 +13,7 @@ from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs
 from tltui.model.run import Run
 from tltui.questions.question import Question
-from tltui.questions.warmup.recorded_calls import Argument, RecordedCall, UncalledCompile, WarmupPlan, plan_steps
+from tltui.questions.warmup.recorded_calls import Argument, Planning, RecordedCall, UncalledCompile, WarmupPlan, by_time
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options
@@ -38,10 +38,12 @@ def argument_text(argument: Argument) -> str:
 
 CALLS: Table[RecordedCall] = Table((
     Column("compile", lambda call: (f"[{call.ref}]", tokens.LINK, call.ref)),
-    Column("time", lambda call: (fmt.seconds(call.duration_s), tokens.NUMBER), right=True, drop=2),
+    Column("time", lambda call: (fmt.seconds(call.duration_s), tokens.NUMBER), right=True, drop=3),
     Column("function", lambda call: (fmt.clip_middle(sanitize(call.name), 40), tokens.FUNCTION)),
     Column("arguments", lambda call: sanitize(", ".join(map(argument_text, call.arguments)))),
-    Column("", lambda call: (", ".join(_notes(call)), tokens.DIM), drop=1, when=lambda calls: any(map(_notes, calls))),
+    Column("", lambda call: (", ".join(_notes(call)), tokens.DIM), drop=2, when=lambda calls: any(map(_notes, calls))),
+    Column("after a break", lambda call: (", ".join(argument.name for argument in call.later), tokens.DIM), drop=1,
+           when=lambda calls: any(call.later for call in calls)),
 ), "calls", SHOWN, FOLDED)  # fmt: skip
 
 
@@ -56,20 +58,17 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 
     def fill(page: Page) -> Generator[None, None, WarmupPlan]:
         page.add((f"Warmup{scope.title}", tokens.TITLE))
-        calls: list[RecordedCall] = []
-        uncalled: list[UncalledCompile] = []
-        for number, (recorded, is_repeated) in enumerate(plan_steps(scope.compiles)):
-            if isinstance(recorded, UncalledCompile):
-                uncalled.append(recorded)
-            elif not is_repeated:
-                calls.append(recorded)
+        planning = Planning()
+        for number, compile_ in enumerate(by_time(scope.compiles)):
+            planning.add(compile_)
             if number % EVERY == EVERY - 1:
                 yield
-        _head(page, calls, uncalled)
-        page.table(CALLS, calls)
-        _uncalled(page, uncalled)
+        plan = planning.result()
+        _head(page, plan.calls, plan.uncalled)
+        page.table(CALLS, plan.calls)
+        _uncalled(page, plan.uncalled)
         page.more()
-        return WarmupPlan(tuple(calls), tuple(uncalled))
+        return plan
 
     return GrowingDocument(scope.page("warmup"), f"warmup{scope.title}", options, fill, Page)
 

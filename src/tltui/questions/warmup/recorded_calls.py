@@ -6,7 +6,9 @@ import json
 import keyword
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from math import prod
 
 from tltui.model.node_answers import part
@@ -40,9 +42,10 @@ _LOCAL = re.compile(
     r"^\| \+- \w*GuardManager: source=L\['(?P<name>[^'\n]{1,200})'\], accessed_by=FrameLocalsGuardAccessor\("
     r"key='(?P=name)', framelocals_idx=(?P<place>\d{1,6})\), type=<class '(?P<type>[^'\n]{1,200})'>",
 )
+_RESUMED = re.compile(rf"{PREFIX}(?P<name>\w{{1,200}})_at_\d{{1,9}}(?:_\d{{1,9}})?", re.ASCII)
 _STATE = re.compile(r"^\| \+- GLOBAL_STATE: ___check_global_state\(\) against (?P<state>\{.{0,4000}?\})(?:  # .*)?$")
 _NOT_PLAIN = ("subclass", "nested", "sparse", "functorch", "conj")
-RESUMED = "after a graph break: a call of the function compiles it too, for the arguments that its first part uses"
+RESUMED = "after a graph break: a call of the function compiles it too"
 LIBRARY = "a function of a library: a call of your code that uses it compiles it"
 NO_GUARDS = "the log has no guards of it"
 OLD_GUARDS = "its guards do not record the arguments (those of torch 2.10 and later do)"
@@ -99,6 +102,8 @@ class RecordedCall:
     is_dynamic: bool
     """Whether sizes were dynamic in the first compile, without a mark on them."""
     duration_s: float
+    later: tuple[Argument, ...] = ()
+    """Variables with guards after a graph break: arguments too where the function has parameters of these names."""
 
     @property
     def name(self) -> str:
@@ -204,10 +209,7 @@ def _call(compile_: Compile, reader: Reader, function: str, file: str, line: int
         raise NotCallable(kind.get(function, special))
     if compile_.status in (Status.ERROR, Status.EAGER, Status.UNFINISHED, Status.RUNNING):
         raise NotCallable("it was not compiled completely")
-    records = [record for record, _ in records_of(compile_, (TREE,)) if compile_.process.log.has_payload(record)]
-    if not records:
-        raise NotCallable(NO_GUARDS)
-    guards = local_guards(reader.text(records[-1], LIMIT))
+    guards = _guards(compile_, reader)
     if guards.is_autocast:
         raise NotCallable("it ran under autocast: the trace does not show for which device")
     receiver = _receiver(guards)
@@ -223,6 +225,28 @@ def _call(compile_: Compile, reader: Reader, function: str, file: str, line: int
         any("inference" in note for note in notes), _has_backward(compile_), _is_dynamic(compile_, arguments, inputs),
         compile_.tally.compile_s,
     )  # fmt: skip
+
+
+def _guards(compile_: Compile, reader: Reader) -> LocalGuards:
+    records = [record for record, _ in records_of(compile_, (TREE,)) if compile_.process.log.has_payload(record)]
+    if not records:
+        raise NotCallable(NO_GUARDS)
+    return local_guards(reader.text(records[-1], LIMIT))
+
+
+@part
+def later_arguments(compile_: Compile, reader: Reader) -> tuple[Argument, ...]:
+    """Return the plain values and tensors among the variables of a part after a graph break."""
+    try:
+        variables = _guards(compile_, reader).variables
+    except NotCallable:
+        return ()
+    inputs, marks = inputs_of(compile_, reader), guarded_sizes(compile_, reader).marks
+    arguments: list[Argument] = []
+    for variable in variables:
+        with suppress(NotCallable):  # objects, and results on the stack, which have no plain name
+            arguments += _arguments([variable], inputs, marks)
+    return tuple(arguments)
 
 
 def _has_backward(compile_: Compile) -> bool:
@@ -330,16 +354,56 @@ class WarmupPlan:
     uncalled: tuple[UncalledCompile, ...]
 
 
-def plan_steps(compiles: Sequence[Compile]) -> Iterator[tuple[RecordedCall | UncalledCompile, bool]]:
-    """Yield each compile, and whether an equal one of another rank or process was yielded before."""
-    calls: set[object] = set()
+def by_time(compiles: Iterable[Compile]) -> list[Compile]:
+    """Return compiles in the order in which each process began them, process by process."""
+    by_process: dict[int, list[Compile]] = {}
     for compile_ in compiles:
-        if not compile_.is_compile:
-            continue
+        if compile_.is_compile:
+            by_process.setdefault(id(compile_.process), []).append(compile_)
+    return [
+        compile_
+        for members in by_process.values()
+        for compile_ in sorted(members, key=lambda member: member.records[0] if member.records else -1)
+    ]
+
+
+class Planning:
+    """Calls of the compiles so far."""
+
+    def __init__(self) -> None:
+        self._calls: list[RecordedCall] = []
+        self._latest: dict[tuple[int, str, str | None], int] = {}
+        """Process (its `id`), function and file → the place of its latest call."""
+        self._uncalled: list[UncalledCompile] = []
+
+    def add(self, compile_: Compile) -> None:
+        """Add a compile, in the order of the run. A part after a graph break belongs to the latest call of its function."""
         recorded = recorded_call(compile_)
-        key = (
-            (recorded.name, recorded.file, recorded.line, recorded.arguments, recorded.has_grad, recorded.has_backward)
-            if isinstance(recorded, RecordedCall) else (compile_.frame.code, recorded.reason)
-        )  # fmt: skip
-        yield recorded, key in calls
-        calls.add(key)
+        name, file, _ = compile_.frame.code
+        if isinstance(recorded, RecordedCall):
+            self._latest[id(compile_.process), recorded.function, file] = len(self._calls)
+            self._calls.append(recorded)
+            return
+        self._uncalled.append(recorded)
+        match = _RESUMED.fullmatch(name or "")
+        place = self._latest.get((id(compile_.process), match["name"], file)) if match is not None else None
+        if place is not None:
+            self._add_later(place, compile_)
+
+    def _add_later(self, place: int, compile_: Compile) -> None:
+        """Add variables of a later part to a call; a part that was compiled for other values of them is a call of its own."""
+        call = self._calls[place]
+        known = {argument.name: argument for argument in call.later}
+        earlier = {argument.name for argument in call.arguments}
+        later = {argument.name: argument for argument in later_arguments(compile_) if argument.name not in earlier}
+        if any(name in known and known[name] != argument for name, argument in later.items()):
+            seconds = compile_.tally.compile_s
+            self._calls.append(replace(call, ref=str(compile_.ref), duration_s=seconds, later=tuple((known | later).values())))
+        else:
+            self._calls[place] = replace(call, later=tuple((known | later).values()))
+
+    def result(self) -> WarmupPlan:
+        """Return the calls, those of several ranks with equal arguments once."""
+        distinct = {replace(call, ref="", duration_s=0.0): call for call in reversed(self._calls)}
+        calls = sorted(distinct.values(), key=self._calls.index)
+        return WarmupPlan(tuple(calls), tuple(self._uncalled))

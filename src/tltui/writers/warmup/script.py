@@ -57,6 +57,9 @@ def call_lines(call: RecordedCall) -> Iterator[str]:
     yield f"         dynamic={call.is_dynamic or None}, arguments={{"
     for argument in call.arguments:
         yield f"        {argument.name!a}: {_value(argument)},"
+    yield "    }, later={"
+    for argument in call.later:
+        yield f"        {argument.name!a}: {_value(argument)},"
     yield "    }),"
 
 

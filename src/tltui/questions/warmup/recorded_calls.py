@@ -321,8 +321,8 @@ def _tensor(name: str, tensor: TensorInput | None, marks: dict[tuple[str, int], 
     if tensor.dtype not in DTYPES or not _DEVICE.fullmatch(tensor.device):
         raise NotCallable(f"its argument {name} has an unknown dtype or device")
     values = {hint.symbol: hint.value for hint in tensor.hints}
-    size = tuple(_whole(values.get(item) if isinstance(item, str) else item, name) for item in tensor.size)
-    stride = None if tensor.stride is None else tuple(_whole(item, name) for item in tensor.stride)
+    size = tuple(_integer(values.get(item) if isinstance(item, str) else item, name) for item in tensor.size)
+    stride = None if tensor.stride is None else tuple(_integer(item, name) for item in tensor.stride)
     if stride is not None and len(stride) != len(size):
         raise NotCallable(f"its argument {name} has a stride that does not match its size")
     extent = prod(size) if stride is None else 1 + sum((max(n, 1) - 1) * step for n, step in zip(size, stride, strict=True))
@@ -333,7 +333,7 @@ def _tensor(name: str, tensor: TensorInput | None, marks: dict[tuple[str, int], 
     return Argument(name, tensor.dtype, size, stride, tensor.device, tensor.requires_grad, dimension_marks, None)
 
 
-def _whole(value: object, name: str) -> int:
+def _integer(value: object, name: str) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < LARGEST:
         return value
     raise NotCallable(f"its argument {name} has a size that is not a number")
@@ -393,14 +393,14 @@ class Planning:
     def _add_later(self, place: int, compile_: Compile) -> None:
         """Add variables of a later part to a call; a part that was compiled for other values of them is a call of its own."""
         call = self._calls[place]
-        known = {argument.name: argument for argument in call.later}
+        merged = {argument.name: argument for argument in call.later}
         earlier = {argument.name for argument in call.arguments}
         later = {argument.name: argument for argument in later_arguments(compile_) if argument.name not in earlier}
-        if any(name in known and known[name] != argument for name, argument in later.items()):
+        if any(name in merged and merged[name] != argument for name, argument in later.items()):
             seconds = compile_.tally.compile_s
-            self._calls.append(replace(call, ref=str(compile_.ref), duration_s=seconds, later=tuple((known | later).values())))
+            self._calls.append(replace(call, ref=str(compile_.ref), duration_s=seconds, later=tuple((merged | later).values())))
         else:
-            self._calls[place] = replace(call, later=tuple((known | later).values()))
+            self._calls[place] = replace(call, later=tuple((merged | later).values()))
 
     def result(self) -> WarmupPlan:
         """Return the calls, those of several ranks with equal arguments once."""

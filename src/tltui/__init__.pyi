@@ -72,6 +72,8 @@ from tltui.questions.stacks.stack_tree import Stacks
 from tltui.questions.timing.page import TimingRow
 from tltui.questions.timing.timing_report import Timing
 from tltui.questions.vllm.page import Vllm, VllmRow
+from tltui.questions.warmup.page import WarmupRow
+from tltui.questions.warmup.recorded_calls import WarmupPlan
 
 __version__: str
 
@@ -83,7 +85,8 @@ def autotune(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Resu
 
 def caches(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[CacheRow, CachesReport]:
     """Cache hits, misses, bypasses: a row per cache lookup of a compile. `data.misses` has the differences of
-    missed keys, `data.vllm` the contents of vLLM's cache directories and the factors that make their hashes differ.
+    missed keys, `data.cold_start` the compile time that the next process saves, `data.vllm` the contents of vLLM's cache
+    directories and the factors that make their hashes differ.
     """
 
 def cudagraphs(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[CudagraphRow, CudagraphReport]:
@@ -201,6 +204,9 @@ def timing(run: Run | Node, ref: str | Node = "", *, sort: str = "", width: int 
 
 def vllm(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[VllmRow, Vllm]:
     """Compile calls of vLLM, piecewise graphs by compile range, and changes by each pass. One row per piece."""
+
+def warmup(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[WarmupRow, WarmupPlan]:
+    """Calls that compile the functions of a run in advance: a row per call, then a row per compile without one, with the reason."""
 
 def where(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[WhereRow, WhereReport]:
     """Where a job hangs: the compile phase of each rank, since when, and ranks outside of any compile. A row per group of ranks."""

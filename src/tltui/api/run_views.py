@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     from tltui.questions.timing.page import TimingRow
     from tltui.questions.timing.timing_report import Timing
     from tltui.questions.vllm.page import Vllm, VllmRow
+    from tltui.questions.warmup.page import WarmupRow
+    from tltui.questions.warmup.recorded_calls import WarmupPlan
 
 
 class RunViews:
@@ -77,7 +79,8 @@ class RunViews:
         self, ref: str | Node = "", *, rank: int | None = None, frame: int | None = None, width: int = 100,
     ) -> Result[CacheRow, CachesReport]:
         """Cache hits, misses, bypasses: a row per cache lookup of a compile. `data.misses` has the differences of
-        missed keys, `data.vllm` the contents of vLLM's cache directories and the factors that make their hashes differ.
+        missed keys, `data.cold_start` the compile time that the next process saves, `data.vllm` the contents of vLLM's cache
+        directories and the factors that make their hashes differ.
         """
         return self._ask("caches", ref, rank, frame, width=width)  # type: ignore[no-any-return]
 
@@ -230,6 +233,12 @@ class RunViews:
     ) -> Result[VllmRow, Vllm]:
         """Compile calls of vLLM, piecewise graphs by compile range, and changes by each pass. One row per piece."""
         return self._ask("vllm", ref, rank, frame, width=width)  # type: ignore[no-any-return]
+
+    def warmup(
+        self, ref: str | Node = "", *, rank: int | None = None, frame: int | None = None, width: int = 100,
+    ) -> Result[WarmupRow, WarmupPlan]:
+        """Calls that compile the functions of a run in advance: a row per call, then a row per compile without one, with the reason."""
+        return self._ask("warmup", ref, rank, frame, width=width)  # type: ignore[no-any-return]
 
     def where(
         self, ref: str | Node = "", *, rank: int | None = None, frame: int | None = None, width: int = 100,

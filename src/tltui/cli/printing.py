@@ -62,6 +62,8 @@ def _style_of_file(options: argparse.Namespace, path: str) -> str:
     from tltui.export import SUFFIXES
 
     suffix = os.path.splitext(path)[1].lower()
+    if suffix == getattr(options, "script_suffix", None):
+        return BYTES
     style = SUFFIXES.get(suffix, "")
     output_format = getattr(options, "format", None)
     if output_format not in (None, "text", "json"):

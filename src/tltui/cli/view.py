@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 DIAGNOSTICS = ("sarif", "quickfix", "rdjson", "github")
 """The formats of `problems --format`."""
+SCRIPT = ".py"
+"""The suffix of a warm-up script."""
 OF_ALL_RANKS = ("ranks", "matrix")
 """Pages that show the run for each part of it: a single rank has nothing to compare with."""
 
@@ -173,6 +175,31 @@ def runtime(options: argparse.Namespace) -> Iterator[bytes]:
     yield from _print_page(model, view_document(model, BY_NAME["runtime"], part_of(options), layout(options)), options)
 
 
+def warmup(options: argparse.Namespace) -> Iterator[bytes]:
+    """Yield the page, or its result; with `-o FILE.py` the script. Raises `Failure` for names that are no modules."""
+    from tltui.questions.warmup.recorded_calls import WarmupPlan
+    from tltui.writers.warmup.script import BadModule, check_modules, script_of
+
+    try:
+        modules = check_modules(options.module)
+    except BadModule as bad:
+        raise Failure(f"not the name of a module: '{bad}'", "use a dotted name, as for import: --module package.train") from None
+    is_script = (options.to or "").lower().endswith(SCRIPT)
+    if not is_script:
+        if modules:
+            raise Failure("--module needs a script to write", "add -o warmup.py")
+        yield from view(options)
+        return
+    if not modules:
+        raise Failure("missing --module NAME", f"the module that defines the functions: tltui warmup {path_words(options)} "
+                      "--module train -o warmup.py")  # fmt: skip
+    run, document = _page(options)
+    plan = result_of(document)
+    if not isinstance(plan, WarmupPlan) or not plan.calls:
+        raise Failure("no call can be written", f"tltui warmup {path_words(options)} lists the reasons")
+    yield script_of(plan.calls, plan.uncalled, modules, f"Trace: {run.title}").encode("ascii")
+
+
 def compared(options: argparse.Namespace) -> Iterator[bytes]:
     """Yield the page, or its result, with `--baseline` compared with another run."""
     if not options.baseline:
@@ -305,6 +332,10 @@ EXAMPLES = {
   tltui exports /tmp/tracedir                         export runs: guessed values and errors
   tltui exports /tmp/tracedir --json
 """,
+    "warmup": """\
+  tltui warmup /tmp/tracedir                              functions with recorded arguments, and those without a call
+  tltui warmup /tmp/tracedir --module train -o warmup.py  the calls as a script; tltui never runs it
+""",
     "vllm": """\
   tltui vllm /tmp/tracedir                            compile calls, piecewise graphs, passes
   tltui vllm /tmp/tracedir 0/1
@@ -340,6 +371,7 @@ OWN: dict[str, tuple[Callable[[argparse.Namespace], Iterator[bytes]], tuple[Argu
         argument("--stacks", action="store_true", help="also show their Python stacks: runs py-spy dump, never as another user"),
     )),
     "runtime": (runtime, (defaults(reads_profiles=True),)),
+    "warmup": (warmup, (defaults(script_suffix=SCRIPT),)),
 }  # fmt: skip
 """Pages whose command has a function or options of its own."""
 COMMANDS = {name: _command(name) for name in BY_NAME}

@@ -48,7 +48,7 @@ QUESTIONS: tuple[Entry, ...] = (
         "find causes", 60, "tltui.questions.shapes.page",
     ),
     Entry(
-        "caches", "7", "cache hits, misses, bypasses: reasons, time saved, differences of missed keys",
+        "caches", "7", "cache hits, misses, bypasses: reasons, time saved, cold start, differences of missed keys",
         "find causes", 70, "tltui.questions.caches.page",
     ),
     Entry(
@@ -126,6 +126,10 @@ QUESTIONS: tuple[Entry, ...] = (
     Entry(
         "autotune", "", "autotuning by operation and shape: choices, winner, cost of the search, your lines",
         "find causes", 730, "tltui.questions.autotune.page",
+    ),
+    Entry(
+        "warmup", "", "calls that compile the functions in advance, with the recorded shapes; as a script with -o warmup.py",
+        "record and follow", 600, "tltui.questions.warmup.page",
     ),
 )
 BY_NAME = {question.name: question for question in QUESTIONS}

@@ -17,6 +17,7 @@ from tltui.model.derived_cache import Parts
 from tltui.model.node_answers import Count, counts, part
 from tltui.model.nodes import Compile, Process
 from tltui.model.record_reader import JSON_LIMIT, Reader, json_in, metrics_fields, number_in, records_of, text_in, whole_in
+from tltui.questions.caches.cold_start_report import ColdStart
 from tltui.questions.caches.vllm_caches import NONE, VllmCaches
 from tltui.questions.stacks.tracebacks import display_code
 from tltui.questions.timing.timing_events import EVENT_LIMIT, Event
@@ -40,6 +41,8 @@ PROFILES = {
 """Profiles of varying sizes (PGO). A miss leaves no record."""
 BYPASSES = {"dynamo_cache_bypass": (PRECOMPILE, BYPASS), "precompile_cache_bypass": (PRECOMPILE, BYPASS)}
 DISABLED = "fx_graph_cache_disabled"
+ALL_CACHES = "all caches"
+"""Beginning of the text about a setting that disables all of them."""
 UNKNOWN_SETTING = "the setting is unknown (not in the metrics)"
 _KEY = re.compile(rb'"key": ?"([^"\\]{1,200})"')
 
@@ -472,6 +475,8 @@ class CachesReport:
     """Compiles without a lowered graph, and so without a cache lookup."""
     vllm: VllmCaches = NONE
     """vLLM's compile caches among the inputs, and the factors by which their hashes differ."""
+    cold_start: ColdStart | None = None
+    """Compile time, split by the work that the next process repeats; null without a trace."""
 
 
 def totals_of(compiles: Iterable[Compile]) -> tuple[CacheTotal, ...]:
@@ -643,7 +648,7 @@ def _off(
     for fields in metrics:
         for config in ("compiler_config", "inductor_config"):
             if json_in(fields, config).get("force_disable_caches") is True:
-                return (f"all caches: force_disable_caches is True in {config}",)
+                return (f"{ALL_CACHES}: force_disable_caches is True in {config}",)
     settings = []
     if FX not in asked:
         by = [f for f in metrics if json_in(f, "inductor_config").get("fx_graph_cache") is False]

@@ -41,6 +41,8 @@ from tltui.questions.caches.cache_report import (
     key_table,
     totals_of,
 )  # fmt: skip
+from tltui.questions.caches.cold_start import cold_start_steps
+from tltui.questions.caches.cold_start_sections import add_cold_start
 from tltui.questions.caches.vllm_cache_sections import add_caches
 from tltui.questions.caches.vllm_caches import NONE, read_caches
 from tltui.questions.question import Question
@@ -569,7 +571,10 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, CachesRep
     silent = tuple(compile_.ref for compile_ in study.compiles if not compile_.is_lowered and not compile_.answers)
     saved = sum(compile_.saved_s or 0.0 for compile_ in compiles)
     taken_s = sum(compile_.compile_s or 0.0 for compile_ in compiles)
-    report = CachesReport(totals, saved, taken_s, different, misses, compiles, silent, vllm)
+    cold = yield from cold_start_steps(scope.compiles, study.compiles, saved)
+    report = CachesReport(totals, saved, taken_s, different, misses, compiles, silent, vllm, cold)
+    add_cold_start(page, cold, len(scope.processes))
+    yield
     yield from add_misses(page, report)
     for add in (
         add_bypasses, add_asked, add_off, add_hits, add_backends, add_profiles,
@@ -687,7 +692,7 @@ def cache_rows(data: CachesReport) -> Iterator[CacheRow]:
 
 QUESTION = Question(
     name="caches",
-    help="cache hits, misses, bypasses: reasons, time saved, differences of missed keys",
+    help="cache hits, misses, bypasses: reasons, time saved, cold start, differences of missed keys",
     key="7",
     group="find causes",
     order=70,
@@ -698,6 +703,7 @@ QUESTION = Question(
     records=cache_rows,
     doc="""
     Cache hits, misses, bypasses: a row per cache lookup of a compile. `data.misses` has the differences of
-    missed keys, `data.vllm` the contents of vLLM's cache directories and the factors that make their hashes differ.
+    missed keys, `data.cold_start` the compile time that the next process saves, `data.vllm` the contents of vLLM's cache
+    directories and the factors that make their hashes differ.
     """,
 )

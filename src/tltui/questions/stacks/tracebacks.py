@@ -442,7 +442,7 @@ def _locals(compile_: Compile, reader: Reader) -> _Locals:
         text = reader.payload(record, LIMIT)
         for match in _LOCAL.finditer(text):
             name, kind = match["name"].decode(), match["type"].decode("utf-8", "replace")
-            if match["place"] == b"0" and (name == "self" or _is_module(match["name"], text)):
+            if match["place"] == b"0" and (name == "self" or is_module(match["name"], text)):
                 first, receiver = name, kind.rpartition(".")[2]
             elif kind == "function":
                 closes = True
@@ -452,7 +452,7 @@ def _locals(compile_: Compile, reader: Reader) -> _Locals:
     return _Locals(first, receiver, called, closes)
 
 
-def _is_module(name: bytes, text: bytes) -> bool:
+def is_module(name: bytes, text: bytes) -> bool:
     """Return whether guards on a local name access it as a module."""
     return any(b"L['%s']._%s" % (name, attribute) in text for attribute in (b"modules", b"parameters", b"buffers"))
 

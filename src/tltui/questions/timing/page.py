@@ -17,6 +17,7 @@ from tltui.model.input_coverage import Needs
 from tltui.model.nodes import Compile
 from tltui.model.ref import parse_ref, ranges
 from tltui.model.run import Run
+from tltui.questions.caches.cold_start_sections import add_cold_start_line
 from tltui.questions.coverage.input_sections import add_not_read
 from tltui.questions.coverage.job_inputs import not_read
 from tltui.questions.overview.summary_sections import LEAST_SHOWN_S, at_least
@@ -601,6 +602,7 @@ def _fill(page: Page, run: Run, scope: Scope, sort: str) -> Generator[None, None
         page.say("This log has no timing events (chromium_event). Times come from the metrics.", "", tokens.DIM)
     add_time(page, timing.phases, "")
     add_open(page, timing)
+    yield from add_cold_start_line(page, scope)
     if not str(scope.ref):
         add_chart(page, (yield from read_chart(run)))
     if timing.flames:
@@ -627,6 +629,7 @@ def _large(page: Page, run: Run, scope: Scope, sort: str) -> Generator[None, Non
     page.heading("By phase")
     add_time(page, timing.phases, "  ")
     add_open(page, timing)
+    yield from add_cold_start_line(page, scope)
     add_names(page, timing, sort)
     if timing.flames:
         add_flames(page, timing)

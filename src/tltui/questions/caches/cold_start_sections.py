@@ -1,0 +1,132 @@
+"""Cold start as sections of a page: the time that the next process saves, and sizes that were compiled at their first use."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+
+from tltui.documents import format as fmt
+from tltui.documents.columns import Column, Table
+from tltui.documents.page import Page
+from tltui.documents.rank_groups import alike_on_ranks, on_ranks
+from tltui.documents.scope import Scope
+from tltui.questions.caches.cache_report import CompileCaches, caches_in
+from tltui.questions.caches.cold_start import cold_start_steps
+from tltui.questions.caches.cold_start_report import ColdStart, NewSize
+from tltui.questions.recompiles.explanations import name_of
+from tltui.text import tokens
+from tltui.text.document import Piece, piece_text
+from tltui.text.safe_files import quoted
+from tltui.text.sanitize import sanitize
+
+SIZES_SHOWN, SIZES_LISTED = 10, 200
+DIRECTORIES_SHOWN = 2
+KEPT, REPEATED, REST = "kept caches save at most", "repeated by every process", "the rest"
+ENTRIES = "Loading entries takes part of the saved time."
+AGAIN = "Dynamo and guards run again also with cache hits: only ahead-of-time compilation saves that time."
+KEEP = "Keep it, and set TORCHINDUCTOR_CACHE_DIR to it in the next process. The log does not record its size: du -sh prints it."
+FIRST_CALL = "The first call with such a size waits for its compilation."
+MOVED = "A call with the same size at the start of the process moves the wait there."
+AT_ONCE = 300
+"""Compiles up to which the page `timing` has the sums."""
+
+
+Line = tuple[float, str, str, str]
+"""Seconds, share, label, note."""
+LINES: Table[Line] = Table((
+    Column("", lambda line: (fmt.seconds(line[0]), tokens.NUMBER), right=True),
+    Column("", lambda line: line[1], right=True, drop=2),
+    Column("", lambda line: (line[2], tokens.STRONG if line[1] else "")),
+    Column("", lambda line: (line[3], tokens.DIM), drop=1, shrinks=False),
+))  # fmt: skip
+
+
+def add_cold_start(page: Page, cold: ColdStart, processes: int) -> None:
+    """Add the sections. `processes` compiled."""
+    if not cold.compile_s:
+        return
+    page.heading(f"Cold start of the next process ({fmt.seconds(cold.compile_s)} of compiling)")
+    page.table(LINES, list(_lines(cold)))
+    added = f"The seconds of {fmt.count(processes)} processes are added up. " if processes > 1 else ""
+    notes = [note for note, amount in ((ENTRIES, cold.cached_s), (AGAIN, cold.repeated_s)) if amount]
+    page.say(added + " ".join(notes), "  ", tokens.DIM)
+    if cold.cached_s and cold.directories:
+        _directories(page, cold)
+    _new_sizes(page, cold.new_sizes)
+
+
+def _lines(cold: ColdStart) -> Iterator[Line]:
+    if cold.cached_s:
+        yield cold.cached_s, fmt.percent(cold.cached_s, cold.compile_s), KEPT, ""
+    for cache in cold.caches:
+        yield cache.saved_s, "", f"  {cache.cache}", cache.files
+    if cold.repeated_s:
+        yield cold.repeated_s, fmt.percent(cold.repeated_s, cold.compile_s), REPEATED, "Dynamo and guards"
+    reasons = [(one.duration_s, one.reason, f"in {fmt.plural(one.compiles, 'compile')}") for one in cold.rest]
+    note = f"{reasons[0][1]}, {reasons[0][2]}" if len(reasons) == 1 else ""
+    if cold.rest_s:
+        yield cold.rest_s, fmt.percent(cold.rest_s, cold.compile_s), REST, note
+    for amount, reason, members in reasons if len(reasons) > 1 else ():
+        yield amount, "", f"  {reason}", members
+
+
+def _directories(page: Page, cold: ColdStart) -> None:
+    shown = [quoted(sanitize(one)) for one in cold.directories[:DIRECTORIES_SHOWN]]
+    more = len(cold.directories) - len(shown)
+    rest = f" and {fmt.plural(more, 'more directory', 'more directories')}" if more else ""
+    page.say(f"Cache directory: {', '.join(shown)}{rest}", "  ")
+    page.say(KEEP, "  ", tokens.DIM)
+
+
+SizeRow = tuple[Sequence[NewSize], list[Piece]]
+SIZES: Table[SizeRow] = Table((
+    Column("compile", lambda row: row[1][0]),
+    Column("time", lambda row: (fmt.from_to([one.duration_s for one in row[0]]), tokens.NUMBER), right=True),
+    Column("function", lambda row: (fmt.clip_middle(sanitize(row[0][0].function or "?"), 30), tokens.FUNCTION)),
+    Column("new size", lambda row: _changes(row[0][0])),
+    Column("", lambda row: ("  ".join(map(piece_text, row[1][1:])), tokens.DIM), when=lambda rows: any(row[1][1:] for row in rows)),
+), "compiles", SIZES_SHOWN, SIZES_LISTED)  # fmt: skip
+
+
+def _changes(one: NewSize) -> str:
+    texts = []
+    for change in one.changes:
+        name = name_of(change.source, change.dim)
+        texts.append(f"{name}: {change.before or '?'} → {change.now or '?'}" if change.dim is not None or change.now else name)
+    return sanitize(fmt.one_line(", ".join(texts)))
+
+
+def _new_sizes(page: Page, sizes: Sequence[NewSize]) -> None:
+    if not sizes:
+        return
+    page.heading(f"Compiled when a size was first used ({fmt.plural(len(sizes), 'compile')}, "
+                 f"{fmt.seconds(sum(one.duration_s for one in sizes))})")  # fmt: skip
+    page.say(f"{FIRST_CALL} {MOVED}", "  ", tokens.DIM)
+    groups = alike_on_ranks(sizes, lambda one: one.ref, page.newest, lambda one: (one.function, one.changes))
+    rows = []
+    for group in groups:
+        pieces = [piece for ranks in on_ranks((one.ref for one in group), page.newest) for piece in ranks.pieces()]
+        rows.append((group, pieces))
+    page.table(SIZES, rows)
+
+
+def add_cold_start_line(page: Page, scope: Scope) -> Generator[None, None, None]:
+    """Add a line with the sums; with many compiles the link alone."""
+    link: Piece = ("→ caches", tokens.LINK, scope.page("caches"))
+    compiles = [compile_ for compile_ in scope.compiles if compile_.is_compile]
+    if not compiles:
+        return
+    if len(compiles) > AT_ONCE:
+        page.blank()
+        page.row([("Cold start", tokens.STRONG), "  time that the next process saves  ", link], "")
+        return
+    caches: list[CompileCaches] = []
+    for compile_ in compiles:
+        caches.append(caches_in(compile_)[0])
+        yield
+    cold = yield from cold_start_steps(compiles, caches, 0.0)
+    if not cold.compile_s:
+        return
+    amounts = ((KEPT, cold.cached_s), (REPEATED, cold.repeated_s), (REST, cold.rest_s))
+    words = " · ".join(f"{label}: {fmt.seconds(amount)}" for label, amount in amounts if amount)
+    page.blank()
+    page.row([("Cold start", tokens.STRONG), f"  {words}  ", link], "")

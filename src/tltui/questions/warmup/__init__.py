@@ -1,0 +1,1 @@
+"""Calls that compile the functions of a run in advance."""

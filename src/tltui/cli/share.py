@@ -117,7 +117,7 @@ def repro(options: argparse.Namespace) -> Iterator[bytes]:
     loaded = load(options)
     ref = one_ref(options)
     if not ref:
-        if options.output:
+        if options.output or options.bisect:
             raise Failure("missing REF", f"for example 0/1; tltui repro {path_words(options)} lists all compiles")
         yield from _listed(loaded, _limit(options), path_words(options))
         return
@@ -148,10 +148,10 @@ def _repro(run: Run, ref: str, options: argparse.Namespace) -> Repro:
     if isinstance(node, Artifact):
         if source is not None and source != node.name:
             raise Failure(f"--from needs the address of a compile, not of a graph: '{ref}'", f"use {node.owner.ref}")
-        return repro_of(node.owner, artifact=node, max_bytes=limit)
+        return repro_of(node.owner, artifact=node, max_bytes=limit, bisects=options.bisect)
     if not isinstance(node, Compile):
         raise Failure(f"not a compile: '{ref}'", f"tltui repro {path_words(options)} lists all compiles")
-    return repro_of(node, source, max_bytes=limit)
+    return repro_of(node, source, max_bytes=limit, bisects=options.bisect)
 
 
 def _limit(options: argparse.Namespace) -> int:
@@ -230,6 +230,8 @@ examples:
         partial(add_paths, profile=False), refs("a compile, or one of its graphs (default: list all compiles)"),
         argument("-o", "--output", metavar="FILE", help="the script to write; - prints it"),
         argument("--from", dest="source", metavar="NAME", help="the graph to use (default: the most complete usable one)"),
+        argument("--bisect", action="store_true",
+                 help="write a script that names the first node whose compiled result differs from eager mode"),
         argument("--max-bytes", metavar="SIZE", type=size,
                  help="the maximum size of all tensors together, as 800M, 16G (default: 4 GiB)"),
         partial(add_force, help_="replace FILE if it exists"), no_text,
@@ -238,9 +240,13 @@ The script creates inputs as the trace describes them, compiles the graph, runs 
 in a child process with limits on CPU time, memory and wall time. If you do not trust the source of the trace, read the script first
 and run it in a container (SECURITY.md). tltui itself never runs code from a trace.
 
+With --bisect the script compiles parts of the graph and names the first node whose result or gradient differs, with its source line
+and its kernel. Then it runs torch's compiler bisector, which names the decomposition, pass or lowering (docs/guide/kernels.md).
+
 examples:
   tltui repro /tmp/tracedir                        list the compiles, with the graph of each script
   tltui repro /tmp/tracedir 0/1 -o repro.py
+  tltui repro /tmp/tracedir 0/1 --bisect -o bisect.py
   tltui repro /tmp/tracedir 0/1 --from aot_forward_graph -o -
   tltui repro /tmp/tracedir 0/1:fx_graph_runnable#2 -o repro.py
 """),

@@ -1,6 +1,6 @@
 """Run scripts of `tltui repro`, each in a child of its own, so that torch and its compiler are imported once for all of them.
 
-Arguments: a JSON list of command lines without the interpreter. Prints a JSON list of exit code, standard output and error.
+Arguments: a JSON list of command lines without the interpreter. A first word `fault:NAME` plants a fault of `faults.py`. Prints a JSON list of exit code, standard output and error.
 """
 
 import json
@@ -10,6 +10,7 @@ import sys
 import tempfile
 import traceback
 
+import faults
 import torch._inductor.compile_fx  # noqa: F401
 
 
@@ -20,9 +21,12 @@ def run(words):
         if not child:
             os.dup2(out.fileno(), 1)
             os.dup2(err.fileno(), 2)
+            fault = words.pop(0).removeprefix("fault:") if words[0].startswith("fault:") else ""
             sys.argv, sys.path[0] = words, os.path.dirname(words[0])
             code = 1
             try:
+                if fault:
+                    faults.PLANT[fault]()
                 runpy.run_path(words[0], run_name="__main__")
                 code = 0
             except SystemExit as end:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 
 from tltui.model.artifacts import Artifact, artifacts_of
@@ -12,6 +12,8 @@ from tltui.model.nodes import Compile
 from tltui.model.status import Status
 from tltui.model.torch_version import version_of
 from tltui.questions.problems.compile_problems import INTERRUPTED
+from tltui.questions.provenance.provenance import provenance_of
+from tltui.questions.provenance.records import WRITTEN
 from tltui.text.frozen import frozen
 from tltui.trace.log import Check
 from tltui.writers.repro.checking import LONGEST, Refused, device_constant
@@ -39,6 +41,27 @@ class Parts:
     """Whether the graph is one of those before autograd, so that a backward can be run through it."""
     max_bytes: int = MAX_BYTES
     """Maximum bytes of its tensors together."""
+    bisects: bool = False
+    """Whether the script names the first node that differs, instead of comparing the whole graph once."""
+    kernels: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Node → the generated kernels that compute it."""
+
+
+COMPARES = {
+    "DESCRIPTION": "Compile and run one graph of a trace in a child process with limits, and compare with eager mode.",
+    "OPTIONS": 'parser.add_argument("--eager", action="store_true", help="only run the graph in eager mode")',
+    "CPU_SECONDS": "600",
+    "WALL_SECONDS": "900",
+}
+BISECTS = {
+    "DESCRIPTION": "Name the first node of a graph of a trace whose compiled result differs from eager mode, within limits.",
+    "OPTIONS": """\
+parser.add_argument("--tolerance", type=float, help="relative error that is allowed (default: by type, 1e-4 for float32)")
+parser.add_argument("--no-bisector", action="store_true", help="do not run torch's compiler bisector on the node")""",
+    "CPU_SECONDS": "3600",
+    "WALL_SECONDS": "3600",
+}
+"""Placeholders of `script_begin.txt`."""
 
 
 def script_of(parts: Parts) -> str:
@@ -53,7 +76,7 @@ def script_of(parts: Parts) -> str:
     check_bytes(code, values, parts.max_bytes)
     devices = {each.device for each in (*kinds.values(), *constants.values()) if isinstance(each, Tensor)} | code.devices
     lines = [*(comment(line) for line in parts.header), ""]
-    lines += _file("script_begin.txt", MAX_BYTES=parts.max_bytes)
+    lines += _file("script_begin.txt", {**(BISECTS if parts.bisects else COMPARES), "MAX_BYTES": str(parts.max_bytes)})
     lines += ["", "", *_file("script_helpers.txt")]
     lines += ["", "", *(f"{device_constant(name)} = place({name!r})" for name in sorted(devices))]
     sources = dict(facts.sources)
@@ -63,7 +86,8 @@ def script_of(parts: Parts) -> str:
     for graph in code.classes:
         lines += ["", "", *_class(graph, constants, code.comments)]
     lines += ["", "", *_inputs(parts, kinds, values)]
-    lines += ["", "", *_file("script_end.txt")]
+    lines += ["", "", *_file("script_values.txt")]
+    lines += ["", "", *_file("script_bisect.txt" if parts.bisects else "script_end.txt")]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -79,10 +103,10 @@ def _hint_comment(source: str | None, is_known: bool) -> str:
     return f"  {comment(source[:100])}" if source else ""
 
 
-def _file(name: str, **values: int) -> list[str]:
+def _file(name: str, values: Mapping[str, str] | None = None) -> list[str]:
     text = files(__package__).joinpath(name).read_text("ascii").rstrip()
-    for constant, value in values.items():
-        text = text.replace(constant, str(value))
+    for placeholder, value in (values or {}).items():
+        text = text.replace(placeholder, value)
     return text.split("\n")
 
 
@@ -113,6 +137,11 @@ def _settings(parts: Parts, symbols: list[str], free: bool) -> Iterator[str]:
     yield f"DYNAMIC = {True if free else None}"
     yield f"TRAINING = {parts.differentiates and _may_train(parts)}"
     yield f"EXPECTED = {facts.expected!r}"
+    if parts.bisects:
+        yield f"IS_RANDOM = {parts.code.is_random}"
+        yield "KERNELS = {"
+        yield from (f"    {name!a}: {kernels!a}," for name, kernels in parts.kernels)
+        yield "}"
     if parts.code.is_random:
         yield "# random numbers: Inductor draws different ones than eager mode without this setting"
         yield "torch._inductor.config.fallback_random = True"
@@ -252,9 +281,16 @@ class Repro:
 
 
 def repro_of(
-    compile_: Compile, only: str | None = None, artifact: Artifact | None = None, max_bytes: int = MAX_BYTES
+    compile_: Compile,
+    only: str | None = None,
+    artifact: Artifact | None = None,
+    max_bytes: int = MAX_BYTES,
+    bisects: bool = False,
 ) -> Repro:
-    """Make the script of a compile, from the graphs that are called `only` or from one `artifact` if that is asked for."""
+    """Make the script of a compile, from the graphs that are called `only` or from one `artifact` if that is asked for.
+
+    With `bisects` the script names the first node that differs.
+    """
     ref = str(compile_.ref)
     graphs = _graphs(compile_, only) if artifact is None else [artifact] if artifact.name in WORTH else []
     if not graphs:
@@ -263,7 +299,7 @@ def repro_of(
     tried: list[Tried] = []
     for graph in graphs:
         try:
-            script = _script(graph, facts, tuple(tried), max_bytes)
+            script = _script(graph, facts, tuple(tried), max_bytes, bisects)
         except Refused as refused:
             tried.append(Tried(str(graph.ref), str(refused)))
             continue
@@ -279,7 +315,7 @@ def _graphs(compile_: Compile, only: str | None) -> list[Artifact]:
     return sorted((each for each in graphs if each.attempt == last), key=lambda each: (order.index(each.name), each.n))
 
 
-def _script(graph: Artifact, facts: ReproFacts, tried: tuple[Tried, ...], max_bytes: int) -> str:
+def _script(graph: Artifact, facts: ReproFacts, tried: tuple[Tried, ...], max_bytes: int, bisects: bool) -> str:
     checked = graph.log.check(graph.record)
     if checked is not None and checked.check is Check.BAD:
         raise Refused("its text is damaged")
@@ -290,7 +326,22 @@ def _script(graph: Artifact, facts: ReproFacts, tried: tuple[Tried, ...], max_by
     differentiates = graph.name in BEFORE_AUTOGRAD
     if differentiates:
         _refuse_subclasses(code, facts)
-    return script_of(Parts(_header(graph, facts, tried, code), code, facts, differentiates, max_bytes))
+    kernels = _kernels(graph, code) if bisects else ()
+    header = _header(graph, facts, tried, code, bisects)
+    return script_of(Parts(header, code, facts, differentiates, max_bytes, bisects, kernels))
+
+
+def _kernels(graph: Artifact, code: GraphCode) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return the kernels of each node of a graph, as far as torch recorded them. Graphs of AOTAutograd have no record."""
+    is_pre = graph.name in BEFORE_AUTOGRAD
+    results: dict[str, dict[str, None]] = {}
+    for unit in provenance_of(graph.owner).units:
+        if is_pre or str(graph.ref) in {pane.ref for pane in unit.panes}:
+            for kernel in unit.kernels:
+                for name in (kernel.pre_nodes if is_pre else kernel.post_nodes) if kernel.nodes_from in WRITTEN else ():
+                    results.setdefault(name, {})[kernel.name[:200]] = None
+    names = {each.id for statement in code.root.body for each in ast.walk(statement) if isinstance(each, ast.Name)}
+    return tuple((name, tuple(kernels)) for name, kernels in results.items() if name in names)
 
 
 def _refuse_subclasses(code: GraphCode, facts: ReproFacts) -> None:
@@ -300,7 +351,9 @@ def _refuse_subclasses(code: GraphCode, facts: ReproFacts) -> None:
             raise Refused(f"the graph takes {tensor.source[:80]}, which is not a plain tensor ({tensor.note})")
 
 
-def _header(graph: Artifact, facts: ReproFacts, tried: tuple[Tried, ...], code: GraphCode) -> tuple[str, ...]:
+def _header(
+    graph: Artifact, facts: ReproFacts, tried: tuple[Tried, ...], code: GraphCode, bisects: bool
+) -> tuple[str, ...]:  # fmt: skip
     owner = graph.owner
     name, file, line = owner.frame.code
     called = f"{name or 'a function'}" + (f" ({file}:{line})" if file else "")
@@ -313,13 +366,16 @@ def _header(graph: Artifact, facts: ReproFacts, tried: tuple[Tried, ...], code: 
         expected += "; the job was interrupted while compiling this graph"
     elif facts.failure:
         expected = f"the job failed with {facts.failure}: {' '.join(facts.failure_reason.split())[:200]}"
+    if bisects:
+        expected = "NO DIFFERENCE and exit code 0, or DIFFERS with the first node that differs from eager mode and exit code 1"
+    run = "[--tolerance 1e-3] [--seed 0] [--no-bisector]" if bisects else "[--backend aot_eager] [--eager]"
     lines = [
         "From a trace: read before running.",
         "",
         f"What:    {called}, compile {owner.ref}{rank}, torch {torch}",
         f"Graph:   {graph.ref}: {WORTH[graph.name]}",
         f"Backend: {backend or 'unknown (not in the trace); the script uses inductor'}",
-        "Run:     python repro.py [--device cpu] [--backend aot_eager] [--eager]",
+        f"Run:     python repro.py [--device cpu] {run}",
         f"Expect:  {expected}",
         f"Inputs:  layouts from the trace, filled with random values, at most {max(input_bytes(code, facts) >> 20, 1)} MB",
     ]

@@ -57,7 +57,7 @@ REAL = (
     ("torch-2.13/dyn", "1/0", None),
     ("torch-2.13/dyn", "2/0", None),
     ("torch-2.13/cache_hit", "0/0", None),
-    ("torch-2.13/one_size", "0/0", None),
+    ("torch-2.13/ca", "0/0", None),
 )
 """Compiles of real traces, and the graph if it is not the best one."""
 
@@ -100,7 +100,7 @@ def line_of(out: str, label: str) -> str:
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_a_fault_is_named(fault: Fault, compiles: Run, directory: Path) -> None:
-    script = write(compiles.resolve(f"{FAULTS.index(fault)}/0"), directory / "bisect.py")
+    script = write(compiles.resolve(f"{FAULTS.index(fault)}/0"), directory / "differs.py")
     options = [] if fault.bisector else ["--no-bisector"]
     [(code, out, err)] = run_scripts([[f"fault:{fault.name}", str(script), "--limited", *options]], directory)
     assert code == 1, out + err
@@ -123,7 +123,7 @@ def test_a_fault_is_named(fault: Fault, compiles: Run, directory: Path) -> None:
 @pytest.mark.parametrize("part", range(4))
 def test_without_a_fault_nothing_differs(part: int, compiles: Run, directory: Path) -> None:
     numbers = range(len(FAULTS))[part::4]
-    scripts = [write(compiles.resolve(f"{number}/0"), directory / f"bisect_{number}.py") for number in numbers]
+    scripts = [write(compiles.resolve(f"{number}/0"), directory / f"differs_{number}.py") for number in numbers]
     for code, out, err in run_scripts([[str(script), "--limited"] for script in scripts], directory):
         assert code == 0, out + err
         assert out.splitlines()[-1].startswith("NO DIFFERENCE: the compiled graph agrees with eager mode (")
@@ -132,7 +132,7 @@ def test_without_a_fault_nothing_differs(part: int, compiles: Run, directory: Pa
 
 @pytest.mark.parametrize(("name", "ref", "only"), REAL)
 def test_graphs_of_real_traces_do_not_differ(name: str, ref: str, only: str | None, compiles: Run, directory: Path) -> None:
-    script = write(trace(name).resolve(ref), directory / "bisect.py", only)
+    script = write(trace(name).resolve(ref), directory / "differs.py", only)
     [(code, out, err)] = run_scripts([[str(script), "--limited"]], directory)
     assert code == 0, out + err
     assert "NO DIFFERENCE: " in out
@@ -140,7 +140,7 @@ def test_graphs_of_real_traces_do_not_differ(name: str, ref: str, only: str | No
 
 def test_a_fault_in_a_model_is_named_where_it_is_first(compiles: Run, directory: Path) -> None:
     """The error of the first of four equal nodes is below the tolerance at the outputs of its prefix."""
-    script = write(trace("torch-2.13/train").resolve("0/0"), directory / "bisect.py")
+    script = write(trace("torch-2.13/train").resolve("0/0"), directory / "differs.py")
     [(code, out, err)] = run_scripts([["fault:random", str(script), "--limited", "--no-bisector"]], directory)
     assert code == 1, out + err
     assert line_of(out, "node").startswith("input_2 = torch._C._nn.gelu(input_1, approximate='none')")
@@ -150,7 +150,13 @@ def test_a_fault_in_a_model_is_named_where_it_is_first(compiles: Run, directory:
 
 def test_the_script_runs_as_its_user_runs_it(compiles: Run, directory: Path) -> None:
     """In a child process with limits, with a device, a seed and a tolerance."""
-    script = write(compiles.resolve("0/0"), directory / "bisect.py")
+    script = write(compiles.resolve("0/0"), directory / "differs.py")
     done = run([PYTHON, str(script), "--device", "cpu", "--seed", "3", "--tolerance", "1e-3"], cwd=directory)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "NO DIFFERENCE: " in done.stdout
+
+
+def test_a_script_with_the_name_of_a_module_of_python_does_not_run(compiles: Run, tmp_path: Path) -> None:
+    done = run([PYTHON, str(write(compiles.resolve("0/0"), tmp_path / "bisect.py"))], cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stdout == "rename this script: bisect is a module of Python, and torch would import the script in its place\n"

@@ -246,7 +246,7 @@ and its kernel. Then it runs torch's compiler bisector, which names the decompos
 examples:
   tltui repro /tmp/tracedir                        list the compiles, with the graph of each script
   tltui repro /tmp/tracedir 0/1 -o repro.py
-  tltui repro /tmp/tracedir 0/1 --bisect -o bisect.py
+  tltui repro /tmp/tracedir 0/1 --bisect -o differs.py
   tltui repro /tmp/tracedir 0/1 --from aot_forward_graph -o -
   tltui repro /tmp/tracedir 0/1:fx_graph_runnable#2 -o repro.py
 """),

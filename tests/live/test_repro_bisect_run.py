@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from real import fresh, trace
@@ -98,7 +100,15 @@ def line_of(out: str, label: str) -> str:
     return next(line.partition(":")[2].strip() for line in out.splitlines() if line.strip().startswith(f"{label}:"))
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def cases(values: Sequence[Any], quick: Container[Any]) -> list[Any]:
+    """Mark all values but the quick ones as exhaustive: each compiles for half a minute."""
+    return [value if value in quick else pytest.param(value, marks=pytest.mark.exhaustive) for value in values]
+
+
+QUICK = {"decomposed", "not_a_number", "in_place", "random", "together"}
+
+
+@pytest.mark.parametrize("fault", cases(FAULTS, [fault for fault in FAULTS if fault.name in QUICK]), ids=lambda fault: fault.name)
 def test_a_fault_is_named(fault: Fault, compiles: Run, directory: Path) -> None:
     script = write(compiles.resolve(f"{FAULTS.index(fault)}/0"), directory / "differs.py")
     options = [] if fault.bisector else ["--no-bisector"]
@@ -120,7 +130,7 @@ def test_a_fault_is_named(fault: Fault, compiles: Run, directory: Path) -> None:
         assert "not compared, because it draws random numbers: rand_like = torch.rand_like(z)" in out
 
 
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", cases(range(4), [0]))
 def test_without_a_fault_nothing_differs(part: int, compiles: Run, directory: Path) -> None:
     numbers = range(len(FAULTS))[part::4]
     scripts = [write(compiles.resolve(f"{number}/0"), directory / f"differs_{number}.py") for number in numbers]
@@ -130,8 +140,9 @@ def test_without_a_fault_nothing_differs(part: int, compiles: Run, directory: Pa
         assert out.endswith(" nodes, 1 compilation)\n")
 
 
-@pytest.mark.parametrize(("name", "ref", "only"), REAL)
-def test_graphs_of_real_traces_do_not_differ(name: str, ref: str, only: str | None, compiles: Run, directory: Path) -> None:
+@pytest.mark.parametrize("graph", cases(REAL, REAL[3:5]))
+def test_graphs_of_real_traces_do_not_differ(graph: tuple[str, str, str | None], compiles: Run, directory: Path) -> None:
+    name, ref, only = graph
     script = write(trace(name).resolve(ref), directory / "differs.py", only)
     [(code, out, err)] = run_scripts([[str(script), "--limited"]], directory)
     assert code == 0, out + err

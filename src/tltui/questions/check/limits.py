@@ -254,7 +254,7 @@ def _never(facts: Facts) -> Iterator[Occurrence]:
     for runtime in joined(facts.run):
         for ref in runtime.never_called:
             compile_ = compile_at(facts.run, ref)
-            took = f", compiled in {compile_.tally.compile_s:.2f} s" if compile_ is not None and compile_.tally.compile_s else ""
+            took = f", compiled in {compile_.compile_s:.2f} s" if compile_ is not None and compile_.compile_s else ""
             yield _of_compile(facts, ref, f"{_name(facts, ref)}{took}")
 
 
@@ -417,9 +417,9 @@ def _slowest_rank(facts: Facts) -> float:
 def _costs(facts: Facts) -> list[Occurrence]:
     slow = max(facts.run.ranks, key=lambda rank: rank.tally.compile_s, default=None)
     compiles = [c for process in slow.processes for c in process.ordered() if c.is_compile] if slow else []
-    compiles.sort(key=lambda c: -c.tally.compile_s)
+    compiles.sort(key=lambda c: -c.compile_s)
     return [
-        Occurrence(str(c.ref), f"{c.tally.compile_s:.2f} s in {_function_name(c)}", f"{c.frame.code[0]}\0{c.id}", *_at(c))
+        Occurrence(str(c.ref), f"{c.compile_s:.2f} s in {_function_name(c)}", f"{c.frame.code[0]}\0{c.id}", *_at(c))
         for c in compiles[:REASONS]
     ]
 

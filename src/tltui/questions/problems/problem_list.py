@@ -472,7 +472,7 @@ def skipped_groups(compiles: Sequence[Compile]) -> tuple[SkippedGroup, ...]:
             groups[_code_key(compile_)].append(compile_)
     results = [
         SkippedGroup(
-            code_of(members[0]), sum(c.tally.compile_s for c in members), tuple(_occurrence(c) for c in members),
+            code_of(members[0]), sum(c.compile_s for c in members), tuple(_occurrence(c) for c in members),
         )
         for members in groups.values()
     ]  # fmt: skip

@@ -30,8 +30,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     0, that of the command, 2 with a message on stderr, 70 for an internal error, or 128 and the number of the signal that ended it.
     """
     gc.set_threshold(*GARBAGE)
-    atexit.unregister(gc.freeze)
-    atexit.register(gc.freeze)  # Python's last collection would go through every object, to free what ends with the process
+    if argv is None:
+        atexit.register(gc.freeze)  # Python's last collection would go through every object, to free what ends with the process
     arguments = list(sys.argv[1:] if argv is None else argv)
     is_ui = not arguments or arguments[0] not in COMMANDS
     try:
@@ -40,7 +40,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, Ended) as ended:
         code = code_of(ended)
     finally:
-        gc.enable()  # a page turns it off, and a caller in this process may go on
+        if argv is not None:  # the caller goes on in this process
+            gc.enable()
     kill_children()
     return code
 

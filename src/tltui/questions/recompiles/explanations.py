@@ -153,7 +153,10 @@ class Explained:
     @property
     def keys(self) -> frozenset[Key]:
         """Its causes."""
-        return frozenset(key for reason in self.reasons for key in self.keys_of(reason))
+        keys: set[Key] = set()
+        for reason in self.reasons:
+            keys.update(self.keys_of(reason))
+        return frozenset(keys)
 
     def keys_of(self, reason: Reason) -> tuple[Key, ...]:
         """Return the causes of a reason.
@@ -434,12 +437,12 @@ def _reason(
     actual = cause.actual or texts.actual(cause, symbols, became)
     cause = guard_grammar.by_number_type(cause, actual)
     actual = cause.actual or actual
-    asker = _NOBODY
+    asker, origin, why = _NOBODY, "", ""
     met: tuple[Met, ...] = ()
     if cause.kind == guard_grammar.CONDITION and (condition := condition_of(strip_local(reason.text))) is not None:
         met = tuple(_met(condition, compile_, texts, symbols))
         asker = asked(condition, {item.term: item.value for item in met}, failed.comment)
-        actual = _values_text(met)
+        actual, origin, why = _values_text(met), _origin(asker, failed.compile_, texts), _why(asker, reason.text)
     file, line, code = failed.where
     if file is not None and not reason.stack:
         file = texts.full_path(file, failed.files)
@@ -449,8 +452,8 @@ def _reason(
         reason.earlier, failed.compile_ is not None, reason.text,
         cause.kind, cause.source, cause.dim, cause.expected, actual, cause.value, cause.settings,
         part.text if part else "", part.kind if part else "", part.bound if part else None,
-        _origin(asker, failed.compile_, texts), met, failed.guard, failed.guard_kind,
-        file, line, code, whose(file) if file else "", by, _why(asker, reason.text),
+        origin, met, failed.guard, failed.guard_kind,
+        file, line, code, whose(file) if file else "", by, why,
         failed.fixed_by, reason.stack, failed.hint,
     )  # fmt: skip
 

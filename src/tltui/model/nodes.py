@@ -88,6 +88,11 @@ class Compile:
         return before, self.tally
 
     @property
+    def untimed_tally(self) -> Tally:
+        """Its tally without the seconds, shared by equal compiles: pages count thousands of them."""
+        return self._counted
+
+    @property
     def compile_s(self) -> float:
         """The seconds of its tally."""
         return self._seconds

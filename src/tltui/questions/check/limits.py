@@ -318,7 +318,7 @@ def _printed(facts: Facts) -> list[RunFailure]:
 
 
 def _traced_errors(facts: Facts) -> int:
-    return sum(compile_.tally.errors for compile_ in facts.compiles if compile_.facts.has_trace)
+    return sum(compile_.untimed_tally.errors for compile_ in facts.compiles if compile_.facts.has_trace)
 
 
 def _eager(facts: Facts) -> list[Occurrence]:
@@ -460,7 +460,7 @@ def _skipped(facts: Facts) -> list[Occurrence]:
 
 def _of(status: Status) -> Callable[[Facts], float]:
     """Return a measure: the number of compiles with a status."""
-    return lambda facts: sum(compile_.tally.counted(status) for compile_ in facts.compiles)
+    return lambda facts: sum(compile_.untimed_tally.counted(status) for compile_ in facts.compiles)
 
 
 def _row(kind: Kind) -> Row:
@@ -538,7 +538,7 @@ MEASURES: dict[str, Measure] = {
     "eager": Measure(
         "compiles that fell back to eager mode", _of(Status.EAGER), _eager, "problems"),
     "break": Measure(
-        "graph breaks", lambda f: sum(c.tally.breaks for c in f.everything), _breaks, "problems"),
+        "graph breaks", lambda f: sum(c.untimed_tally.breaks for c in f.everything), _breaks, "problems"),
     "distinct_break": Measure(
         "distinct graph breaks", lambda f: len(f.problems.breaks), lambda f: _distinct(_breaks(f)), "problems"),
     "recompiles": Measure(

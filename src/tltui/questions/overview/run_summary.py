@@ -278,7 +278,7 @@ def summarise(processes: Iterable[Process], ahead: Mapping[int, Offset] | None =
         counts(Counter(sentence_of(m) for c in compiles for m in skip_messages(c)).most_common(5)),
         versions_of(everything),
         forgotten(everything),
-        sum(bool(c.tally.unfinished) or c.facts.backward_unfinished for c in real),
+        sum(bool(c.untimed_tally.unfinished) or c.facts.backward_unfinished for c in real),
     )
 
 
@@ -330,7 +330,8 @@ def _errors(compiles: list[Compile], rank: Ranks, status: Status) -> tuple[Error
     groups: dict[tuple[Any, ...], list[Compile]] = defaultdict(list)
     for compile_ in compiles:
         facts = compile_.facts
-        if compile_.tally.counted(status) and (facts.has_trace or facts.recompile_limit_hit):  # else the reason is in the output
+        # without a trace the reason is in the output
+        if compile_.untimed_tally.counted(status) and (facts.has_trace or facts.recompile_limit_hit):
             reason = message_of(facts.fail_reason or facts.backward_fail_reason or "")
             is_break = error_name(facts.fail_type) in SOFT and facts.eager_reason is not Eager.UNTRACED
             code = compile_.frame.code if facts.recompile_limit_hit or is_break or not reason else None
@@ -363,7 +364,7 @@ def _break_places(compiles: list[Compile], rank: Ranks) -> tuple[tuple[BreakPlac
     groups: dict[tuple[Any, ...], list[tuple[Compile, GraphBreak]]] = defaultdict(list)
     read = 0
     for compile_ in compiles:
-        if not compile_.tally.breaks:
+        if not compile_.untimed_tally.breaks:
             continue
         for graph_break in cached_breaks(compile_, BREAKS_READ)[: BREAKS_READ - read]:
             groups[graph_break.gb or graph_break.headline, graph_break.file, graph_break.line].append((compile_, graph_break))
@@ -428,7 +429,7 @@ def _replaced(processes: Sequence[Process]) -> set[int]:
 def _unfinished(compiles: list[Compile], replaced: set[int]) -> tuple[Unfinished, ...]:
     newest: dict[int, list[Compile]] = defaultdict(list)
     for compile_ in compiles:
-        if compile_.tally.unfinished or compile_.facts.backward_unfinished:
+        if compile_.untimed_tally.unfinished or compile_.facts.backward_unfinished:
             newest[id(compile_.process)].append(compile_)
     results = []
     for members in sorted(newest.values(), key=lambda item: id(item[0].process) in replaced)[:UNFINISHED_READ]:

@@ -685,7 +685,7 @@ def _add_remaining(page: Page, timing: Timing) -> None:
 
 
 def _head(page: Page, run: Run, scope: Scope, events: int) -> None:
-    seconds, compiles = sum(c.compile_s for c in scope.compiles), sum(c.tally.compiles for c in scope.compiles)
+    seconds, compiles = sum(c.compile_s for c in scope.compiles), sum(c.untimed_tally.compiles for c in scope.compiles)
     page.add(("Timing", tokens.TITLE), *_of(scope))
     words: list[Piece] = []
     if len(scope.compiles) == 1 and (code := display_code(scope.compiles[0].frame))[0]:

@@ -12,7 +12,7 @@ from real import LOGS, TRACES, fresh, opened
 
 from tltui.model.nodes import Compile
 from tltui.model.run import Run
-from tltui.model.status import Status, Tally
+from tltui.model.status import Status, counts_of
 from tltui.questions.build import build
 from tltui.questions.overview.compile_sections import study
 from tltui.questions.overview.run_summary import Summary
@@ -94,5 +94,5 @@ def test_every_number_of_the_demo_has_one_name() -> None:
 def test_a_refused_recompile_is_counted_as_one() -> None:
     refused = [compile_ for compile_ in compiles(opened("src/tltui/demo")) if compile_.facts.recompile_limit_hit]
     assert [str(compile_.ref) for compile_ in refused] == ["0:4/8"]
-    tally = Tally.of(refused[0])
+    tally, _ = counts_of(refused[0])
     assert (tally.compiles, tally.recompiles, tally.refused) == (1, 1, 1)

@@ -6,6 +6,7 @@ A command is a module: `registry.py` has the table. Textual is imported only whe
 from __future__ import annotations
 
 import argparse
+import atexit
 import gc
 import os
 import sys
@@ -29,6 +30,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     0, that of the command, 2 with a message on stderr, 70 for an internal error, or 128 and the number of the signal that ended it.
     """
     gc.set_threshold(*GARBAGE)
+    if argv is None:
+        atexit.register(gc.freeze)  # Python's last collection would go through every object, to free what ends with the process
     arguments = list(sys.argv[1:] if argv is None else argv)
     is_ui = not arguments or arguments[0] not in COMMANDS
     try:
@@ -36,6 +39,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _run_guarded(arguments)
     except (KeyboardInterrupt, Ended) as ended:
         code = code_of(ended)
+    finally:
+        if argv is not None:  # the caller goes on in this process
+            gc.enable()
     kill_children()
     return code
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,6 +38,7 @@ def view(options: argparse.Namespace) -> Iterator[bytes]:
 def _page(options: argparse.Namespace) -> tuple[Run, Document]:
     from tltui.questions.question import view_document
 
+    gc.disable()  # collections take a sixth of the time of a large page, and its reference cycles are few
     run = load(options)
     refuse_without_compiles(run, options)
     part = part_of(options)

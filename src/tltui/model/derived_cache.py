@@ -8,6 +8,7 @@ from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import is_dataclass
+from operator import attrgetter
 from typing import Any, Protocol, TypeVar, cast
 
 from tltui.model.kind import Kind
@@ -153,15 +154,14 @@ def weigh(value: object) -> int:
         return 16
     if kind is tuple and not value:
         return 56
-    names = _NAMES.get(kind)
-    if names is None:
-        names = _NAMES[kind] = _fields(kind)
-    if names:
-        total = 48 + 8 * len(names)
-        for name in names:  # most fields are texts and numbers
-            field = getattr(value, name)
+    fields = _FIELDS.get(kind)
+    if fields is None:
+        fields = _FIELDS[kind] = _fields(kind)
+    if fields is not _no_fields:
+        total = 48
+        for field in fields(value):  # most are texts and numbers
             kind = type(field)
-            total += sys.getsizeof(field) if kind in _TEXTS else 16 if kind in _PLAIN else weigh(field)
+            total += 8 + (sys.getsizeof(field) if kind in _TEXTS else 16 if kind in _PLAIN else weigh(field))
         return total
     if isinstance(value, dict):
         total = 64 + 100 * len(value)
@@ -170,7 +170,7 @@ def weigh(value: object) -> int:
         return total
     if isinstance(value, (tuple, list, set, frozenset)):
         if isinstance(value, (tuple, list)) and value:
-            most = RECORDS if _NAMES.get(type(value[0])) else SAMPLE
+            most = SAMPLE if _FIELDS.get(type(value[0]), _no_fields) is _no_fields else RECORDS
             if len(value) > 2 * most:  # long ones have items of one kind
                 sample = value[:: len(value) // most]
                 return 56 + 8 * len(value) + sum(map(weigh, sample)) * len(value) // len(sample)
@@ -181,13 +181,21 @@ def weigh(value: object) -> int:
     return sys.getsizeof(value) if isinstance(value, (str, bytes, bytearray, array)) else 48
 
 
-def _fields(kind: type) -> tuple[str, ...]:
-    """Return the field names of a frozen dataclass."""
+def _no_fields(_: object) -> tuple[Any, ...]:
+    """Return no values: of what is no frozen dataclass."""
+    return ()
+
+
+def _fields(kind: type) -> Callable[[object], tuple[Any, ...]]:
+    """Return a function from a frozen dataclass to the values of its fields."""
     if not is_dataclass(kind) or kind is Kind or not kind.__dataclass_params__.frozen:  # type: ignore[attr-defined]
-        return ()
-    return tuple(kind.__dataclass_fields__)
+        return _no_fields
+    names = tuple(kind.__dataclass_fields__)
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda value: tuple(getattr(value, name) for name in names)
 
 
 _TEXTS = frozenset((str, bytes))
 _PLAIN = frozenset((int, float, bool, type(None)))
-_NAMES: dict[type, tuple[str, ...]] = {}
+_FIELDS: dict[type, Callable[[object], tuple[Any, ...]]] = {}

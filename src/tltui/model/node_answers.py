@@ -24,7 +24,10 @@ A = ParamSpec("A")
 
 def reader_of(node: Node) -> Reader:
     """Return the reader of the log of a node, shared by all questions so that each text is read once."""
-    process = node if isinstance(node, Process) else node.process
+    return _reader_in(node if isinstance(node, Process) else node.process)
+
+
+def _reader_in(process: Process) -> Reader:
     readers: Lru[Log, Reader] = process.parts.readers
     reader = readers.get(process.log)
     if reader is None:
@@ -56,7 +59,7 @@ class Part(Generic[N, A, P]):
             return cast(P, answer)
         parts.begin(node, process.naming)
         try:
-            value = self._make(node, reader_of(node), *args, **kwargs)
+            value = self._make(node, _reader_in(process), *args, **kwargs)
         finally:
             read = parts.end()
         parts.put(question, node, read, value)

@@ -24,6 +24,7 @@ from tltui.model.status import (
     Status,
     Tally,
     backward_s,
+    counts_of,
     duration_s,
     facts_of,
     start_us,
@@ -81,9 +82,20 @@ class Compile:
 
     def count(self) -> tuple[Tally, Tally]:
         """Count it again; return the tallies before and now."""
-        before, now = self.tally, Tally.of(self)
-        self._counted, self._seconds = self.process.parts.same(now._replace(compile_s=0.0)), now.compile_s
-        return before, now
+        before = self.tally
+        counts, self._seconds = counts_of(self)
+        self._counted = self.process.parts.same(counts)
+        return before, self.tally
+
+    @property
+    def untimed_tally(self) -> Tally:
+        """Its tally without the seconds, shared by equal compiles: pages count thousands of them."""
+        return self._counted
+
+    @property
+    def compile_s(self) -> float:
+        """The seconds of its tally."""
+        return self._seconds
 
     @property
     def facts(self) -> SharedFacts:

@@ -170,10 +170,11 @@ def record_names(log: Log) -> list[str]:
     return names
 
 
-_KINDS: WeakKeyDictionary[Log, dict[frozenset[str], tuple[int, dict[int, str]]]] = WeakKeyDictionary()
+Names = tuple[str, ...] | frozenset[str]
+_KINDS: WeakKeyDictionary[Log, dict[Names, tuple[int, dict[int, str]]]] = WeakKeyDictionary()
 
 
-def _kinds_with(log: Log, names: frozenset[str]) -> dict[int, str]:
+def _kinds_with(log: Log, names: Names) -> dict[int, str]:
     """Return the kinds of a log that have one of these names: their numbers and names."""
     by_names = _KINDS.get(log)
     if by_names is None:
@@ -188,7 +189,7 @@ def _kinds_with(log: Log, names: frozenset[str]) -> dict[int, str]:
 def records_of(compile_: Compile, names: Iterable[str]) -> Iterator[tuple[int, str]]:
     """(record, name) of the records of a compile that have one of these event keys or artifact names, in file order."""
     log = compile_.process.log
-    kinds = _kinds_with(log, frozenset(names))
+    kinds = _kinds_with(log, names if isinstance(names, (tuple, frozenset)) else frozenset(names))
     if kinds:
         column = log.columns.kind
         for record in compile_.records:
@@ -200,10 +201,10 @@ def records_of(compile_: Compile, names: Iterable[str]) -> Iterator[tuple[int, s
 def logged(compile_: Compile, name: str) -> Iterator[int]:
     """Yield the log messages of this name of a compile in TORCH_LOGS text, in file order."""
     log = compile_.process.log
-    kinds = {n for n, kind in enumerate(log.kinds) if kind.event == "log" and kind.name == name}
-    if kinds:
-        column = log.columns.kind
-        yield from (record for record in compile_.records if column[record] in kinds)
+    for record, _ in records_of(compile_, ("log",)):
+        kind = log.kind(record)
+        if kind.event == "log" and kind.name == name:
+            yield record
 
 
 def metrics_fields(compile_: Compile, reader: Reader | None = None) -> list[tuple[str, dict[str, Any]]]:

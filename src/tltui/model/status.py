@@ -399,15 +399,16 @@ class Tally(NamedTuple):
         """How many compiles have a status."""
         return int(getattr(self, TABLE[status].field))
 
-    @classmethod
-    def of(cls, compile_: Recorded) -> Tally:
-        """Return the counts of one compile."""
-        status = compile_.status
-        counts = cls(breaks=compile_.counts[BREAK]) if status is None else _counts(compile_.facts, status, compile_.is_recompile)
-        exact = 0.0 if status is None else duration_s(compile_.metrics) or 0.0
-        seconds = round(exact, 9)
-        # where it is the rounded one, the number that its metrics have: there are thousands of them
-        return counts._replace(compile_s=exact if exact == seconds else seconds)
+
+def counts_of(compile_: Recorded) -> tuple[Tally, float]:
+    """Return the counts of one compile without its seconds, and these."""
+    status = compile_.status
+    if status is None:
+        return Tally(breaks=compile_.counts[BREAK]), 0.0
+    exact = duration_s(compile_.metrics) or 0.0
+    seconds = round(exact, 9)
+    # where it is the rounded one, the number that its metrics have: there are thousands of them
+    return _counts(compile_.facts, status, compile_.is_recompile), exact if exact == seconds else seconds
 
 
 @lru_cache(maxsize=512)

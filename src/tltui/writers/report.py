@@ -115,7 +115,7 @@ LARGE = 400_000
 def worth_of_compiles(compiles: Iterable[Compile]) -> dict[str, float]:
     """Return address → worth of the compile, in descending order."""
     everything = [compile_ for compile_ in compiles if compile_.is_compile]
-    longest = max((compile_.tally.compile_s for compile_ in everything), default=0.0) or 1.0
+    longest = max((compile_.compile_s for compile_ in everything), default=0.0) or 1.0
     plain = [(_alone(compile_, longest), compile_) for compile_ in everything]
     counts: Counter[Hashable] = Counter()
     worths: dict[str, float] = {}
@@ -133,7 +133,7 @@ def _alone(compile_: Compile, longest: float) -> float:
         worth = max(worth, RECOMPILE)
     elif len(compile_.frame.compiles) > 1:
         worth = max(worth, RECOMPILED)
-    return max(worth, SLOWEST * compile_.tally.compile_s / longest) + LEAST * compile_.tally.compile_s / longest
+    return max(worth, SLOWEST * compile_.compile_s / longest) + LEAST * compile_.compile_s / longest
 
 
 def _kind_worth(compile_: Compile) -> Hashable:
@@ -284,7 +284,7 @@ def _of_compile(compile_: Compile, worth: float, alone: bool) -> Iterator[Candid
             yield Candidate(str(artifact.ref), artifact_worth, ref, _name(artifact), _kind(artifact), place, size)
     if alone:  # the pages about the run are about it
         return
-    has = {"provenance": any(artifact.name == OUTPUT_CODE for artifact in artifacts), "timing": compile_.tally.compile_s > 0}
+    has = {"provenance": any(artifact.name == OUTPUT_CODE for artifact in artifacts), "timing": compile_.compile_s > 0}
     has["layers"] = has["provenance"]
     has["guards"] = any(artifact.kind.language == "guards" for artifact in artifacts)
     for place, (name, share) in enumerate(PAGES.items(), 1):

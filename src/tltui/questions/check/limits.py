@@ -254,7 +254,7 @@ def _never(facts: Facts) -> Iterator[Occurrence]:
     for runtime in joined(facts.run):
         for ref in runtime.never_called:
             compile_ = compile_at(facts.run, ref)
-            took = f", compiled in {compile_.tally.compile_s:.2f} s" if compile_ is not None and compile_.tally.compile_s else ""
+            took = f", compiled in {compile_.compile_s:.2f} s" if compile_ is not None and compile_.compile_s else ""
             yield _of_compile(facts, ref, f"{_name(facts, ref)}{took}")
 
 
@@ -318,7 +318,7 @@ def _printed(facts: Facts) -> list[RunFailure]:
 
 
 def _traced_errors(facts: Facts) -> int:
-    return sum(compile_.tally.errors for compile_ in facts.compiles if compile_.facts.has_trace)
+    return sum(compile_.untimed_tally.errors for compile_ in facts.compiles if compile_.facts.has_trace)
 
 
 def _eager(facts: Facts) -> list[Occurrence]:
@@ -417,9 +417,9 @@ def _slowest_rank(facts: Facts) -> float:
 def _costs(facts: Facts) -> list[Occurrence]:
     slow = max(facts.run.ranks, key=lambda rank: rank.tally.compile_s, default=None)
     compiles = [c for process in slow.processes for c in process.ordered() if c.is_compile] if slow else []
-    compiles.sort(key=lambda c: -c.tally.compile_s)
+    compiles.sort(key=lambda c: -c.compile_s)
     return [
-        Occurrence(str(c.ref), f"{c.tally.compile_s:.2f} s in {_function_name(c)}", f"{c.frame.code[0]}\0{c.id}", *_at(c))
+        Occurrence(str(c.ref), f"{c.compile_s:.2f} s in {_function_name(c)}", f"{c.frame.code[0]}\0{c.id}", *_at(c))
         for c in compiles[:REASONS]
     ]
 
@@ -460,7 +460,7 @@ def _skipped(facts: Facts) -> list[Occurrence]:
 
 def _of(status: Status) -> Callable[[Facts], float]:
     """Return a measure: the number of compiles with a status."""
-    return lambda facts: sum(compile_.tally.counted(status) for compile_ in facts.compiles)
+    return lambda facts: sum(compile_.untimed_tally.counted(status) for compile_ in facts.compiles)
 
 
 def _row(kind: Kind) -> Row:
@@ -538,7 +538,7 @@ MEASURES: dict[str, Measure] = {
     "eager": Measure(
         "compiles that fell back to eager mode", _of(Status.EAGER), _eager, "problems"),
     "break": Measure(
-        "graph breaks", lambda f: sum(c.tally.breaks for c in f.everything), _breaks, "problems"),
+        "graph breaks", lambda f: sum(c.untimed_tally.breaks for c in f.everything), _breaks, "problems"),
     "distinct_break": Measure(
         "distinct graph breaks", lambda f: len(f.problems.breaks), lambda f: _distinct(_breaks(f)), "problems"),
     "recompiles": Measure(

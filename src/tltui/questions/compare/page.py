@@ -107,7 +107,7 @@ def timing_between(left: Compile, right: Compile) -> list[Fact]:
     tables = []
     for compile_ in (left, right):
         reader = Reader(compile_.process.log)
-        timing = within_metrics(timing_of(events_of(compile_, reader), metrics_fields(compile_, reader)), compile_.tally.compile_s)
+        timing = within_metrics(timing_of(events_of(compile_, reader), metrics_fields(compile_, reader)), compile_.compile_s)
         table = {phase.name: phase.self_s for phase in timing.phases}
         table |= {f"{phase.name}, later": phase.self_s for phase in timing.backward}
         tables.append(table)

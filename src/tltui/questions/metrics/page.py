@@ -259,7 +259,7 @@ def _metrics(ref: str) -> str:
 def add_list(page: Page, measured: Sequence[Compile]) -> None:
     """Add the compiles with links to their metrics, slowest first; of several ranks the slowest one."""
     page.heading("Every field, by compile")
-    slow = sorted(measured, key=lambda c: -c.tally.compile_s)
+    slow = sorted(measured, key=lambda c: -c.compile_s)
     groups = alike_on_ranks(slow, lambda c: str(c.ref), page.newest, lambda c: c.frame.code)
     rows: list[list[Piece]] = []
     for group in groups[: COMPILES_SHOWN + COMPILES_FOLDED]:
@@ -268,7 +268,7 @@ def add_list(page: Page, measured: Sequence[Compile]) -> None:
         rows.append([
             (f"[{slowest}]", tokens.LINK, _metrics(slowest)), (fmt.clip_middle(sanitize(name or ""), 40), tokens.FUNCTION),
             (fmt.place(file, line), tokens.LINK, fmt.place_target(file, line)) if file else "",
-            (fmt.from_to([compile_.tally.compile_s for compile_ in group]), tokens.NUMBER, slowest),
+            (fmt.from_to([compile_.compile_s for compile_ in group]), tokens.NUMBER, slowest),
             *([(f"{fmt.count(len(group))} ranks", tokens.DIM)] if len(group) > 1 else []),
         ])  # fmt: skip
     left = sum(map(len, groups[COMPILES_SHOWN:]))

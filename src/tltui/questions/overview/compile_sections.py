@@ -112,7 +112,7 @@ def study(compile_: Compile) -> Study:
     stated = text_in(forward, "pytorch_version")
     version = stated_version(stated) if stated else version_of(process)
     parts = _parts(compile_, artifacts, units)
-    timing = within_metrics(timing_so_far(compile_, events, metrics, reader), compile_.tally.compile_s)
+    timing = within_metrics(timing_so_far(compile_, events, metrics, reader), compile_.compile_s)
     status = compile_.status
     dynamo = json_in(forward, "dynamo_config")
     limit = whole_in(dynamo, "recompile_limit")

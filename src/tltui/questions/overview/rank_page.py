@@ -150,7 +150,7 @@ def frame_document(run: Run, node: Frame, options: Options) -> TextDocument:
     page.row(pieces, "")
     tally = node.tally
     recompiles = [c for c in node.compiles if c.is_recompile]
-    spent = sum(c.tally.compile_s for c in recompiles)
+    spent = sum(c.compile_s for c in recompiles)
     total = f"{fmt.plural(len(node.compiles), 'compile')}{fmt.took(tally.compile_s)}"
     words: list[Piece] = [total]
     if recompiles:

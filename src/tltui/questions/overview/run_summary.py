@@ -59,7 +59,7 @@ def forgotten(processes: Iterable[Process]) -> Forgotten | None:
     return Forgotten(
         max(process.epochs for process in several),
         len(again),
-        sum(compile_.tally.compile_s for compile_ in again),
+        sum(compile_.compile_s for compile_ in again),
         len({compile_.frame.code for compile_ in again}),
         str(again[-1].ref) if again else "",
     )
@@ -252,7 +252,7 @@ def summarise(processes: Iterable[Process], ahead: Mapping[int, Offset] | None =
     everything = list(processes)
     compiles = [c for process in everything for c in process.ordered()]
     real = [c for c in compiles if c.is_compile]
-    timed = [(c.tally.compile_s, c) for c in real]
+    timed = [(c.compile_s, c) for c in real]
     rank = {id(process): process.rank for process in everything}
     starts = [(c.start_us, c) for c in real if c.start_us is not None]
     if ahead:
@@ -264,7 +264,7 @@ def summarise(processes: Iterable[Process], ahead: Mapping[int, Offset] | None =
     return Summary(
         sum((process.tally for process in everything), Tally()),
         min((start for start, _ in starts), default=None),
-        max((start + c.tally.compile_s * 1e6 for start, c in starts), default=None),
+        max((start + c.compile_s * 1e6 for start, c in starts), default=None),
         tuple(_cost(code, members, rank) for code, members in _most_expensive(by_code)),
         tuple(Slowest(str(c.ref), seconds, code_of(c)) for seconds, c in slow if seconds > 0),
         _errors(real, rank, Status.ERROR),
@@ -278,7 +278,7 @@ def summarise(processes: Iterable[Process], ahead: Mapping[int, Offset] | None =
         counts(Counter(sentence_of(m) for c in compiles for m in skip_messages(c)).most_common(5)),
         versions_of(everything),
         forgotten(everything),
-        sum(bool(c.tally.unfinished) or c.facts.backward_unfinished for c in real),
+        sum(bool(c.untimed_tally.unfinished) or c.facts.backward_unfinished for c in real),
     )
 
 
@@ -307,20 +307,20 @@ def _by_code(compiles: list[Compile]) -> dict[tuple[Any, ...], list[Compile]]:
 
 
 def _most_expensive(by_code: dict[tuple[Any, ...], list[Compile]]) -> list[tuple[tuple[Any, ...], list[Compile]]]:
-    costs = sorted(by_code.items(), key=lambda item: -sum(c.tally.compile_s for c in item[1]))
-    return [(code, members) for code, members in costs[:COMPILES_SHOWN] if any(c.tally.compile_s for c in members)]
+    costs = sorted(by_code.items(), key=lambda item: -sum(c.compile_s for c in item[1]))
+    return [(code, members) for code, members in costs[:COMPILES_SHOWN] if any(c.compile_s for c in members)]
 
 
 def _cost(key: tuple[Any, ...], members: list[Compile], rank: Ranks) -> CodeCost:
-    slowest = max(members, key=lambda c: c.tally.compile_s)
+    slowest = max(members, key=lambda c: c.compile_s)
     return CodeCost(
         code_of(slowest) if len(key) == 3 else Code(None, None, None),
-        sum(c.tally.compile_s for c in members),
+        sum(c.compile_s for c in members),
         len(members),
         sum(c.is_recompile for c in members),
         len({rank[id(c.process)] for c in members}),
         str(slowest.ref),
-        slowest.tally.compile_s,
+        slowest.compile_s,
         str(slowest.frame.ref),
     )
 
@@ -330,7 +330,8 @@ def _errors(compiles: list[Compile], rank: Ranks, status: Status) -> tuple[Error
     groups: dict[tuple[Any, ...], list[Compile]] = defaultdict(list)
     for compile_ in compiles:
         facts = compile_.facts
-        if compile_.tally.counted(status) and (facts.has_trace or facts.recompile_limit_hit):  # else the reason is in the output
+        # without a trace the reason is in the output
+        if compile_.untimed_tally.counted(status) and (facts.has_trace or facts.recompile_limit_hit):
             reason = message_of(facts.fail_reason or facts.backward_fail_reason or "")
             is_break = error_name(facts.fail_type) in SOFT and facts.eager_reason is not Eager.UNTRACED
             code = compile_.frame.code if facts.recompile_limit_hit or is_break or not reason else None
@@ -363,7 +364,7 @@ def _break_places(compiles: list[Compile], rank: Ranks) -> tuple[tuple[BreakPlac
     groups: dict[tuple[Any, ...], list[tuple[Compile, GraphBreak]]] = defaultdict(list)
     read = 0
     for compile_ in compiles:
-        if not compile_.tally.breaks:
+        if not compile_.untimed_tally.breaks:
             continue
         for graph_break in cached_breaks(compile_, BREAKS_READ)[: BREAKS_READ - read]:
             groups[graph_break.gb or graph_break.headline, graph_break.file, graph_break.line].append((compile_, graph_break))
@@ -391,14 +392,14 @@ def _most_recompiled(compiles: list[Compile]) -> MostRecompiled | None:
             frames[id(compile_.frame)].append(compile_)
     if not frames:
         return None
-    members = max(frames.values(), key=lambda item: (len(item), sum(c.tally.compile_s for c in item)))
+    members = max(frames.values(), key=lambda item: (len(item), sum(c.compile_s for c in item)))
     last = members[-1]
     texts = [m.recompile_reason for m in last.metrics if m.recompile_reason]
     result = None if texts else cached_recompile(last)
     reason = parse_reason(texts[0]).text if texts else result.reasons[0].text if result is not None and result.reasons else None
     never = result is not None and result.reasons_from == "never"
     return MostRecompiled(
-        code_of(last), str(last.frame.ref), len(members), sum(c.tally.compile_s for c in members), str(last.ref), reason,
+        code_of(last), str(last.frame.ref), len(members), sum(c.compile_s for c in members), str(last.ref), reason,
         any(c.facts.recompile_limit_hit for c in members), any(c.facts.eager_reason is Eager.LIMIT for c in members), never,
         all(compiled_nothing_below(c) for c in members if c.facts.recompile_limit_hit),
     )  # fmt: skip
@@ -428,7 +429,7 @@ def _replaced(processes: Sequence[Process]) -> set[int]:
 def _unfinished(compiles: list[Compile], replaced: set[int]) -> tuple[Unfinished, ...]:
     newest: dict[int, list[Compile]] = defaultdict(list)
     for compile_ in compiles:
-        if compile_.tally.unfinished or compile_.facts.backward_unfinished:
+        if compile_.untimed_tally.unfinished or compile_.facts.backward_unfinished:
             newest[id(compile_.process)].append(compile_)
     results = []
     for members in sorted(newest.values(), key=lambda item: id(item[0].process) in replaced)[:UNFINISHED_READ]:

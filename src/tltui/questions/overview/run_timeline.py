@@ -158,7 +158,7 @@ def _ordered(groups: Iterable[Members], detailed: int) -> list[Members]:
 def _longest(compiles: Mapping[int, Compile]) -> dict[int, Compile]:
     """Return the longest compiles, as many as have `READ` records together."""
     chosen, records = {}, 0
-    for key, compile_ in sorted(compiles.items(), key=lambda item: -item[1].tally.compile_s):
+    for key, compile_ in sorted(compiles.items(), key=lambda item: -item[1].compile_s):
         records += len(compile_.records)
         if records > READ:
             break

@@ -403,7 +403,7 @@ def break_groups(
     groups: dict[tuple[Any, ...], list[tuple[Compile, GraphBreak]]] = defaultdict(list)
     restarts: dict[str, list[Compile]] = defaultdict(list)
     for compile_ in compiles:
-        if not compile_.tally.breaks and not compile_.facts.restarts:
+        if not compile_.untimed_tally.breaks and not compile_.facts.restarts:
             continue
         kinds = set()
         for graph_break in cached_breaks(compile_):
@@ -413,7 +413,7 @@ def break_groups(
             key = (title, graph_break.file, graph_break.line, place, graph_break.skips_frame, graph_break.is_unresumable, later)
             groups[key].append((compile_, graph_break))
             kinds |= {graph_break.gb, graph_break.headline}
-        for reason in compile_.facts.restarts if compile_.process.logs_breaks or not compile_.tally.breaks else ():
+        for reason in compile_.facts.restarts if compile_.process.logs_breaks or not compile_.untimed_tally.breaks else ():
             restart = from_restart(reason)
             if restart.headline not in kinds and (restart.gb is None or restart.gb not in kinds):
                 restarts[reason.strip()].append(compile_)
@@ -472,7 +472,7 @@ def skipped_groups(compiles: Sequence[Compile]) -> tuple[SkippedGroup, ...]:
             groups[_code_key(compile_)].append(compile_)
     results = [
         SkippedGroup(
-            code_of(members[0]), sum(c.tally.compile_s for c in members), tuple(_occurrence(c) for c in members),
+            code_of(members[0]), sum(c.compile_s for c in members), tuple(_occurrence(c) for c in members),
         )
         for members in groups.values()
     ]  # fmt: skip

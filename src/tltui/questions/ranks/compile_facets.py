@@ -474,7 +474,7 @@ def _settings(compile_: Compile, reader: Reader, identity: RankIdentity) -> Fact
 
 
 def _breaks(compile_: Compile) -> Fact:
-    if not compile_.tally.breaks:
+    if not compile_.untimed_tally.breaks:
         return NONE
     lines = []
     for one in cached_breaks(compile_, BREAKS):

@@ -50,6 +50,8 @@ def equal_sizes(frame: Frame, guards: FrameGuards) -> EqualSizes:
     results: dict[tuple[str, int], Equal] = {}
     for call, compile_ in zip(guards.calls, compiles, strict=True):
         for comparison in call.comparisons:
+            if not any(difference.cause == SIZE for difference in comparison.differences):
+                continue
             number = comparison.version
             if number not in by_value:
                 changes = changes_of(compiles[number])

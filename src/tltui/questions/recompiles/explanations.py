@@ -153,7 +153,10 @@ class Explained:
     @property
     def keys(self) -> frozenset[Key]:
         """Its causes."""
-        return frozenset(key for reason in self.reasons for key in self.keys_of(reason))
+        keys: set[Key] = set()
+        for reason in self.reasons:
+            keys.update(self.keys_of(reason))
+        return frozenset(keys)
 
     def keys_of(self, reason: Reason) -> tuple[Key, ...]:
         """Return the causes of a reason.
@@ -240,7 +243,7 @@ class _Texts:
         self._guards: list[GuardText | None] = []  # those of the compile itself, once they were asked for
         self.file = compile_.frame.code[1]
         """The file of the function."""
-        self._matching: dict[str, set[str]] = {}  # the end of a path → the files with it that the graphs of the compile name
+        self._matching: dict[str, frozenset[str]] = {}  # the end of a path → the files with it that the graphs of the compile name
 
     def actual(self, cause: Cause, symbols: dict[str, tuple[str, str]], became: tuple[Became, ...]) -> str:
         """Return the value in the new compile, cached: most reasons are about one source."""
@@ -278,17 +281,20 @@ class _Texts:
         tree: GuardText | None = entry[1]
         return tree
 
-    def full_path(self, path: str, earlier: Compile | None) -> str:
-        """Complete the path of a source file from its end in a guard: by the function, else by the only match in the graphs."""
+    def full_path(self, path: str, in_earlier: frozenset[str]) -> str:
+        """Complete the path of a source file from its end in a guard: by the function, else by the only match in the graphs.
+
+        `in_earlier`: the files with this end in the graphs of the earlier compile.
+        """
         if self.file is not None and self.file.endswith(path):
             return self.file
         if path.startswith(("/", "<")):
             return path
-        if path not in self._matching:
-            self._matching[path] = {name for name in files_in(self._compile) if is_end_of(path, name)}
-        matching = self._matching[path]
-        if earlier is not None and (names := files_in(earlier)):
-            matching = matching.union(name for name in names if is_end_of(path, name))
+        matching = self._matching.get(path)
+        if matching is None:
+            matching = self._matching[path] = _files_with(path, self._compile)
+        if in_earlier:
+            matching = matching | in_earlier
         return next(iter(matching)) if len(matching) == 1 else path
 
     def earlier(self, ref: str | None) -> Compile | None:
@@ -389,6 +395,8 @@ class _Failed(NamedTuple):
     """The address of the guard's line."""
     guard_kind: str
     fixed_by: str
+    files: frozenset[str]
+    """The files in the graphs of the older compile whose path may end as that of `where`."""
 
 
 def _failed(reason: RecompileReason, compile_: Compile, texts: _Texts) -> _Failed:
@@ -406,11 +414,12 @@ def _failed(reason: RecompileReason, compile_: Compile, texts: _Texts) -> _Faile
     if cause.kind != guard_grammar.OBJECT:  # the class of another object is in the guards of the call
         cause = _refined(cause, guards, None)
     comment = comment_of(guard.comment) if guard is not None and not reason.comment.origins else reason.comment
+    where = _where(reason, guard, comment)
     failed = _Failed(
-        reason, earlier, guards, cause, comment, _where(reason, guard, comment),
+        reason, earlier, guards, cause, comment, where,
         reason.torch_line or next((str(origin.by) for origin in comment.origins if origin.by is not None), ""),
         reason.note or cause.note or comment.note, at_line(guards.ref, guard.line) if guards and guard else None,
-        guard.node.kind if guard else "", texts.fixed(reason.earlier, cause),
+        guard.node.kind if guard else "", texts.fixed(reason.earlier, cause), _files_with(where[0], earlier),
     )  # fmt: skip
     if earlier is not None and earlier is not compile_ and earlier.process is compile_.process:
         texts.cache.put(key, (earlier.stamp, compile_.process.naming.stamp, failed), len(reason.text) + FAILED)
@@ -428,23 +437,23 @@ def _reason(
     actual = cause.actual or texts.actual(cause, symbols, became)
     cause = guard_grammar.by_number_type(cause, actual)
     actual = cause.actual or actual
-    asker = _NOBODY
+    asker, origin, why = _NOBODY, "", ""
     met: tuple[Met, ...] = ()
     if cause.kind == guard_grammar.CONDITION and (condition := condition_of(strip_local(reason.text))) is not None:
         met = tuple(_met(condition, compile_, texts, symbols))
         asker = asked(condition, {item.term: item.value for item in met}, failed.comment)
-        actual = _values_text(met)
+        actual, origin, why = _values_text(met), _origin(asker, failed.compile_, texts), _why(asker, reason.text)
     file, line, code = failed.where
     if file is not None and not reason.stack:
-        file = texts.full_path(file, failed.compile_)
+        file = texts.full_path(file, failed.files)
     by = reason.torch_line or str(asker.origin.by or "") or failed.torch_line
     part = asker.part
     return Reason(
         reason.earlier, failed.compile_ is not None, reason.text,
         cause.kind, cause.source, cause.dim, cause.expected, actual, cause.value, cause.settings,
         part.text if part else "", part.kind if part else "", part.bound if part else None,
-        _origin(asker, failed.compile_, texts), met, failed.guard, failed.guard_kind,
-        file, line, code, whose(file) if file else "", by, _why(asker, reason.text),
+        origin, met, failed.guard, failed.guard_kind,
+        file, line, code, whose(file) if file else "", by, why,
         failed.fixed_by, reason.stack, failed.hint,
     )  # fmt: skip
 
@@ -501,7 +510,7 @@ def _origin(asker: Asked, earlier: Compile | None, texts: _Texts) -> str:
     place = asker.origin.place
     if asker.who != guard_grammar.PROGRAM or place is None:
         return asker.who
-    file = texts.full_path(place.file, earlier)
+    file = texts.full_path(place.file, _files_with(place.file, earlier))
     return whose(file) or (guard_grammar.PROGRAM if is_complete(file) else "")
 
 
@@ -532,6 +541,13 @@ def _values_text(met: Iterable[Met]) -> str:
 def name_of(source: str, dim: int | None, term: str = "") -> str:
     """Return `x dim 0`, `module.index`; for a stride or an offset torch's words."""
     return f"{source} dim {dim}" if dim is not None else term or source
+
+
+def _files_with(end: str | None, compile_: Compile | None) -> frozenset[str]:
+    """Return the files that the graphs of a compile name and whose path may end so."""
+    if end is None or compile_ is None:
+        return frozenset()
+    return frozenset(name for name in files_in(compile_) if is_end_of(end, name))
 
 
 _GRAPH = "dynamo_output_graph"

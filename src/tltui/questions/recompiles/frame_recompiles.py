@@ -66,7 +66,7 @@ def frames_of(compiles: Iterable[Compile]) -> list[tuple[Frame, list[Compile]]]:
         if compile_.is_compile and compile_.is_recompile:
             frames.setdefault(id(compile_.frame), (compile_.frame, []))[1].append(compile_)
     def weight(item: tuple[Frame, list[Compile]]) -> tuple[bool, float, int]:
-        return any(c.facts.recompile_limit_hit for c in item[1]), sum(c.tally.compile_s for c in item[1]), len(item[1])
+        return any(c.facts.recompile_limit_hit for c in item[1]), sum(c.compile_s for c in item[1]), len(item[1])
 
     return sorted(frames.values(), key=weight, reverse=True)
 
@@ -78,7 +78,7 @@ def recompiles_of(frame: Frame) -> list[Compile]:
 
 def seconds_of(frame: Frame) -> float:
     """Return the total compile time of a frame in seconds."""
-    return sum(compile_.tally.compile_s for compile_ in frame.compiles)
+    return sum(compile_.compile_s for compile_ in frame.compiles)
 
 
 @part

@@ -103,7 +103,7 @@ class _View:
         compiles = [c for c in self._scope.compiles if c.is_compile]
         frames = frames_of(compiles)
         recompiles = [c for _, members in frames for c in members]
-        seconds, spent = sum(c.tally.compile_s for c in compiles), sum(c.tally.compile_s for c in recompiles)
+        seconds, spent = sum(c.compile_s for c in compiles), sum(c.compile_s for c in recompiles)
         page.add((f"Recompiles{self._scope.title}", tokens.TITLE))
         self._head(page, compiles, frames, seconds, spent)
         yield
@@ -229,7 +229,7 @@ class _View:
             page.row([("the same on ", tokens.DIM), (_ranks(group, page.newest), tokens.STRONG)])
             each = " each"
         every = recompiles_of(frame)
-        spent = [sum(c.tally.compile_s for c in recompiles_of(member)) for member, _ in group]
+        spent = [sum(c.compile_s for c in recompiles_of(member)) for member, _ in group]
         took = fmt.took_from_to([seconds_of(member) for member, _ in group])
         words: list[Piece] = [fmt.plural(len(frame.compiles), "compile") + each + took]
         count = f"{fmt.plural(len(every), 'recompile')}{each}{fmt.took_from_to(spent, ' (', ')')}{_refused(every)}"

@@ -68,7 +68,7 @@ def recompiles_sentence(run: Run, recompiles: Iterable[Compile]) -> str:
     if not counted:
         return ""
     calls = sum(times.regions.calls for c in counted if (times := costs.of_compile(str(c.ref))) is not None)
-    seconds = sum(c.tally.compile_s for c in counted)
+    seconds = sum(c.compile_s for c in counted)
     who = "this recompile" if len(counted) == 1 else f"these {fmt.count(len(counted))} recompiles"
     verb = "was" if len(counted) == 1 else "were"
     how = {0: "never called", 1: "called once", 2: "called twice"}.get(calls, f"called {fmt.count(calls)} times")
@@ -107,7 +107,7 @@ def add_ran(page: Page, run: Run, refs: Collection[str]) -> None:
         return
     page.heading("At run time")
     if never:
-        seconds = {ref: c.tally.compile_s for ref in never if (c := compile_at(run, ref)) is not None}
+        seconds = {ref: c.compile_s for ref in never if (c := compile_at(run, ref)) is not None}
         took = fmt.took(sum(seconds.values()))
         pieces: list[Piece] = [(f"{fmt.plural(len(never), 'compile')} compiled{took} and never called: ", tokens.WARN)]
         for ref in sorted(never, key=lambda ref: -seconds.get(ref, 0.0))[:NEVER_SHOWN]:

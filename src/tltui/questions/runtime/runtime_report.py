@@ -280,7 +280,7 @@ def _never(run: Run, runtime: Runtime) -> Iterator[Finding]:
 def seconds_of(run: Run, ref: str) -> float:
     """Return the compile time in seconds, 0 if unknown."""
     compile_ = compile_at(run, ref)
-    return compile_.tally.compile_s if compile_ is not None else 0.0
+    return compile_.compile_s if compile_ is not None else 0.0
 
 
 

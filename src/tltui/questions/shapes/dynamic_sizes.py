@@ -347,7 +347,7 @@ _ARGUMENT = re.compile(r"^[LG]\['(?P<name>\w+)'\](?P<rest>[^\n]*)$")
 def interest(compile_: Compile, reader: Reader) -> int:
     """Return FIXED, GUARDED, SYMBOLS, MARKED or PLAIN, from the kinds of a compile's records."""
     names = {name for _, name in records_of(compile_, EVENTS)}
-    if compile_.counts["symbolic_shape_specialization"] or (compile_.tally.errors and names):
+    if compile_.counts["symbolic_shape_specialization"] or (compile_.untimed_tally.errors and names):
         return FIXED
     if names:
         return GUARDED if any(name.startswith("guard_added") for name in names) else SYMBOLS

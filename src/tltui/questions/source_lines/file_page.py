@@ -169,7 +169,7 @@ def source_file_steps(
         if row.kind in LABELS:
             lines.add(row.file, row.line, _of_problem(row))
     others = tuple(file for file, _ in lines.others.most_common(FILES_SHOWN))
-    return SourceFile(name, tuple(lines.files()), sum(compile_.tally.compiles for compile_ in scope.compiles)), others
+    return SourceFile(name, tuple(lines.files()), sum(compile_.untimed_tally.compiles for compile_ in scope.compiles)), others
 
 
 def _of_problem(row: problems_page.ProblemRow) -> FileFinding:

@@ -155,7 +155,7 @@ def source_line_steps(compiles: Sequence[Compile], file: str, line: int) -> Gene
         if entry is not None:
             compile_trails.append(entry)
         yield entry
-    searched = sum(compile_.tally.compiles for compile_ in compiles)
+    searched = sum(compile_.untimed_tally.compiles for compile_ in compiles)
     return SourceLine(file, line, search.distinct(), search.code, tuple(compile_trails), searched)
 
 

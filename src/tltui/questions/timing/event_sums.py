@@ -562,7 +562,7 @@ def _row(owner_sum: OwnerSum | None, phases: tuple[Phase, ...]) -> array[float] 
 def time_of(compile_: Compile, row: array[float] | None = None) -> CompileTime | None:
     """Return the time of a compile; without its row from the index alone."""
     events = row is not None and not math.isnan(row[0])
-    seconds, source = compile_.tally.compile_s, "metrics"
+    seconds, source = compile_.compile_s, "metrics"
     if not seconds and row is not None and events:
         seconds, source = row[0] / 1e6, "events"
     if not seconds and not compile_.is_compile:

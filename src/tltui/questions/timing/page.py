@@ -645,8 +645,8 @@ def _index_tables(page: Page, compiles: Sequence[Compile], sort: str) -> Generat
 
     Only visible rows are computed, unless another sort order requires all.
     """
-    timed = [compile_ for compile_ in compiles if compile_.tally.compile_s > 0]
-    total, most = sum(compile_.tally.compile_s for compile_ in timed), ROWS if sort in ("own", "total") else len(timed)
+    timed = [compile_ for compile_ in compiles if compile_.compile_s > 0]
+    total, most = sum(compile_.compile_s for compile_ in timed), ROWS if sort in ("own", "total") else len(timed)
     codes: dict[int, tuple[object, ...]] = {}
     groups: dict[object, list[Compile]] = defaultdict(list)
     for compile_ in timed:
@@ -655,12 +655,12 @@ def _index_tables(page: Page, compiles: Sequence[Compile], sort: str) -> Generat
             code = codes.get(id(frame)) or codes.setdefault(id(frame), frame.code)
             groups[code if code[0] else id(frame)].append(compile_)
     yield
-    dear = heapq.nlargest(most, groups.values(), key=lambda item: sum(c.tally.compile_s for c in item))
+    dear = heapq.nlargest(most, groups.values(), key=lambda item: sum(c.compile_s for c in item))
     members = [compile_ for item in dear for compile_ in item]
     functions = yield from function_times(members, compile_times(members))
     add_functions(page, functions, total, sort, len(groups))
     alike = alike_on_ranks(timed, lambda c: str(c.ref), page.newest, lambda c: codes.get(id(c.frame)))
-    slow = heapq.nlargest(most, alike, key=lambda item: max(c.tally.compile_s for c in item))
+    slow = heapq.nlargest(most, alike, key=lambda item: max(c.compile_s for c in item))
     add_compiles(page, list(_spreads(slow)), total, sort, len(alike))
     yield
     if timed:
@@ -672,9 +672,9 @@ def _index_tables(page: Page, compiles: Sequence[Compile], sort: str) -> Generat
 def _spreads(groups: Sequence[Sequence[Compile]]) -> Iterator[OnAll]:
     """Yield the times of compiles on several ranks."""
     for group in groups:
-        slowest = max(group, key=lambda c: c.tally.compile_s)
+        slowest = max(group, key=lambda c: c.compile_s)
         if (time := compile_times([slowest]).get(id(slowest))) is not None:
-            yield OnAll(time, min(c.tally.compile_s for c in group), len(group))
+            yield OnAll(time, min(c.compile_s for c in group), len(group))
 
 
 def _add_remaining(page: Page, timing: Timing) -> None:
@@ -685,7 +685,7 @@ def _add_remaining(page: Page, timing: Timing) -> None:
 
 
 def _head(page: Page, run: Run, scope: Scope, events: int) -> None:
-    seconds, compiles = sum(c.tally.compile_s for c in scope.compiles), sum(c.tally.compiles for c in scope.compiles)
+    seconds, compiles = sum(c.compile_s for c in scope.compiles), sum(c.untimed_tally.compiles for c in scope.compiles)
     page.add(("Timing", tokens.TITLE), *_of(scope))
     words: list[Piece] = []
     if len(scope.compiles) == 1 and (code := display_code(scope.compiles[0].frame))[0]:

@@ -54,7 +54,7 @@ def phase_spans(compile_: Compile, reader: Reader) -> PhaseSpans:
     micros: dict[str, float] = defaultdict(float)
     for span in spans:
         micros[span.phase] += span.end_us - span.start_us
-    phases, total_s = ordered(micros, has_aot), compile_.tally.compile_s
+    phases, total_s = ordered(micros, has_aot), compile_.compile_s
     if total_s:
         phases = without_metrics_writing(phases, sum(phase.self_s for phase in phases) - total_s)
     backend = AUTOGRAD if has_aot else BACKEND

@@ -496,7 +496,7 @@ def index_process_times(compiles: Iterable[Compile]) -> tuple[ProcessTime, ...]:
     results: dict[int, tuple[Process, list[float], int]] = {}
     for compile_ in compiles:
         process, seconds, count = results.get(id(compile_.process)) or (compile_.process, [], 0)
-        seconds.append(compile_.tally.compile_s)
+        seconds.append(compile_.compile_s)
         results[id(process)] = (process, seconds, count + compile_.is_compile)
     return tuple(
         ProcessTime(str(process.ref), process.rank, process.pid, sum(seconds), count, (), None, None)

@@ -42,6 +42,8 @@ LACKING: dict[str, dict[str, str]] = {
     },
     "layers": {"": "the text lacks what names parameters and modules: pre-grad graphs, guards, maps"},
     "memory": {"": "the text lacks what names parameters and layers, and with them the kernels of the wrapper"},
+    "caches": {"new_sizes": "the text has no qualified names"},
+    "warmup": {"uncalled": "the status again, and guards only with TORCH_LOGS=guards"},
     "problems": {"output_failures": "what the job printed stands only in the text"},
     "summary": {"ok": "the status", "output_failures": "what the job printed stands only in the text"},
 }  # fmt: skip

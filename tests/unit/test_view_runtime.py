@@ -426,7 +426,7 @@ def check(name: str, bars: str, capsys: pytest.CaptureFixture[str], code: int) -
 def test_bars(capsys: pytest.CaptureFixture[str]) -> None:
     said, _ = check("broken", "guard_overhead=5%,eager_share=20%,fallback_calls,never_called", capsys, 1)
     assert "FAILED: 2 of 4 limits exceeded" in said
-    assert "guard_overhead: 9.5%, at most 5%" in said
+    assert "guard_overhead: 9.5%, limit 5%" in said
     assert "1.06 ms per call, before each of the 4 calls that fell back" in said
     assert "[2/2]  4 × limited: ran aten::sin, aten::cos, aten::add, aten::softmax" in said
     said, _ = check("broken", "guard_overhead=10%,eager_share=20%,wrapper_share=5%,fallback_calls=4", capsys, 0)
@@ -464,7 +464,7 @@ def test_bars_without_a_profile(tmp_path: Path, capsys: pytest.CaptureFixture[st
 def test_bars_with_a_baseline(capsys: pytest.CaptureFixture[str]) -> None:
     trace = str(PROFILED / "broken")
     said = told("check", trace, "--baseline", trace, "--fail-on", "guard_overhead=+2%,eager_share", capsys=capsys)[0]
-    assert "at most 11.5%, before 9.5%" in said, "of a share percent are points"
+    assert "limit 11.5%, baseline 9.5%" in said, "of a share percent are points"
     told("check", trace, "--baseline", str(PROFILED / "mlp"), "--fail-on", "guard_overhead=+2%", capsys=capsys, code=1)
 
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from textual.geometry import Size
 from textual.timer import Timer
 
 from tltui.model.ref import BadAddress, parse_ref
-from tltui.screens.requests import Renderer
+from tltui.model.run import Run
+from tltui.screens.requests import Renderer, Request
 from tltui.text.document import Document, Options
 from tltui.widgets.document_view import DocumentView
-
-if TYPE_CHECKING:
-    from tltui.screens.main_screen import MainScreen
 
 WIDE = 160
 """Columns of the screen from which the panel is shown."""
@@ -65,19 +65,42 @@ class DetailsView(DocumentView, can_focus=False):
     """Shows the page; it gets no keys, so that enter and the cursor stay those of the first page."""
 
 
+class FirstPage(Protocol):
+    """The main screen, as the panel sees it."""
+
+    @property
+    def trace(self) -> Run: ...
+
+    @property
+    def is_first_page(self) -> bool: ...
+
+    @property
+    def has_one_pane(self) -> bool: ...
+
+    @property
+    def document_view(self) -> DocumentView: ...
+
+    @property
+    def details_view(self) -> DocumentView: ...
+
+    @property
+    def size(self) -> Size: ...
+
+    def set_timer(self, delay: float, callback: Callable[[], object]) -> Timer: ...
+
+    def request(self, ref: str) -> Request: ...
+
+    def key_of(self, name: str) -> str: ...
+
+
 class FindingDetails:
     """Decides whether the panel is in sight, and what is on it."""
 
-    def __init__(self, screen: MainScreen, maker: Renderer) -> None:
+    def __init__(self, screen: FirstPage, maker: Renderer) -> None:
         self._screen = screen
         self._maker = maker
         self._shown: tuple[str, int, int] | None = None
         self._rest: Timer | None = None
-
-    @property
-    def view(self) -> DetailsView:
-        """The panel."""
-        return self._screen.query_one(DetailsView)
 
     def columns(self, room: int) -> int:
         """Return the columns of the panel, of those in `room`, which the tree leaves; 0 where there is none."""
@@ -88,7 +111,7 @@ class FindingDetails:
 
     def lay_out(self, room: int) -> None:
         """Show or hide the panel, in the columns of `room`, which the tree leaves."""
-        view, columns = self.view, self.columns(room)
+        view, columns = self._screen.details_view, self.columns(room)
         if columns:
             view.styles.width = columns - 1  # one is the gap beside it
         view.display = columns > 0
@@ -98,12 +121,12 @@ class FindingDetails:
 
     def follow(self) -> None:
         """Show the page of the finding under the cursor, when that rests."""
-        if self._rest is None and self.view.display:
+        if self._rest is None and self._screen.details_view.display:
             self._rest = self._screen.set_timer(SETTLE, self._show)
 
     def _show(self) -> None:
         self._rest = None
-        view, screen = self.view, self._screen
+        view, screen = self._screen.details_view, self._screen
         first_page = screen.document_view
         if not view.display or not view.size.width or not screen.is_first_page or first_page.document.ref not in ("", "@run"):
             return
@@ -118,7 +141,7 @@ class FindingDetails:
     def _ready(self, wanted: tuple[str, int, int], document: Document) -> None:
         if wanted != self._shown:
             return
-        view = self.view
+        view = self._screen.details_view
         if view.document.ref == document.ref:
             view.renew(document)
         else:

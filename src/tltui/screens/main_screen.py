@@ -112,6 +112,11 @@ class MainScreen(Workbench[None]):
         return self.query_one("#document", DocumentView)
 
     @property
+    def details_view(self) -> DetailsView:
+        """The panel with the page of a finding."""
+        return self.query_one(DetailsView)
+
+    @property
     def pane_for_keys(self) -> Widget:
         """The pane that is in sight, else the tree."""
         return self.document_view if self.document_view.display and not self.tree_view.display else self.tree_view

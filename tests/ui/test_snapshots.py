@@ -71,7 +71,7 @@ async def test_search(theme: str) -> None:
 async def test_timing() -> None:
     async with opened(DEMO, theme="ansi-dark") as driver:
         await driver.press("8")
-        await driver.until(lambda: "By function" in screen_text(driver.app))
+        await driver.until(lambda: "By event" in screen_text(driver.app))
         await named(driver)
         snap(driver.app, "timing-120x40-ansi-dark")
 

@@ -81,7 +81,7 @@ def test_the_parts_add_up(name: str) -> None:
 def test_a_recompilation_for_a_size_alone_is_listed_with_the_size() -> None:
     run = trace("torch-2.13/recompiles")
     [one] = cold_start(run).new_sizes
-    assert (one.ref, [(c.source, c.dim, c.before, c.now) for c in one.changes]) == ("0/1", [("x", 0, "3", "5")])
+    assert (one.ref, [(c.source, c.dim, c.before, c.now) for c in one.changes]) == ("0/1", [("x", 0, 3, 5)])
     assert sum(node.is_recompile for node in run.compiles()) == 4
     assert "x dim 0: 3 → 5" in text(page(run, "@caches"))
 

@@ -137,8 +137,12 @@ def size_changes(recompile: Explained) -> tuple[SizeChange, ...]:
     if by_size is None or any(reason.cause not in _SIZES for reason in recompile.reasons):
         return ()
     reasons = [reason for reason in recompile.reasons if reason.earlier == by_size.earlier]
-    changes = (SizeChange(one.source or one.text, one.dim, one.expected, one.actual) for one in reasons)
+    changes = (SizeChange(one.source or one.text, one.dim, _size(one.expected), _size(one.actual)) for one in reasons)
     return tuple(dict.fromkeys(changes))
+
+
+def _size(text: str) -> int | str:
+    return int(text) if text.isdecimal() else text
 
 
 @part

@@ -32,9 +32,9 @@ class SizeChange:
 
     source: str
     dim: int | None
-    before: str
-    now: str
-    """'' if torch does not log it."""
+    before: int | str
+    """A text if it is an expression, '' if torch does not log it."""
+    now: int | str
 
 
 @frozen

@@ -41,8 +41,8 @@ LINES: Table[Line] = Table((
 
 
 def add_cold_start(page: Page, cold: ColdStart, processes: int) -> None:
-    """Add the sections. `processes` compiled."""
-    if not cold.compile_s:
+    """Add the sections. `processes` compiled. While a job runs, later records can show a lookup of any compile."""
+    if not cold.compile_s or page.goes_on:
         return
     page.heading(f"Cold start of the next process ({fmt.seconds(cold.compile_s)} of compiling)")
     page.table(LINES, list(_lines(cold)))
@@ -91,7 +91,8 @@ def _changes(one: NewSize) -> str:
     texts = []
     for change in one.changes:
         name = name_of(change.source, change.dim)
-        texts.append(f"{name}: {change.before or '?'} → {change.now or '?'}" if change.dim is not None or change.now else name)
+        before, now = ("?" if value == "" else value for value in (change.before, change.now))
+        texts.append(f"{name}: {before} → {now}" if change.dim is not None or now != "?" else name)
     return sanitize(fmt.one_line(", ".join(texts)))
 
 
@@ -110,10 +111,10 @@ def _new_sizes(page: Page, sizes: Sequence[NewSize]) -> None:
 
 
 def add_cold_start_line(page: Page, scope: Scope) -> Generator[None, None, None]:
-    """Add a line with the sums; with many compiles the link alone."""
+    """Add a line with the sums of a job that has ended; with many compiles the link alone."""
     link: Piece = ("→ caches", tokens.LINK, scope.page("caches"))
     compiles = [compile_ for compile_ in scope.compiles if compile_.is_compile]
-    if not compiles:
+    if not compiles or page.goes_on:
         return
     if len(compiles) > AT_ONCE:
         page.blank()

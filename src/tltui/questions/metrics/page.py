@@ -291,7 +291,7 @@ def add_differences(page: Page, metrics: RunMetrics) -> None:
                 for setting in settings[SETTINGS_SHOWN:]:
                     _setting(page, setting)
     elif metrics.configs:
-        page.say("The recorded versions and settings never differ.", "  ")
+        page.say(page.so_far("The recorded versions and settings never differ."), "  ")
     else:
         page.say("The metrics of this torch version have no configurations.", "  ")
     if metrics.configs:

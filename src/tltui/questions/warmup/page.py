@@ -66,7 +66,8 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
         plan = planning.result()
         _head(page, plan.calls, plan.uncalled)
         page.table(CALLS, plan.calls)
-        _uncalled(page, plan.uncalled)
+        if not page.goes_on:
+            _uncalled(page, plan.uncalled)
         page.more()
         return plan
 
@@ -76,7 +77,8 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 def _head(page: Page, calls: Sequence[RecordedCall], uncalled: Sequence[UncalledCompile]) -> None:
     functions = len({(call.name, call.file, call.line) for call in calls})
     text = f"{fmt.plural(len(calls), 'call')} of {fmt.plural(functions, 'function')}" if calls else "no call can be written"
-    page.add((page.so_far(text), tokens.STRONG), f" · {fmt.plural(len(uncalled), 'compile')} without a call")
+    rest = "" if page.goes_on else f" · {fmt.plural(len(uncalled), 'compile')} without a call"
+    page.add((page.so_far(text), tokens.STRONG), rest)
     if calls:
         sentences = (USE, READ, OBJECTS) if any(call.receiver for call in calls) else (USE, READ)
         page.say(" ".join(sentences), "", tokens.DIM)
@@ -84,6 +86,7 @@ def _head(page: Page, calls: Sequence[RecordedCall], uncalled: Sequence[Uncalled
 
 
 def _uncalled(page: Page, uncalled: Sequence[UncalledCompile]) -> None:
+    """Add the compiles without a call and why; none while a job runs, whose later records can have what is absent."""
     groups: dict[str, list[UncalledCompile]] = {}
     for one in uncalled:
         groups.setdefault(one.reason, []).append(one)

@@ -51,7 +51,7 @@ def test_the_program_compiles_from_the_cache_after_the_script(tmp_path: Path) ->
 
     without = run_in(tmp_path, [str(script)], tmp_path / "no_trace")
     assert without.returncode == 2, without.stderr
-    assert without.stderr == (
+    assert without.stderr.endswith(  # torch may warn before
         "warmup: supply an object for Model.forward in `make` at the top of this file, or delete the line\n"
     )
 

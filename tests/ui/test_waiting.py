@@ -34,7 +34,7 @@ async def test_an_empty_directory_is_waited_for_until_a_log_comes_and_q_leaves(t
 def test_without_a_terminal_it_is_one_message(command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*command, str(tmp_path)]) == 2
     *_, problem, advice = capsys.readouterr().err.splitlines()
-    assert advice == "  tltui run -- python train.py records a trace"
+    assert advice == "  to record a trace: tltui run -- python train.py"
     assert problem == f"tltui: no trace, TORCH_LOGS text, debug directory or tlparse output found: '{tmp_path}'"
 
 

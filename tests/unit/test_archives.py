@@ -360,7 +360,7 @@ def test_members_that_overlap_are_not_unpacked(tmp_path: Path, capsys: pytest.Ca
     path = overlapping(tmp_path / "y.zip", names, b"no log", others={})
     assert main(["ls", str(path)]) == 2
     problem = why.replace("2,001", "2,000")
-    assert capsys.readouterr().err == f"tltui: {problem}: '{path}'\n  tltui run -- python train.py records a trace\n"
+    assert capsys.readouterr().err == f"tltui: {problem}: '{path}'\n  to record a trace: tltui run -- python train.py\n"
 
 
 def test_members_that_quote_one_another(tmp_path: Path) -> None:
@@ -495,7 +495,7 @@ def test_a_tar_archive_that_is_cut_off(tmp_path: Path) -> None:
 ])  # fmt: skip
 def test_nothing_of_ours(name: str, wanted: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ls", str(ARCHIVES / name)]) == 2
-    assert capsys.readouterr().err == f"tltui: {wanted}: '{ARCHIVES / name}'\n  tltui run -- python train.py records a trace\n"
+    assert capsys.readouterr().err == f"tltui: {wanted}: '{ARCHIVES / name}'\n  to record a trace: tltui run -- python train.py\n"
 
 
 def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

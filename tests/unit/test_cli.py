@@ -572,13 +572,13 @@ def test_which_argument_is_the_line_of_source(here: Path, tltui: Command) -> Non
     tltui("source", "a.log", "f.py:x", code=2)
     assert "not FILE:LINE: 'f.py:x'\n  for example train.py:42" in tltui.err
     tltui("source", "a.log", "0/0", code=2)
-    assert "missing FILE or FILE:LINE" in tltui.err
+    assert "missing source FILE or FILE:LINE" in tltui.err
 
 
 def test_two_paths_are_two_runs_of_diff_alone(here: Path, tltui: Command) -> None:
     assert tltui("diff", "a.log", "b.log").startswith("a.log ↔ b.log\n")
     tltui("diff", "a.log", "0/0", code=2)
-    assert tltui.err == "tltui: diff takes two addresses: '0/0'\n  tltui diff a.log 0/0 0/1, or … --baseline OLD\n"
+    assert tltui.err == "tltui: diff needs two addresses: '0/0'\n  tltui diff a.log 0/0 0/1, or tltui diff a.log --baseline OLD\n"
     tltui("diff", "a.log", "--with", "b.log", "0/0", "0/1", code=2)
     assert "too many addresses: '0/0 0/1'" in tltui.err
 

@@ -332,7 +332,7 @@ def test_check(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("COLUMNS", "160")
     assert cli.main(["check", TORCH + "diverge", "--fail-on", "diverge"]) == 1
     out, err = capfd.readouterr()
-    assert err == "" and "diverge  3  limit 0" in out
+    assert err == "" and "diverge  3  (limit 0)" in out
     assert "(/home/user/models/diverge.py:16): graphs differ: ranks 0, 1: 4 nodes | rank 2: 5 nodes: .cos" in " ".join(out.split())
     assert cli.main(["check", TORCH + "diverge", "--fail-on", "diverge=3"]) == 0
     assert cli.main(["check", TORCH + "mesh", "--fail-on", "diverge"]) == 0

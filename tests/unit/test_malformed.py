@@ -288,7 +288,7 @@ def test_ten_megabytes_in_one_line(tmp_path: Path) -> None:
 def test_empty_file_or_only_newlines(tmp_path: Path, data: bytes, reason: str, capsys: pytest.CaptureFixture[str]) -> None:
     path = mt.write(tmp_path, data)
     assert main(["ls", str(path)]) == 2
-    assert capsys.readouterr().err == f"tltui: {reason}: '{path}'\n  tltui run -- python train.py records a trace\n"
+    assert capsys.readouterr().err == f"tltui: {reason}: '{path}'\n  to record a trace: tltui run -- python train.py\n"
     mt.write(tmp_path, BEFORE, "good.log")
     found = discover([str(tmp_path)])
     assert [(item.path, item.reason) for item in found.skipped] == [(str(path), reason)]
@@ -369,7 +369,7 @@ def test_unreadable_file(tmp_path: Path, capsys: pytest.CaptureFixture[str], mon
 
     monkeypatch.setattr(os, "open", refuse)
     assert main(["ls", str(path)]) == 2
-    assert capsys.readouterr().err == f"tltui: Permission denied: '{path}'\n  tltui run -- python train.py records a trace\n"
+    assert capsys.readouterr().err == f"tltui: Permission denied: '{path}'\n  to record a trace: tltui run -- python train.py\n"
     good = mt.write(tmp_path, AFTER, "good.log")
     found = discover([str(tmp_path)])
     assert [log.path for log in found.logs] == [str(good)]

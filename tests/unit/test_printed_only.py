@@ -63,8 +63,8 @@ def test_a_text_that_is_named_is_an_output(text: str | bytes, tmp_path: Path, pr
     lines = {1: "1 line", 2: "2 lines"}[len(text.splitlines())]
     assert f"Nothing of torch.compile in {lines}: → log" in printed("summary", path)
     (said,) = {printed(page, path, code=2) for page in ("timing", "recompiles", "guards")}
-    advice = f"tltui summary {path} shows the contents of the text. To record a trace, set TORCH_TRACE=DIR"
-    assert said == f"tltui: no message of torch.compile in {lines}: '{path}' {advice}"
+    advice = f"to see what it contains: tltui summary {path}. To record a trace, set TORCH_TRACE=DIR"
+    assert said == f"tltui: no torch.compile messages in {lines}: '{path}' {advice}"
 
 
 @pytest.mark.parametrize("name", ["train.py", "report.html", "job.json", "metrics.csv", "README"])
@@ -75,7 +75,8 @@ def test_any_text_that_is_named_opens(name: str, tmp_path: Path, printed: Callab
 
 def test_what_is_no_text_is_refused_in_a_line(tmp_path: Path, printed: Callable[..., str]) -> None:
     said = printed("summary", put(tmp_path / "job.out", bytes(range(256)) * 9), code=2)
-    refused = f"tltui: not a trace, TORCH_LOGS text, debug directory or tlparse output: '{tmp_path / 'job.out'}' tltui run -- "
+    path = tmp_path / "job.out"
+    refused = f"tltui: not a trace, TORCH_LOGS text, debug directory or tlparse output: '{path}' to record a trace: tltui run -- "
     assert said.startswith(refused)
 
 

@@ -122,7 +122,7 @@ def test_what_is_named_and_is_none_ends_with_2(job: Path, text: bytes | None, wh
         path.write_bytes(text)
     done = tltui("ls", job, "--profile", path)
     assert done.returncode == 2 and why in done.stderr and b"named.json" in done.stderr and done.stdout == b""
-    assert done.stderr.endswith(b"\n  tltui run --record-steps 5:10 -- python train.py records a profile\n")
+    assert done.stderr.endswith(b"\n  to record a profile: tltui run --record-steps 5:10 -- python train.py\n")
     assert done.stderr.count(b"\n") == 2
 
 

@@ -56,7 +56,8 @@ def test_pages_and_payloads_of_it(tmp_path: Path) -> None:
 
 
 NO_TRACE = (
-    "tltui: not a trace, TORCH_LOGS text, debug directory or tlparse output: '-'\n  tltui run -- python train.py records a trace\n"
+    "tltui: not a trace, TORCH_LOGS text, debug directory or tlparse output: '-'\n"
+    "  to record a trace: tltui run -- python train.py\n"
 )
 
 

@@ -88,10 +88,10 @@ def test_a_page_that_text_has_nothing_of_is_one_sentence_and_the_way_to_the_line
 
 def test_an_empty_page_does_not_claim_that_there_is_nothing() -> None:
     run = text_run("other/torchrun_recorded.txt")  # TORCH_LOGS=graph_code,guards
-    assert "It has the reasons of recompiles only with TORCH_LOGS=recompiles" in joined(run, "@recompiles")
+    assert "The text has the reasons of recompiles only if the job ran with TORCH_LOGS=recompiles" in joined(run, "@recompiles")
     assert "As far as logged: torch recorded no recompilation" in joined(run, "@recompiles")
-    assert "It has graph breaks only with TORCH_LOGS=graph_breaks" in joined(run, "@problems")
-    assert "TORCH_LOGS text has symbols and specializations only with TORCH_LOGS=dynamic" in joined(run, "@shapes")
+    assert "The text has graph breaks only if the job ran with TORCH_LOGS=graph_breaks" in joined(run, "@problems")
+    assert "TORCH_LOGS text has symbols and specializations only if the job ran with TORCH_LOGS=dynamic" in joined(run, "@shapes")
     assert "TORCH_LOGS" not in joined(run, "@guards")  # they are there
 
 

@@ -39,7 +39,7 @@ WRONG: tuple[tuple[str, str, str], ...] = (
     ("tail T --baseline T", "--baseline needs limits", "add --fail-on LIMITS"),
     ("run --baseline T -- true", "--baseline needs limits", "add --fail-on LIMITS"),
     ("ls --demo T", "--demo replaces PATH: 'T'", "leave one of them out"),
-    ("diff T 0:0/0", "diff takes two addresses: '0:0/0'", "tltui diff T 0/0 0/1"),
+    ("diff T 0:0/0", "diff needs two addresses: '0:0/0'", "tltui diff T 0/0 0/1"),
     # output files
     ("summary T -o out", "unknown format of the output file: 'out'", "use a name that ends in .txt"),
     ("extract T", "missing -o DIR", "for example: tltui extract T -o out"),
@@ -55,7 +55,7 @@ WRONG: tuple[tuple[str, str, str], ...] = (
     ("guide hangs there", "unexpected argument: 'there'", "usage: tltui guide [options] [CHAPTER]"),
     ("completions", "missing SHELL", "use one of bash, zsh, fish"),
     ("grep", "missing PATTERN", "for example: tltui grep addmm PATH"),
-    ("source T", "missing FILE or FILE:LINE", "for example: tltui source T train.py:42"),
+    ("source T", "missing source FILE or FILE:LINE", "for example: tltui source T train.py:42"),
     ("run", "missing COMMAND", "for example: tltui run -- python train.py"),
     # addresses
     ("show T 0/0", "ambiguous address: '0/0'", "use 0:0/0 (rank 0), 1:0/0 (rank 1), or add --rank"),
@@ -86,12 +86,12 @@ WRONG: tuple[tuple[str, str, str], ...] = (
     (
         "summary T --profile nosuch.json",
         "--profile: No such file or directory: 'nosuch.json'",
-        "tltui run --record-steps 5:10 -- python train.py records a profile",
+        "to record a profile: tltui run --record-steps 5:10 -- python train.py",
     ),
     (
         "summary T --profile T",
         "--profile: no torch.profiler profile in the directory: 'T'",
-        "tltui run --record-steps 5:10 -- python train.py records a profile",
+        "to record a profile: tltui run --record-steps 5:10 -- python train.py",
     ),
     ("guards T --filter", "missing value of --filter", "see tltui guards --help"),
     ("layers T 0:0/0 nosuch.layer", "unknown layer of [0:0/0]: 'nosuch.layer'", "the layers page of a compile lists its layers"),

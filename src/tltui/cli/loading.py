@@ -44,8 +44,8 @@ or, on a machine without tltui, with
     tltui summary /tmp/tracedir  print the summary
     tltui --demo                 open the built-in demo trace
 """
-RECORD = "tltui run -- python train.py records a trace"
-RECORD_PROFILE = "tltui run --record-steps 5:10 -- python train.py records a profile"
+RECORD = "to record a trace: tltui run -- python train.py"
+RECORD_PROFILE = "to record a profile: tltui run --record-steps 5:10 -- python train.py"
 LIKE = "0/1, 3:0/1_1, none, 0/1:inductor_output_code, 2/0:aot_joint_graph#2"
 
 

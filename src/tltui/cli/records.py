@@ -59,7 +59,7 @@ def source(options: argparse.Namespace) -> Iterator[bytes]:
     from tltui.questions.source_lines.file_page import SourceFile
 
     if not options.place:
-        raise Failure("missing FILE or FILE:LINE", f"for example: tltui source {path_words(options)} train.py:42")
+        raise Failure("missing source FILE or FILE:LINE", f"for example: tltui source {path_words(options)} train.py:42")
     loaded = load(options)
     part = part_of(options)
     ref = replace(place_of(part), artifact=options.place, view="source")
@@ -140,8 +140,8 @@ def _sides(options: argparse.Namespace) -> list[str]:
         return refs * 2 or ["", ""]
     if len(refs) != 2:
         path = path_words(options)
-        problem = f"diff takes two addresses: '{' '.join(refs)}'" if refs else "diff takes two addresses"
-        raise Failure(problem, f"tltui diff {path} 0/0 0/1, or … --baseline OLD")
+        problem = f"diff needs two addresses: '{' '.join(refs)}'" if refs else "diff needs two addresses, such as 0/0 and 0/1"
+        raise Failure(problem, f"tltui diff {path} 0/0 0/1, or tltui diff {path} --baseline OLD")
     return refs
 
 

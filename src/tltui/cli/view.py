@@ -55,8 +55,8 @@ def refuse_without_compiles(run: Run, options: argparse.Namespace) -> None:
     if needs.reads_output or not has_only_output(run) or (needs.reads_engine_log and has_engine_log(run)):
         return
     paths = " ".join(options.paths)
-    content = "no compile" if has_torch(run) else "no message of torch.compile"
-    raise Failure(f"{content} in {size_of_output(run)}: {paths!r}", f"tltui summary {paths} shows the contents of the text. {HOW}")
+    content = "no record of a compile" if has_torch(run) else "no torch.compile messages"
+    raise Failure(f"{content} in {size_of_output(run)}: {paths!r}", f"to see what it contains: tltui summary {paths}. {HOW}")
 
 
 def _print_page(run: Run, document: Document, options: argparse.Namespace) -> Iterator[bytes]:

@@ -125,7 +125,7 @@ def untold(processes: Sequence[Process], needs: Needs) -> str:
         sentences.append(f"{title} {needs.lacks}. {HOW}.")
     if has_text and needs.shows and not heard(of) & set(needs.logs):
         names = ",".join(needs.logs)
-        who = "It" if sentences else title
+        who = "The text" if sentences else title
         yet = "" if all(process.log.ended for process in of) else " yet"
-        sentences.append(f"{who} has {needs.shows} only with TORCH_LOGS={names}; it has no record of these logs{yet}.")
+        sentences.append(f"{who} has {needs.shows} only if the job ran with TORCH_LOGS={names}. None of these logs is in it{yet}.")
     return " ".join(sentences)

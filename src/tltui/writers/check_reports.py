@@ -47,7 +47,7 @@ def check_document(result: Gates, title: str, options: Options, unread: int = 0,
         mark = ("?", tokens.WARN) if outcome.unknown else page.status(Status.ERROR if outcome.exceeded else Status.OK)
         style = tokens.ERROR if outcome.exceeded else tokens.WARN if outcome.unknown else ""
         value = (measured(outcome), style, outcome.page)
-        rows.append([mark, (outcome.name, tokens.STRONG), value, (f"limit {maximum(outcome)}", tokens.DIM), outcome.title])
+        rows.append([mark, (outcome.name, tokens.STRONG), value, (f"(limit {maximum(outcome)})", tokens.DIM), outcome.title])
     page.grid(rows, right=(2,))
     for outcome in result.limits:
         if outcome.exceeded:

@@ -124,7 +124,7 @@ FAR = 64 << 20
 BLOCK = 1 << 20
 LINE = 1 << 16
 """Bytes of a line in which a message is looked for."""
-SHORT = "TORCH_LOGS_FORMAT=short omits process and compile ids; run without it"
+SHORT = "logged with TORCH_LOGS_FORMAT=short, which omits process and compile ids; run the job without it"
 OLD = "TORCH_LOGS text of torch 2.2 or older: its lines have no process ids"
 CERTAIN, LIKELY = 1.0, 0.5
 DAY = 86_400

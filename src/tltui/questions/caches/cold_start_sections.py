@@ -111,10 +111,13 @@ def _new_sizes(page: Page, sizes: Sequence[NewSize]) -> None:
 
 
 def add_cold_start_line(page: Page, scope: Scope) -> Generator[None, None, None]:
-    """Add a line with the sums of a job that has ended; with many compiles the link alone."""
+    """Add a line with the sums of a job that has ended; with many compiles the link alone.
+
+    The sums of a running job are computed too: its last batch then needs only what it touched.
+    """
     link: Piece = ("→ caches", tokens.LINK, scope.page("caches"))
     compiles = [compile_ for compile_ in scope.compiles if compile_.is_compile]
-    if not compiles or page.goes_on:
+    if not compiles:
         return
     if len(compiles) > AT_ONCE:
         page.blank()
@@ -125,7 +128,7 @@ def add_cold_start_line(page: Page, scope: Scope) -> Generator[None, None, None]
         caches.append(caches_in(compile_)[0])
         yield
     cold = yield from cold_start_steps(compiles, caches, 0.0)
-    if not cold.compile_s:
+    if not cold.compile_s or page.goes_on:
         return
     amounts = ((KEPT, cold.cached_s), (REPEATED, cold.repeated_s), (REST, cold.rest_s))
     words = " · ".join(f"{label}: {fmt.seconds(amount)}" for label, amount in amounts if amount)

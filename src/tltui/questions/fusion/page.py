@@ -361,7 +361,7 @@ def _buffers(page: Page, unit: UnitFusion, tables: _LookupTables) -> Generator[N
     page.blank()
     title = fmt.plural(len(unit.buffers), "buffer")
     page.open(title, folded=True)
-    page.add("  ", (title, tokens.LABEL), ("  with writers and readers", tokens.DIM))
+    page.add("  ", (title, tokens.LABEL), (": writers and readers", tokens.DIM))
     for number, buffer in enumerate(unit.buffers[:BUFFERS]):
         _buffer(page, unit, buffer, tables)
         if number % AT_ONCE == 0:
@@ -402,9 +402,12 @@ FULL = 6
 """Maximum number of compiles in full; of further ones the sums."""
 COMPILES_PER_STEP = 64
 """Compiles examined between two yields."""
-NOTHING = "Nothing was lowered. This log has no generated code, no IR and no fusion log."
-NO_IR = "Single operations are not logged. To record them, set TORCH_COMPILE_DEBUG=1 or TORCH_LOGS=ir_pre_fusion,ir_post_fusion."
-NO_LOG = "Reasons against fusion are not logged. To record them, set TORCH_LOGS=fusion."
+NOTHING = "This log has no generated code, no IR and no fusion log."
+NO_IR = (
+    "The nodes before and after fusion are not logged. To record them, set TORCH_COMPILE_DEBUG=1 or "
+    "TORCH_LOGS=ir_pre_fusion,ir_post_fusion."
+)
+NO_LOG = "The log does not have the reasons why nodes were not fused. To record them, set TORCH_LOGS=fusion."
 
 
 @frozen
@@ -497,8 +500,8 @@ def _add_no_fusion(page: Page, scope: Scope) -> None:
     page.say(page.so_far("This trace has no fusion log."), "", tokens.DIM)
     page.say(NO_IR, "", tokens.DIM)
     page.say(NO_LOG, "", tokens.DIM)
-    page.say("The generated code still shows which nodes are in which kernel. See the fusion page of each compile, for example "
-             "@fusion:0/0.", "", tokens.DIM)  # fmt: skip
+    page.say("The generated code still shows which nodes are in which kernel. For one compile: tltui fusion PATH 0/0.",
+             "", tokens.DIM)  # fmt: skip
 
 
 def _compile(page: Page, compile_fusion: CompileFusion, several: bool) -> Generator[None, None, None]:
@@ -554,7 +557,7 @@ QUESTION = Question(
     help="operations by kernel, and nodes that were not fused, with reasons",
     group="find causes",
     order=160,
-    needs=Needs("", ("ir_pre_fusion", "ir_post_fusion", "fusion"), "fusions, and the reasons against others", in_debug_dir=True),
+    needs=Needs("", ("ir_pre_fusion", "ir_post_fusion", "fusion"), "fusions and the reasons against others", in_debug_dir=True),
     document=document,
     answer=FusionReport,
     rows=FusionRow,

@@ -331,7 +331,7 @@ AT_ONCE = 8
 NAMED = 8
 LISTED = 200
 """Compiles up to which each has its own line."""
-NO_PARAMETERS = "no graph reads parameters of a module by name"
+NO_PARAMETERS = "no graph input is named after a parameter of a module"
 NOTHING = f"No layers: {NO_PARAMETERS}."
 
 

@@ -401,7 +401,7 @@ def _add_step(page: Page, step: Step) -> None:
     if step.change is None or not step.change.changes:
         return
     assert step.before_ref is not None
-    page.add("      ", (f"compare with {step.before}", tokens.LINK, diff_ref(step.before_ref, step.ref)))
+    page.add("      ", (f"diff with {step.before}", tokens.LINK, diff_ref(step.before_ref, step.ref)))
     shown = step.change.changes
     fold_at = 0 if step.is_rebuilt and len(shown) > SHOWN else SHOWN
     for number, change in enumerate(shown[:NODES_LISTED]):

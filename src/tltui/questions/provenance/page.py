@@ -137,7 +137,7 @@ class Coverages:
 
 Files = Mapping[str, Sequence[SpyreFile]]
 """Kernel → its files of torch-spyre."""
-NOTHING = "Nothing was lowered: no Inductor graph, no code and no mapping."
+NOTHING = "The trace has no Inductor graph, no generated code and no mapping of kernels to nodes."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

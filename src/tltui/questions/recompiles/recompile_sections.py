@@ -414,7 +414,7 @@ def share_text(variation: Variation, recompiles: int) -> str:
     if not variation.only_cause_refs:
         if variation.reported == variation.count:
             return f"a cause of {of}"
-        share = f"named first in {fmt.count(variation.reported)}" if variation.reported else "but torch named it in none of them"
+        share = f"named first in {fmt.count(variation.reported)}" if variation.reported else "not named by torch"
         return f"a cause of {of}, {share}"
     if variation.only_cause_count == variation.count:
         cause = f"the only cause {'of' if variation.is_proven else 'that torch named for'}"

@@ -308,7 +308,7 @@ def _empty_document(ref: str, options: Options, of: str = "") -> Document:
     page.say("To include it, redirect the job's stderr to a file. Open it with the trace, or alone:")
     page.add("  TORCH_LOGS=graph_breaks,recompiles,guards python train.py 2> job.err")
     page.add("  tltui job.err")
-    page.say("tltui run --view keeps the output automatically.", "", tokens.DIM)
+    page.say("tltui run --view records the output with the trace.", "", tokens.DIM)
     return page.document(OutputReport(ref.partition(":")[2], (), ()))
 
 

@@ -105,7 +105,7 @@ def cases(values: Sequence[Any], quick: Container[Any]) -> list[Any]:
     return [value if value in quick else pytest.param(value, marks=pytest.mark.exhaustive) for value in values]
 
 
-QUICK = {"decomposed", "not_a_number", "in_place", "random", "together"}
+QUICK = {"not_a_number", "in_place", "together"}
 
 
 @pytest.mark.parametrize("fault", cases(FAULTS, [fault for fault in FAULTS if fault.name in QUICK]), ids=lambda fault: fault.name)
@@ -149,6 +149,7 @@ def test_graphs_of_real_traces_do_not_differ(graph: tuple[str, str, str | None],
     assert "NO DIFFERENCE: " in out
 
 
+@pytest.mark.exhaustive
 def test_a_fault_in_a_model_is_named_where_it_is_first(compiles: Run, directory: Path) -> None:
     """The error of the first of four equal nodes is below the tolerance at the outputs of its prefix."""
     script = write(trace("torch-2.13/train").resolve("0/0"), directory / "differs.py")

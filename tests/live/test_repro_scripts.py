@@ -25,7 +25,11 @@ FAILS = {("repro_failing", "0/0"): "ConstraintViolationError"}
 COMPILES = {"repro_training": 3, "repro_shapes": 8, "repro_inference": 3, "repro_cached": 4, "repro_failing": 3}
 
 
-@pytest.mark.parametrize("name", COMPILES)
+MANY = pytest.mark.exhaustive
+"""Of a program with many compiles: 5 minutes on a slow machine."""
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=MANY if count > 4 else ()) for name, count in COMPILES.items()])
 def test_every_compile_comes_again(name: str, tmp_path: Path) -> None:
     if why_no_torch():
         if os.environ.get("TLTUI_TEST_TORCH") == "1":

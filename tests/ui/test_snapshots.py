@@ -95,6 +95,14 @@ async def test_the_first_screen() -> None:
         snap(driver.app, "first-80x24-light")
 
 
+async def test_the_first_screen_with_its_panel() -> None:
+    async with opened(DEMO, size=(200, 50), untouched=True) as driver:
+        await driver.until(lambda: driver.browser.details_view.document.ref == "0:9/0")
+        await driver.until(lambda: "failed after 34 ms" in screen_text(driver.app))
+        await named(driver)
+        snap(driver.app, "first-200x50-dark")
+
+
 async def test_go_to() -> None:
     async with opened(DEMO) as driver:
         await driver.press("o")

@@ -254,8 +254,21 @@ def test_the_end_of_the_server_ends_the_job(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("words", "problem"), [
     ([], "missing COMMAND after --allow-run"), (["--"], "missing COMMAND after --allow-run"),
+    ([""], "missing COMMAND after --allow-run"),
     (["no-such-program-7", "x"], "no-such-program-7: not found"),
 ])  # fmt: skip
 def test_a_job_that_cannot_be_started(words: list[str], problem: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["mcp", str(DEMO), "--allow-run", *words]) == 2
     assert capsys.readouterr().err.startswith(f"tltui: {problem}\n")
+
+
+def test_an_answer_runs_no_job(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["mcp", str(DEMO), "--answer", "summary", "--allow-run", sys.executable, "x.py"]) == 2
+    assert capsys.readouterr().err.startswith("tltui: --allow-run is for the server, not for --answer\n")
+
+
+def test_without_a_path_the_advice_is_that_of_all(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TORCH_TRACE", raising=False)
+    assert main(["mcp", "--answer", "summary"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("tltui: no PATH given, and TORCH_TRACE is not set\n") and "tltui --demo" in said

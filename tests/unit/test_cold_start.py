@@ -117,3 +117,12 @@ def test_the_timing_page_has_the_sums() -> None:
     shown = text(page(trace("torch-2.13/cache_miss"), "@timing", 120))
     cold = cold_start(trace("torch-2.13/cache_miss"))
     assert f"kept caches save at most: {fmt.seconds(cold.cached_s)}" in shown
+
+
+def test_parts_of_a_compile_are_at_most_the_whole() -> None:
+    """The events of a lazy backward take longer than the duration that torch measured."""
+    found = cold_start(trace("rank_jobs/backward"))
+    assert found.cached_s + found.repeated_s + found.rest_s == pytest.approx(found.compile_s)
+    assert found.cached_s < found.compile_s
+    said = text(page(trace("rank_jobs/backward"), "@caches"))
+    assert "102%" not in said and "The compiles used different directories." in said

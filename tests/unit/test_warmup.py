@@ -279,6 +279,7 @@ def test_the_command_writes_the_script_and_never_replaces_a_file(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (["--module", "warmup", "-o", "warmup.py"], "the script would import itself"),
         (["-o", "warmup.py"], "missing --module NAME"),
         (["--module", "train"], "--module needs a script to write"),
         (["--module", "train", "-o", "warmup.txt"], "--module needs a script to write"),

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tltui.cli.exits import Failure
+from tltui.cli.loading import no_path
 from tltui.cli.options import add_paths, no_text
 from tltui.cli.parser import Command, argument
 from tltui.cli.printing import message
@@ -52,6 +53,10 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
 
     if options.paths and options.paths[0] == "-":
         raise Failure("standard input carries the messages of the protocol: '-'", "give a file or a directory")
+    if not (options.paths or options.demo or os.environ.get("TORCH_TRACE")):
+        no_path("mcp")
+    if options.answer and options.allow_run is not None:
+        raise Failure("--allow-run is for the server, not for --answer", "leave out one of them; tltui try runs the job for you")
     if options.answer and options.answer[0] not in TOOLS:
         raise Failure(f"no such answer: '{options.answer[0]}'", f"one of {', '.join(TOOLS)}")
     if options.allow_run is not None:
@@ -86,7 +91,7 @@ def _startable(words: list[str]) -> list[str]:
     from tltui.running.job import NotStarted, startable
     from tltui.running.job_trace import program_of
 
-    if not words:
+    if not words or not words[0]:
         raise Failure("missing COMMAND after --allow-run", "for example: tltui mcp DIR --allow-run python train.py")
     try:
         startable(program_of(words)[0])

@@ -195,6 +195,8 @@ def warmup(options: argparse.Namespace) -> Iterator[bytes]:
     if not modules:
         raise Failure("missing --module NAME", f"the module that defines the functions: tltui warmup {path_words(options)} "
                       "--module train -o warmup.py")  # fmt: skip
+    if (name := Path(options.to).stem) in modules:
+        raise Failure(f"the script would import itself: {options.to!r}", f"give it another name than {name}.py")
     run, document = _page(options)
     plan = result_of(document)
     if not isinstance(plan, WarmupPlan) or not plan.calls:

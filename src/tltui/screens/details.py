@@ -31,8 +31,8 @@ COMPARISON, RANKS = "@diff:", "@ranks"
 def finding_at(document: Document, line: int) -> str:
     """Return the address that a finding of the first page leads to, '' for none.
 
-    `line`: that of the cursor, from 0. A finding takes several lines, the first of which has the link. Outside of any section
-    with links it is the first finding.
+    `line`: that of the cursor, from 0. A finding takes several lines, the first of which has the link. Above the findings it is
+    the first of them.
     """
     sections = document.sections()
     around = [section for section in sections if section.first <= line <= section.last]
@@ -41,7 +41,7 @@ def finding_at(document: Document, line: int) -> str:
             if target := _target(document, above):
                 return target
     start = next((section for section in sections if section.title.startswith(FIRST_SECTION)), None)
-    below = range(start.first + 1, start.last + 1) if start is not None else range(0)
+    below = range(start.first + 1, start.last + 1) if start is not None and line <= start.last else range(0)
     return next((target for number in below if (target := _target(document, number))), "")
 
 

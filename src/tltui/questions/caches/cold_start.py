@@ -46,7 +46,10 @@ class ColdStartSums:
         repeated = min(seconds.pop(DYNAMO, 0.0) + seconds.pop(GUARDS, 0.0), time.duration_s)
         self._repeated_s += repeated
         saved = saved_by_keeping(seconds, caches)
-        rest = time.duration_s - repeated - sum(saved.values())
+        left = max(time.duration_s - repeated, 0.0)
+        if (total := sum(saved.values())) > left:  # a lazy backward has events that the duration does not count
+            saved = {cache: amount * left / total for cache, amount in saved.items()}
+        rest = left - sum(saved.values())
         for cache, amount in saved.items():
             self._saved[cache] += amount
             self._compiles[cache] += 1

@@ -24,8 +24,11 @@ KEPT, REPEATED, REST = "kept caches save at most", "repeated by every process", 
 ENTRIES = "Loading entries takes part of the saved time."
 AGAIN = "Dynamo and guards run again also with cache hits: only ahead-of-time compilation saves that time."
 KEEP = "Keep it, and set TORCHINDUCTOR_CACHE_DIR to it in the next process. The log does not record its size: du -sh prints it."
+KEEP_ONE = "The compiles used different directories. Set TORCHINDUCTOR_CACHE_DIR to one that is kept, in this and the next process."
 FIRST_CALL = "The first call with such a size waits for its compilation."
 MOVED = "A call with the same size at the start of the process moves the wait there."
+SHORTEST_S = 0.001
+"""Seconds of a row, at least."""
 AT_ONCE = 300
 """Compiles up to which the page `timing` has the sums."""
 
@@ -63,18 +66,20 @@ def _lines(cold: ColdStart) -> Iterator[Line]:
         yield cold.repeated_s, fmt.percent(cold.repeated_s, cold.compile_s), REPEATED, "Dynamo and guards"
     reasons = [(one.duration_s, one.reason, f"in {fmt.plural(one.compiles, 'compile')}") for one in cold.rest]
     note = f"{reasons[0][1]}, {reasons[0][2]}" if len(reasons) == 1 else ""
-    if cold.rest_s:
+    if cold.rest_s >= SHORTEST_S:
         yield cold.rest_s, fmt.percent(cold.rest_s, cold.compile_s), REST, note
     for amount, reason, members in reasons if len(reasons) > 1 else ():
-        yield amount, "", f"  {reason}", members
+        if amount >= SHORTEST_S:
+            yield amount, "", f"  {reason}", members
 
 
 def _directories(page: Page, cold: ColdStart) -> None:
     shown = [quoted(sanitize(one)) for one in cold.directories[:DIRECTORIES_SHOWN]]
     more = len(cold.directories) - len(shown)
     rest = f" and {fmt.plural(more, 'more directory', 'more directories')}" if more else ""
-    page.say(f"Cache directory: {', '.join(shown)}{rest}", "  ")
-    page.say(KEEP, "  ", tokens.DIM)
+    label = "Cache directory" if len(cold.directories) == 1 else "Cache directories"
+    page.say(f"{label}: {', '.join(shown)}{rest}", "  ")
+    page.say(KEEP if len(cold.directories) == 1 else KEEP_ONE, "  ", tokens.DIM)
 
 
 SizeRow = tuple[Sequence[NewSize], list[Piece]]

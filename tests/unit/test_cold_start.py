@@ -55,7 +55,7 @@ def test_the_rest_has_a_reason() -> None:
         for one in (caches((AOT, "bypass")), caches((FX, "hit")), caches(disabled=("x",)), caches(), caches((FX, "miss")), None)
     ]
     assert reasons == [
-        "a cache was bypassed", "loading from caches", "a cache was disabled", "unknown: no cache lookup was logged",
+        "a cache was bypassed", "loading from caches", "a cache was disabled", "no lookup was logged",
         "everything else", "everything else",
     ]  # fmt: skip
 

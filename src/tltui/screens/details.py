@@ -11,7 +11,7 @@ from textual.timer import Timer
 
 from tltui.model.ref import BadAddress, parse_ref
 from tltui.model.run import Run
-from tltui.screens.requests import Renderer, Request
+from tltui.screens.requests import OF_RUN, Renderer, Request
 from tltui.text.document import Document, Options
 from tltui.widgets.document_view import DocumentView
 
@@ -23,7 +23,6 @@ LEAST = 40
 """Columns of the panel, at least."""
 SETTLE = 0.08
 """Seconds that the cursor must rest before the panel follows."""
-FIRST_SECTION = "Start here"
 COMPARISON, RANKS = "@diff:", "@ranks"
 """A comparison has a screen of its own; the panel has the page with all differences of the ranks."""
 
@@ -31,16 +30,18 @@ COMPARISON, RANKS = "@diff:", "@ranks"
 def finding_at(document: Document, line: int) -> str:
     """Return the address that a finding of the first page leads to, '' for none.
 
-    `line`: that of the cursor, from 0. A finding takes several lines, the first of which has the link. Above the findings it is
-    the first of them.
+    `line`: that of the cursor, from 0. A finding takes several lines; the first one has the link. Above the findings it is the
+    first finding.
     """
+    from tltui.questions.overview.run_page import START  # imported with the first page, not at the start
+
     sections = document.sections()
     around = [section for section in sections if section.first <= line <= section.last]
     if around:
         for above in range(line, around[-1].first, -1):
             if target := _target(document, above):
                 return target
-    start = next((section for section in sections if section.title.startswith(FIRST_SECTION)), None)
+    start = next((section for section in sections if section.title == START), None)
     below = range(start.first + 1, start.last + 1) if start is not None and line <= start.last else range(0)
     return next((target for number in below if (target := _target(document, number))), "")
 
@@ -128,14 +129,14 @@ class FindingDetails:
         self._rest = None
         view, screen = self._screen.details_view, self._screen
         first_page = screen.document_view
-        if not view.display or not view.size.width or not screen.is_first_page or first_page.document.ref not in ("", "@run"):
+        if not view.display or not view.size.width or not screen.is_first_page or first_page.document.ref not in OF_RUN:
             return
         target = finding_at(first_page.document, first_page.current_line())
         wanted = target, screen.trace.version, view.size.width
         if not target or wanted == self._shown:
             return
         self._shown = wanted
-        options = Options(width=max(view.text_width, LEAST - 4), key_of=screen.key_of)
+        options = Options(width=view.text_width, key_of=screen.key_of)
         self._maker.preview(screen.request(target), options, partial(self._ready, wanted))
 
     def _ready(self, wanted: tuple[str, int, int], document: Document) -> None:

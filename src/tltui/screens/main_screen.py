@@ -23,7 +23,7 @@ from tltui.model.ref import BadAddress, Ref, named_in, parse_ref, split_line
 from tltui.model.run import Node as TreeNode
 from tltui.questions.runtime.costs import computed_costs
 from tltui.screens.details import WIDE, DetailsView, FindingDetails
-from tltui.screens.requests import Addresses, Make, Renderer, Request, document_at, has_grown
+from tltui.screens.requests import OF_RUN, Addresses, Make, Renderer, Request, document_at, has_grown
 from tltui.screens.workbench import AppContext, Workbench
 from tltui.sources.discovery_results import FoundLog
 from tltui.text import tokens
@@ -47,8 +47,6 @@ SETTLE = 0.04
 PAUSE = 3.0
 """How many times as long as it took to make a page it stays as it is while the run is read."""
 HELP = "@help"
-OF_RUN = ("", "@run", "@summary")
-"""Addresses of the overview of the run."""
 MADE_ONCE = ("@grep", "@output", HELP)
 """Pages that are not made again when the run has grown: what was found stays, and what a job prints grows by itself."""
 LEAST = (20, 40)

@@ -46,6 +46,8 @@ def has_grown(document: Document) -> bool:
     return True
 
 
+OF_RUN = ("", "@run", "@summary")
+"""Addresses of the summary of the run."""
 MAX_ADDRESSES = 500
 """Addresses that are remembered."""
 

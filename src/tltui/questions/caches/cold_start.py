@@ -24,7 +24,7 @@ FILES = {AOT: "aotautograd/", FX: "fxgraph/", COMPILED: "triton/, *.so"}
 CACHED_PHASES = {AUTOGRAD: AOT, INDUCTOR: FX, KERNELS: COMPILED}
 """Phase → the cache that makes it unnecessary."""
 LOADING, BYPASSED, DISABLED = "loading from caches", "a cache was bypassed", "a cache was disabled"
-UNASKED, OTHER = "unknown: no cache lookup was logged", "everything else"
+UNASKED, OTHER = "no lookup was logged", "everything else"
 _SIZES = frozenset((guard_grammar.SIZE, guard_grammar.CONDITION, guard_grammar.INT))
 _CODE_DIRECTORY = re.compile(r"[a-z0-9]{2}", re.ASCII)
 _OUTPUT_CODE = "inductor_output_code"

@@ -38,8 +38,8 @@ Line = tuple[float, str, str, str]
 LINES: Table[Line] = Table((
     Column("", lambda line: (fmt.seconds(line[0]), tokens.NUMBER), right=True),
     Column("", lambda line: line[1], right=True, drop=2),
-    Column("", lambda line: (line[2], tokens.STRONG if line[1] else "")),
-    Column("", lambda line: (line[3], tokens.DIM), drop=1, shrinks=False),
+    Column("", lambda line: (line[2], tokens.STRONG if line[1] else ""), shrinks=False),
+    Column("", lambda line: (line[3], tokens.DIM), drop=1),
 ))  # fmt: skip
 
 
@@ -64,13 +64,13 @@ def _lines(cold: ColdStart) -> Iterator[Line]:
         yield cache.saved_s, "", f"  {cache.cache}", cache.files
     if cold.repeated_s:
         yield cold.repeated_s, fmt.percent(cold.repeated_s, cold.compile_s), REPEATED, "Dynamo and guards"
-    reasons = [(one.duration_s, one.reason, f"in {fmt.plural(one.compiles, 'compile')}") for one in cold.rest]
+    rest = [one for one in cold.rest if one.duration_s >= SHORTEST_S]
+    reasons = [(one.duration_s, one.reason, f"in {fmt.plural(one.compiles, 'compile')}") for one in rest]
     note = f"{reasons[0][1]}, {reasons[0][2]}" if len(reasons) == 1 else ""
     if cold.rest_s >= SHORTEST_S:
         yield cold.rest_s, fmt.percent(cold.rest_s, cold.compile_s), REST, note
     for amount, reason, members in reasons if len(reasons) > 1 else ():
-        if amount >= SHORTEST_S:
-            yield amount, "", f"  {reason}", members
+        yield amount, "", f"  {reason}", members
 
 
 def _directories(page: Page, cold: ColdStart) -> None:

@@ -65,7 +65,7 @@ INSTRUCTIONS = {
     "same mode": "call the function always under the same modes",
     "set first": "set global modes once, before the first call",
 }
-"""Remedy of docs/recompiles.md that is no line of code → the instruction, with a place for the source."""
+"""Remedy of docs/recompiles.md without code → the instruction, with a place for the source."""
 
 
 @part

@@ -23,7 +23,7 @@ from tltui.text.sanitize import sanitize
 EVERY = 16
 """Compiles between two yields."""
 SHOWN, FOLDED, REFS_SHOWN = 20, 400, 8
-USE = "A script with these calls fills the caches before the first request: tltui warmup PATH --module NAME -o warmup.py."
+USE = "A script with these calls fills the caches before the first request: tltui warmup {} --module NAME -o warmup.py."
 READ = "NAME is the module that defines the functions. tltui never runs the script: read it before you run it."
 OBJECTS = "Methods need an object: the script has a place where you supply it."
 
@@ -77,10 +77,11 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 def _head(page: Page, calls: Sequence[RecordedCall], uncalled: Sequence[UncalledCompile]) -> None:
     functions = len({(call.name, call.file, call.line) for call in calls})
     text = f"{fmt.plural(len(calls), 'call')} of {fmt.plural(functions, 'function')}" if calls else "no call can be written"
-    rest = "" if page.goes_on else f" · {fmt.plural(len(uncalled), 'compile')} without a call"
+    rest = f" · {fmt.plural(len(uncalled), 'compile')} without a call" if uncalled and not page.goes_on else ""
     page.add((page.so_far(text), tokens.STRONG), rest)
     if calls:
-        sentences = (USE, READ, OBJECTS) if any(call.receiver for call in calls) else (USE, READ)
+        use = USE.format(page.options.path)
+        sentences = (use, READ, OBJECTS) if any(call.receiver for call in calls) else (use, READ)
         page.say(" ".join(sentences), "", tokens.DIM)
         page.blank()
 

@@ -295,3 +295,9 @@ def test_without_any_call_no_script_is_written(tmp_path: Path, capsysbinary: pyt
     log.open()
     assert main(["warmup", str(log.path), "--module", "train", "-o", str(tmp_path / "warmup.py")]) == 2
     assert b"no call can be written" in capsysbinary.readouterr().err
+
+
+def test_a_member_of_an_enum_is_an_argument_too() -> None:
+    """A call without it would fail: its guards name the type in another form than those of classes."""
+    said = text(page(trace("planted"), "@warmup"))
+    assert "its argument zqmode is neither a tensor nor a plain number: ZqMood" in said

@@ -16,9 +16,11 @@ from tltui.model.nodes import Compile
 from tltui.model.record_reader import Reader, records_of
 from tltui.model.status import Status
 from tltui.questions.guards.guard_report import LIMIT, TREE
+from tltui.questions.recompiles.failed_guard_text import class_name
 from tltui.questions.shapes.shape_env import Inputs, Symbol, TensorInput, guarded_sizes, inputs_of
 from tltui.questions.stacks.tracebacks import is_module
 from tltui.text.frozen import frozen
+from tltui.text.graphs.guard_tree import GuardNode, parse
 from tltui.text.torch_names import PREFIX, Owner, owner_of
 
 DTYPES = frozenset((
@@ -39,11 +41,11 @@ _DEVICE = re.compile(r"(?:cpu|cuda|xpu|mps|hpu|meta)(?::\d{1,3})?", re.ASCII)
 _WHOLE = re.compile(r"-?\d{1,13}", re.ASCII)
 _FLOAT = re.compile(r"-?\d{1,20}(?:\.\d{0,30})?(?:e[-+]?\d{1,3})?", re.ASCII)
 _LOCAL = re.compile(
-    r"^\| \+- \w*GuardManager: source=L\['(?P<name>[^'\n]{1,200})'\], accessed_by=FrameLocalsGuardAccessor\("
-    r"key='(?P=name)', framelocals_idx=(?P<place>\d{1,6})\), type=<class '(?P<type>[^'\n]{1,200})'>",
+    r"L\['(?P<name>[^'\n]{1,200})'\], FrameLocalsGuardAccessor\(key='(?P=name)', framelocals_idx=(?P<place>\d{1,6})\)", re.ASCII
 )
+"""The source of a variable, and how its manager is accessed."""
 _RESUMED = re.compile(rf"{PREFIX}(?P<name>\w{{1,200}})_at_\d{{1,9}}(?:_\d{{1,9}})?", re.ASCII)
-_STATE = re.compile(r"^\| \+- GLOBAL_STATE: ___check_global_state\(\) against (?P<state>\{.{0,4000}?\})(?:  # .*)?$")
+_STATE = re.compile(r"___check_global_state\(\) against (?P<state>\{.{0,4000}?\})")
 _NOT_PLAIN = ("subclass", "nested", "sparse", "functorch", "conj")
 RESUMED = "after a graph break: a call of the function compiles it too"
 LIBRARY = "a function of a library: a call of your code that uses it compiles it"
@@ -152,33 +154,26 @@ def is_name(text: str) -> bool:
 
 def local_guards(text: str) -> LocalGuards:
     """Read the guards on local variables from a tree. Raises `NotCallable` for the trees of torch before 2.10."""
+    nodes = parse(text.split("\n")).nodes
+    below: dict[int, list[GuardNode]] = {}
+    for node in nodes:
+        below.setdefault(node.parent, []).append(node)
     variables: list[Local] = []
     has_grad, is_autocast = True, False
-    lines = text.split("\n")
-    for number, line in enumerate(lines):
-        if (match := _LOCAL.match(line)) is not None:
-            guards, has_members = _below(lines, number + 1)
-            variables.append(Local(match["name"], int(match["place"]), match["type"], guards, has_members))
-        elif (match := _STATE.match(line)) is not None:
+    for number, node in enumerate(nodes):
+        if node.depth != 1:
+            continue
+        if node.type_name and (match := _LOCAL.fullmatch(f"{node.source}, {node.accessed_by}")) is not None:
+            members = below.get(number, ())
+            guards = tuple(f"{member.kind}: {member.expression}" for member in members if not member.is_manager)
+            has_members = len(guards) < len(members)
+            variables.append(Local(match["name"], int(match["place"]), class_name(node.type_name), guards, has_members))
+        elif (match := _STATE.fullmatch(node.expression)) is not None:
             has_grad, is_autocast = _state(match["state"])
     if not variables and "L['" in text:
         raise NotCallable(OLD_GUARDS)
     modules = tuple(variable.name for variable in variables if is_module(variable.name.encode(), text.encode()))
     return LocalGuards(tuple(sorted(variables, key=lambda one: one.place)), has_grad, is_autocast, modules)
-
-
-def _below(lines: Sequence[str], start: int) -> tuple[tuple[str, ...], bool]:
-    """Return the guards on a variable, and whether there are guards on its members."""
-    guards: list[str] = []
-    has_members = False
-    for line in lines[start:]:
-        if not line.startswith("| | "):
-            break
-        if line.startswith("| | +- ") and "Manager: " not in line:
-            guards.append(line[7:].partition("  # ")[0].rstrip())
-        else:
-            has_members = True
-    return tuple(guards), has_members
 
 
 def _state(text: str) -> tuple[bool, bool]:

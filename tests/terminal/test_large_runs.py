@@ -54,7 +54,7 @@ def test_nothing_among_many_files(files: Path, tmp_path: Path) -> None:
     with Terminal.tltui(files, home=tmp_path) as terminal:
         terminal.wait_for("searching for logs")
         assert terminal.wait_end() == 2
-        assert "4000 other files without a log" in terminal.text()
+        assert "4000 files of other kinds" in terminal.text()
 
 
 @pytest.fixture(scope="module")

@@ -106,7 +106,7 @@ async def test_the_caret_goes_to_what_is_worst_until_the_first_key(tmp_path: Pat
             file.write(log_of(frames))
 
     async with growing(tmp_path / "t", monkeypatch, untouched=True) as live:
-        assert live.view.has_focus and "So far: no error" in caret(live)
+        assert live.view.has_focus and "So far, no error" in caret(live)
         add(live, (1, 1, "break_it"))
         await live.poll()
         assert caret(live).startswith("[1/0]  1 graph break")

@@ -242,7 +242,7 @@ def test_no_log_among_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert main(["ls", str(tmp_path)]) == 2
     assert capsys.readouterr().err == (
         f"tltui: no trace, TORCH_LOGS text, debug directory or tlparse output found: '{tmp_path}'\n"
-        f"  {tmp_path}: stopped after 3 of 6 files. Give the log or its directory\n  3 other files without a log\n"
+        f"  {tmp_path}: stopped after 3 of 6 files. Give the log or its directory\n  3 files of other kinds\n"
     )
     put(tmp_path / "zz.log", mt.compiled())
     assert names(discover([str(tmp_path)]), tmp_path) == ["zz.log"]

@@ -293,7 +293,7 @@ def test_a_rank_that_is_behind_is_no_difference_yet(tmp_path: Path) -> None:
     assert told(found) == [] and found is not None and str(found.ranks_behind) == "2"
     said = "\n".join(run_document(run, Options(width=100, goes_on=run.goes_on)).text())
     assert "Rank 2 compiled less than others and may still catch up." in said and "ranks diverge" not in said
-    assert "So far: no differences in functions compiled by all of the 3 ranks." in said and "All 3 ranks" not in said
+    assert "So far, no differences in functions compiled by all of the 3 ranks." in said and "All 3 ranks" not in said
     assert gates(run, parse_limits("diverge")).passed
     writers.over = True
     assert told(diverging(open_run(discover([str(tmp_path)]), writers)))

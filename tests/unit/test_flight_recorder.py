@@ -148,13 +148,13 @@ def test_dumps_of_an_earlier_job_are_left_out(tmp_path: Path) -> None:
     for rank in range(2):
         written(tmp_path, rank, entry(1, state="started" if rank else "completed", time_created_ns=START_NS - 10**9))
     shown = text(page(going_on(job(tmp_path, *others(0, 1))), "@where", 120))
-    assert shown.startswith("Where\nBoth ranks have been outside of any compile")
+    assert shown.startswith("Where\nBoth ranks have started no other compile")
     assert "These dumps are older than this run, so they belong to another run." in shown
 
 
 def test_dumps_alone_are_no_run(tmp_path: Path) -> None:
     shutil.copy(TRACES / "comm_lib_trace_rank_0", tmp_path)
-    with pytest.raises(NothingFound, match="a flight recorder dump: tltui where reads it next to the TORCH_TRACE logs"):
+    with pytest.raises(NothingFound, match="a flight recorder dump: put it next to the TORCH_TRACE logs"):
         discover([str(tmp_path)])
 
 

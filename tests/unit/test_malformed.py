@@ -346,7 +346,7 @@ def test_directory_without_a_log(tmp_path: Path, capsys: pytest.CaptureFixture[s
     error = capsys.readouterr().err
     assert "no trace, TORCH_LOGS text, debug directory or tlparse output found" in error
     assert "empty.log: the file is empty" in error
-    assert "2 other files without a log" in error
+    assert "2 files of other kinds" in error
 
 
 def test_missing_path_and_fifo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

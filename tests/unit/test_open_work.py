@@ -23,8 +23,8 @@ INSIDE = Inside("0:2/0", "[2/0]", "compile", "Net.forward", "net.py", 3, PHASES,
 @pytest.mark.parametrize(("what", "sentence"), [
     ("compile", "the compile of Net.forward, phase bytecode_tracing"),
     ("backward", "the backward of Net.forward, phase bytecode_tracing"),
-    ("capture", "the capture of a backward by compiled autograd, phase bytecode_tracing"),
-    ("outside", "work outside of any compile with an id, phase bytecode_tracing"),
+    ("capture", "compiled autograd's capture of a backward pass, phase bytecode_tracing"),
+    ("outside", "work without a compile id, phase bytecode_tracing"),
 ])  # fmt: skip
 def test_each_kind_of_open_phase_has_its_sentence(what: str, sentence: str) -> None:
     assert open_work(replace(INSIDE, activity=what)) == sentence

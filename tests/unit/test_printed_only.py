@@ -63,7 +63,7 @@ def test_a_text_that_is_named_is_an_output(text: str | bytes, tmp_path: Path, pr
     lines = {1: "1 line", 2: "2 lines"}[len(text.splitlines())]
     assert f"Nothing of torch.compile in {lines}: → log" in printed("summary", path)
     (said,) = {printed(page, path, code=2) for page in ("timing", "recompiles", "guards")}
-    advice = f"to see what it contains: tltui summary {path}. To record a trace, set TORCH_TRACE=DIR"
+    advice = f"To record a trace, set TORCH_TRACE=DIR. To see the contents: tltui summary {path}"
     assert said == f"tltui: no torch.compile messages in {lines}: '{path}' {advice}"
 
 

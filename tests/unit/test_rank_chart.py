@@ -101,7 +101,7 @@ def test_while_logs_grow_the_section_is_about_the_moment(tmp_path: Path) -> None
     run = made(tmp_path, SLOW)
     page = Page("@where", "where", Options(width=78, goes_on="the job goes on"))
     add_chart(page, chart_of(run))
-    assert next(page.document(None).text()) == "So far: ranks over time"
+    assert next(page.document(None).text()) == "Ranks over time, so far"
 
 
 def test_stages_of_a_pipeline_are_rows_without_a_remark() -> None:

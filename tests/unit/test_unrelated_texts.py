@@ -157,7 +157,7 @@ def test_a_directory_of_other_texts_gives_their_number(tmp_path: Path, capsys: p
         (tmp_path / f"{name}.txt").write_text("\n" + text)
     assert main(["ls", str(tmp_path)]) == 2
     error = capsys.readouterr().err
-    assert "job output without a torch record" in error and "other files without a log" in error
+    assert "job output without a torch record" in error and "files of other kinds" in error
 
 
 def test_there_are_many_generated_texts() -> None:

@@ -24,7 +24,7 @@ def waiting(number: int, *after: str) -> Rank:
 def test_the_rank_that_has_not_come_is_named_first_and_is_the_one_to_look_at(tmp_path: Path) -> None:
     run = going_on(job(tmp_path, waiting(0), Rank(1).compiled("block0"), waiting(2)))
     assert said(run) == (
-        f"Rank 1 has not reached block1 [1/0] yet (outside of any compile since {SINCE}, after block0 [0/0]); {THERE}"
+        f"Rank 1 has not reached block1 [1/0] yet (not compiling since {SINCE}, after block0 [0/0]); {THERE}"
     )
     absent, present = where(run).groups
     assert (str(absent.ranks), absent.collective, str(absent.waits_for_ranks)) == ("1", "", "")
@@ -51,7 +51,7 @@ def test_a_rank_inside_of_the_same_compile_in_another_phase(tmp_path: Path) -> N
 def test_a_rank_that_has_finished_the_compile_is_not_called_late(tmp_path: Path) -> None:
     run = going_on(job(tmp_path, waiting(0), Rank(1).compiled("block0", "block1"), waiting(2)))
     assert said(run).startswith(
-        "Rank 1 has been outside of any compile since block1 [1/0] so far; ranks 0, 2 wait for it in the compiler"
+        "Rank 1 has started no other compile since block1 [1/0] so far; ranks 0, 2 wait for it in the compiler"
     )
 
 
@@ -76,7 +76,7 @@ def test_guards_that_are_compared_between_ranks(tmp_path: Path) -> None:
         rank.event("B", "guard_collective", frame_id=None, frame_compile_id=None, attempt=None)
     run = going_on(job(tmp_path, first, late, third))
     assert said(run) == (
-        "Rank 1 has been outside of any compile since block1 [1/0] so far; ranks 0, 2 wait for it in the collective that "
+        "Rank 1 has started no other compile since block1 [1/0] so far; ranks 0, 2 wait for it in the collective that "
         "compares guards (guard_collective)."
     )
 
@@ -84,7 +84,7 @@ def test_guards_that_are_compared_between_ranks(tmp_path: Path) -> None:
 def test_a_job_that_was_killed_there(tmp_path: Path) -> None:
     run = ended(job(tmp_path, waiting(0), Rank(1).compiled("block0"), waiting(2)))
     assert said(run) == (
-        f"Rank 1 had not reached block1 [1/0] (outside of any compile since {SINCE}, after block0 [0/0]); ranks 0, 2 waited for "
+        f"Rank 1 had not reached block1 [1/0] (not compiling since {SINCE}, after block0 [0/0]); ranks 0, 2 waited for "
         "it there, in the compiler's own collective (compiler_collective)."
     )
 
@@ -103,7 +103,7 @@ def test_the_first_page_names_the_rank_the_work_and_since_when(tmp_path: Path) -
 
 def test_the_first_page_names_who_has_not_come(tmp_path: Path) -> None:
     run = going_on(job(tmp_path, waiting(0), Rank(1).compiled("block0"), waiting(2)))
-    assert "rank 1 has not reached block1 [1/0] yet (outside of any compile since" in first_page(run)
+    assert "rank 1 has not reached block1 [1/0] yet (not compiling since" in first_page(run)
 
 
 def test_the_first_page_names_a_backward_that_runs(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def test_a_program_that_ended_at_a_known_place(name: str) -> None:
     assert inside(process) == (None if name == "interrupted" else found), "an interrupted compile is not open any more"
     if KNOWN[name] is None:
         assert found is None
-        assert answer(where(run)).startswith("The process was outside of any compile at the end of its log, after ")
+        assert answer(where(run)).startswith("The process was not compiling at the end of its log, after ")
         return
     assert found is not None
     assert (found.activity, found.function, found.id, found.phases[-1].name) == KNOWN[name]
@@ -79,7 +79,7 @@ def test_threads_of_a_compile_are_named_after_it() -> None:
     (process,) = run.processes()
     first, second = all_inside(process)
     assert first.phases[-1].name == "async_compile.wait" and (second.activity, second.trail) == ("outside", "compile_file")
-    assert "Also open, in another thread: work outside of any compile with an id: compile_file" in text(page(run, "@where", 100))
+    assert "Also open, in another thread: work without a compile id: compile_file" in text(page(run, "@where", 100))
 
 
 def test_a_backward_of_which_nobody_knows_whose_it_is() -> None:
@@ -94,7 +94,7 @@ def test_ranks_of_which_one_hangs() -> None:
     run = opened(HANGS / "ranks")
     found = where(run)
     assert answer(found).startswith("At the end of its log rank 2 was in block1 [2/0]: backend_compile since ")
-    assert answer(found).endswith("; ranks 0, 1, 3 were outside of any compile at the end of their logs, after block1 [1/0].")
+    assert answer(found).endswith("; ranks 0, 1, 3 were not compiling at the end of their logs, after block1 [1/0].")
     stuck, others = found.groups
     assert (stuck.finished_ranks, stuck.not_begun_ranks, stuck.finished_compiles, others.finished_compiles, found.clocks) == (
         (0, 1, 3),
@@ -229,10 +229,10 @@ def test_one_rank_is_in_a_compile_that_the_others_have_not_begun(tmp_path: Path)
     run = going_on(job(tmp_path, *others(*range(7)), stuck(7, ["block0", "block1"], "block2")))
     found = where(run)
     assert said(run).startswith("Rank 7 is in block2 [2/0]: inductor_compile ▸ fx_codegen_and_compile since ")
-    assert said(run).endswith("; ranks 0–6 have been outside of any compile since block1 [1/0] so far.")
+    assert said(run).endswith("; ranks 0–6 have started no other compile since block1 [1/0] so far.")
     assert (str(found.groups[0].finished_ranks), str(found.groups[0].not_begun_ranks), found.goes_on) == ("", "0–6", True)
     lines = text(page(run, "@where", 100))
-    assert "So far: ranks 0–6 have not begun it." in lines and "py-spy dump --pid 1007" in lines
+    assert "So far, ranks 0–6 have not begun it." in lines and "py-spy dump --pid 1007" in lines
     assert "compute or wait for rank 7" in " ".join(lines.split())
 
 
@@ -261,12 +261,12 @@ def test_phases_of_one_compile_differ(tmp_path: Path) -> None:
 def test_a_rank_behind_with_nothing_open(tmp_path: Path) -> None:
     run = going_on(job(tmp_path, *others(0, 1, 2), Rank(3).compiled("block0")))
     assert said(run) == (
-        "Rank 3 has been outside of any compile since block0 [0/0] so far; ranks 0–2 have been outside of any compile "
+        "Rank 3 has started no other compile since block0 [0/0] so far; ranks 0–2 have started no other compile "
         "since block1 [1/0] so far."
     )
     assert str(where(run).ranks_behind) == "3"
     lines = text(page(run, "@where", 120))
-    assert "rank 3  so far outside of any compile since block0 [0/0]  user/blocks.py:0  behind: 1 compile finished" in lines
+    assert "rank 3  so far no other compile since block0 [0/0]  user/blocks.py:0  behind: 1 compile finished" in lines
 
 
 def test_what_a_rank_never_compiles_leaves_it_behind_nobody(tmp_path: Path) -> None:
@@ -282,7 +282,7 @@ def test_a_rank_that_has_not_begun(tmp_path: Path) -> None:
     late.add("str", ["/home/user/blocks.py", 0], ids=False)
     run = going_on(job(tmp_path, *others(0, 2), late))
     assert said(run).startswith(
-        "Rank 1 has not started a compile yet; ranks 0, 2 have been outside of any compile since block1 [1/0] so far"
+        "Rank 1 has not started a compile yet; ranks 0, 2 have started no other compile since block1 [1/0] so far"
     )
 
 
@@ -332,14 +332,14 @@ def test_of_a_rank_that_was_started_again_the_newest_process_counts(tmp_path: Pa
     job(tmp_path, *others(0, 2), Rank(1).compiled("block0", "block1"))
     old.write(tmp_path, "old_")
     run = going_on(tmp_path)
-    assert said(run) == "All 3 ranks have been outside of any compile since block1 [1/0] so far."
+    assert said(run) == "All 3 ranks have started no other compile since block1 [1/0] so far."
     assert "Rank 1 was started again: its earlier process, pid 77, is in block1 [1/0]" in text(page(run, "@where", 100))
 
 
 def test_a_rank_without_a_log(tmp_path: Path) -> None:
     run = going_on(job(tmp_path, *others(0, 1, 4)))
     assert str(where(run).ranks_without_log) == "2, 3"
-    assert "So far: no log of ranks 2, 3." in text(page(run, "@where", 100))
+    assert "So far, no log of ranks 2, 3." in text(page(run, "@where", 100))
 
 
 def test_processes_without_a_rank(tmp_path: Path) -> None:
@@ -399,7 +399,7 @@ def test_metrics_that_are_damaged(tmp_path: Path) -> None:
     rank = Rank(0).compiled("block0")
     rank.lines = [line for line in rank.lines if "compilation_metrics" not in line]
     run = ended(job(tmp_path, rank))
-    assert said(run) == "Rank 0 was outside of any compile at the end of its log, after block0 [0/0]."
+    assert said(run) == "Rank 0 was not compiling at the end of its log, after block0 [0/0]."
 
 
 def test_work_at_run_time(tmp_path: Path) -> None:
@@ -413,7 +413,7 @@ def test_many_ranks_at_many_places_take_few_lines(tmp_path: Path) -> None:
     ranks = [stuck(n, ["block0"] * (n % 7), f"block{n % 9}", STACK[: 3 + n % 4]) for n in range(300)]
     run = going_on(job(tmp_path, *ranks, *others(*range(300, 320), clock=20.0)))
     lines = text(page(run, "@where", 100)).splitlines()
-    before_chart = lines[: lines.index("So far: ranks over time") - 1]  # without the blank line
+    before_chart = lines[: lines.index("Ranks over time, so far") - 1]  # without the blank line
     assert len(before_chart) <= 31 and len(lines) <= 49
     assert sum(group.count for group in where(run).groups) == 320
 
@@ -607,4 +607,4 @@ def test_the_answer_has_each_id_of_the_compile(tmp_path: Path) -> None:
     """A rank that lacks an earlier function has another id for the last compile."""
     ranked(tmp_path, "--ranks", 4, "--compiles", 4, "--detail", "tiny", "--plant", "missing_compile:ranks=0,compile=1")
     text_ = answer(where(open_run(discover([str(tmp_path)]))))
-    assert text_ == "All 4 ranks were outside of any compile at the end of their logs, after block3 [3/0], [2/0] on rank 0."
+    assert text_ == "All 4 ranks were not compiling at the end of their logs, after block3 [3/0], [2/0] on rank 0."

@@ -212,7 +212,7 @@ def test_on_a_terminal_torchs_own_frames_are_a_line() -> None:
     document = page(trace(TEXTS), "@problems:2/0")
     whole, brief = list(lines_of(document)), list(folded_lines(document))
     assert sum("_dynamo/" in line for line in whole) == 30 and not any("_dynamo/" in line for line in brief)
-    assert "    42 frames of the traceback, outermost first  (--all)" in brief
+    assert "    42 frames of the traceback, outermost first  (folded: --all shows the lines)" in brief
     places = [set(re.findall(r"texts\.py:\d+", " ".join(lines))) for lines in (whole, brief)]
     assert places[0] == places[1] == {"texts.py:42", "texts.py:44", "texts.py:104"}
 

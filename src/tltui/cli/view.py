@@ -56,7 +56,7 @@ def refuse_without_compiles(run: Run, options: argparse.Namespace) -> None:
         return
     paths = " ".join(options.paths)
     content = "no record of a compile" if has_torch(run) else "no torch.compile messages"
-    raise Failure(f"{content} in {size_of_output(run)}: {paths!r}", f"to see what it contains: tltui summary {paths}. {HOW}")
+    raise Failure(f"{content} in {size_of_output(run)}: {paths!r}", f"{HOW}. To see the contents: tltui summary {paths}")
 
 
 def _print_page(run: Run, document: Document, options: argparse.Namespace) -> Iterator[bytes]:

@@ -90,11 +90,15 @@ class Page(Builder):
     def so_far(self, text: str) -> str:
         """Qualify a statement of absence in a live run or an incomplete input.
 
-        A live run gets `So far`, an input without a trace `As far as logged`.
+        A live run gets `So far`, an input without a trace `As far as the logs show`.
         """
         if self.goes_on or self.untold:
-            return f"{'So far' if self.goes_on else 'As far as logged'}: {text[:1].lower()}{text[1:]}"
+            return f"{'So far' if self.goes_on else 'As far as the logs show'}, {text[:1].lower()}{text[1:]}"
         return text
+
+    def title_so_far(self, title: str) -> str:
+        """Qualify the title of a section like `so_far`."""
+        return f"{title}, {'so far' if self.goes_on else 'as far as the logs show'}" if self.goes_on or self.untold else title
 
     def say_untold(self) -> None:
         """Add the limits of the inputs for this page."""

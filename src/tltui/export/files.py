@@ -69,25 +69,26 @@ def _colored(line: Line, lo: int, hi: int) -> str:
     return "".join(out)
 
 
-ALL = "  (--all)"
-"""The option that prints the lines that are folded here."""
+ALL, FIRST_ALL = "  (--all)", "  (folded: --all shows the lines)"
+"""The option that prints the lines that are folded here; with an explanation in the first folded line of a document."""
 
 
 def folded_lines(document: Document, style: str = "text") -> Iterator[str]:
     """Yield the lines as text or ANSI; of a folded section only the first line, of a run of torch's own frames their count."""
     while not document.advance():
         pass
-    done = 0
+    done, hint = 0, FIRST_ALL
     for section in document.sections() if document.language in ("", "traceback") else ():
         if not (section.aside or section.folded) or section.first < done or section.last <= section.first:
             continue
         yield from plain(document, style == "ansi", done, section.first)
         head = document.line(section.first).text
         if section.aside and not head.endswith(section.title):  # a text of torch's begins with the first of the frames
-            yield _dim(head[: len(head) - len(head.lstrip())] + section.title + ALL, style)
+            yield _dim(head[: len(head) - len(head.lstrip())] + section.title + hint, style)
         else:
             [line] = plain(document, style == "ansi", section.first, section.first + 1)
-            yield line + _dim(ALL, style)
+            yield line + _dim(hint, style)
+        hint = ALL
         done = section.last + 1
     yield from plain(document, style == "ansi", done, len(document))
 

@@ -127,5 +127,5 @@ def untold(processes: Sequence[Process], needs: Needs) -> str:
         names = ",".join(needs.logs)
         who = "The text" if sentences else title
         yet = "" if all(process.log.ended for process in of) else " yet"
-        sentences.append(f"{who} has {needs.shows} only if the job ran with TORCH_LOGS={names}. None of these logs is in it{yet}.")
+        sentences.append(f"{who} does not have {needs.shows}{yet}. To log this as text, set TORCH_LOGS={names}.")
     return " ".join(sentences)

@@ -223,7 +223,7 @@ _OLD_VARIABLE = Span((2, 7), (2, 8))
 def provenance_way(version: TorchVersion) -> Way:
     """How to have this torch record provenance."""
     if version.has(_MAPPINGS) is False:
-        return Way(f"{version.words} does not record it; only {_MAPPINGS} do", None)
+        return Way(f"{version.words} does not record it, {_MAPPINGS} do", None)
     if version.has(_OWN_VARIABLE):
         return Way(f"set {PROVENANCE}", PROVENANCE)
     if version.has(_OLD_VARIABLE):

@@ -130,9 +130,9 @@ def _uncovered_document(view: Entry, scope: Scope, options: Options, answered: D
 
     def fill(page: Page) -> Generator[None, None, object]:
         if any(TEXT in process.origins for process in scope.processes):
-            page.add("Available: ", ("@log", tokens.LINK, str(scope.ref.at("log"))), " every line as it was written")
+            page.add("Available page: ", ("@log", tokens.LINK, str(scope.ref.at("log"))), " every line as it was written")
         else:
-            links: list[Piece] = ["Available:"]
+            links: list[Piece] = ["Available pages:"]
             for name in (other.name for other in QUESTIONS if other.in_debug_dir):
                 links += [" ", (name, tokens.LINK, str(scope.ref.at(name)))]
             page.row(links, "")

@@ -106,11 +106,11 @@ UNDECIDED = 512
 """Bytes: a file that is shorter may still become a log."""
 
 KEPT = "the output of a job"
-OUTPUT = "job output without a torch record: tltui reads such a file next to logs, or if you name it"
+OUTPUT = "job output without a torch record: name the file, or put it next to logs"
 """Of a file in a directory without logs."""
-PROFILE = "a torch.profiler profile: tltui reads it next to the TORCH_TRACE log of the same run"
+PROFILE = "a torch.profiler profile: put it next to the TORCH_TRACE log of its run"
 """Of a profile without a log."""
-DUMP = "a flight recorder dump: tltui where reads it next to the TORCH_TRACE logs of the same run"
+DUMP = "a flight recorder dump: put it next to the TORCH_TRACE logs of its run, for tltui where"
 """Of a dump without a log."""
 
 
@@ -509,7 +509,7 @@ def _explain_nothing(paths: tuple[str, ...], skipped: list[Skipped], other_count
     if len(skipped) > 10:
         lines.append(f"  … and {len(skipped) - 10} more")
     if other_count:
-        lines.append(f"  {other_count} other file{'s' * (other_count != 1)} without a log")
+        lines.append(f"  {other_count} file{'s' * (other_count != 1)} of other kinds")
     return "\n".join(lines)
 
 

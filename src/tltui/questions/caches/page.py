@@ -507,7 +507,7 @@ def _plain_misses(page: Page, plain: Sequence[Sequence[CacheMiss]]) -> None:
     for (cache, compared), members in groups.items():
         title = f"{cache}: {fmt.plural(sum(map(len, members)), 'miss', 'misses')}"
         title += ", no earlier key to compare" if compared else ", no key components logged"
-        title = page.so_far(title)
+        title = page.title_so_far(title)
         rows = _across_ranks(members)
         page.open(title, folded=len(rows) > ROWS_SHOWN)
         page.add("  ", (fmt.clip(title, page.width - 2), tokens.DIM))

@@ -165,7 +165,7 @@ class _Table:
     def _rest(self, page: Page, counts: list[GuardCounts], without: list[Compile], total: Counter[str]) -> None:
         if without:
             page.blank()
-            title = page.so_far(f"{fmt.plural(len(without), 'compile')} without guards in the log")
+            title = page.title_so_far(f"{fmt.plural(len(without), 'compile')} without guards in the log")
             page.open(title, folded=True)
             page.add(("  " + title, tokens.DIM))
             groups = alike_on_ranks(without, lambda node: str(node.ref), page.newest, _why_none)

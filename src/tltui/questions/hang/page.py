@@ -259,12 +259,12 @@ def add_advice(page: Page, places: Where, asked: bool = False, missing: tuple[in
         page.say(f"{waits}. Look at {subject(first, places)}.", "", tokens.DIM)
     elif first.state == INSIDE and any(group.state != INSIDE for group in running):
         page.say(
-            f"The logs do not show yet whether the ranks outside of any compile compute or wait for {subject(first, places)}.", "",
+            f"The logs do not show yet whether the ranks that are not compiling compute or wait for {subject(first, places)}.", "",
             tokens.DIM,
         )  # fmt: skip
     elif first.state != INSIDE:
         page.say(
-            "According to its logs, the job is outside of torch.compile. If it hangs now, it hangs in a kernel, a collective, data "
+            "According to its logs, the job is not compiling. If it hangs now, it hangs in a kernel, a collective, data "
             "loading or code that is not compiled.", "", tokens.DIM,
         )  # fmt: skip
     rank, pid = missing or (first.first_rank, first.pid)
@@ -429,7 +429,7 @@ def where_rows(data: WhereReport) -> Iterator[WhereRow]:
 
 QUESTION = Question(
     name="where",
-    help="where a job hangs: the compile phase of each rank, since when, and ranks outside of any compile",
+    help="where a job hangs: the compile phase of each rank, its start, and the ranks that are not compiling",
     key="W",
     group="ranks and hangs",
     order=130,
@@ -439,6 +439,6 @@ QUESTION = Question(
     rows=WhereRow,
     records=where_rows,
     doc="""
-    Where a job hangs: the compile phase of each rank, since when, and ranks outside of any compile. A row per group of ranks.
+    Where a job hangs: the compile phase of each rank, its start, and the ranks that are not compiling. A row per group of ranks.
     """,
 )

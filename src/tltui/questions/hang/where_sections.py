@@ -83,9 +83,9 @@ def doing(group: Group | Inside, ids: str) -> str:
     if group.activity == AGAIN:
         return f"another compile with the id {ids}, of a function that the log does not name"
     if group.activity == CAPTURE:
-        return f"the capture of a backward by compiled autograd, {ids}"
+        return f"compiled autograd's capture of a backward pass, {ids}"
     if group.activity == OUTSIDE:
-        return "work outside of any compile with an id"
+        return "work without a compile id"
     label = f"{_function(group)} {ids}"
     if group.activity == BACKWARD_OF:
         return f"the backward of {label}"
@@ -141,14 +141,14 @@ def waited_for(places: Where) -> str:
 
 
 def _absent(group: Group, compile_: str, places: Where) -> str:
-    """`rank 1 has not reached expert [0/1] yet (outside of any compile since 14:25:02, after expert [0/0])`"""
+    """`rank 1 has not reached expert [0/1] yet (not compiling since 14:25:02, after expert [0/0])`"""
     if group.state == INSIDE:
         return position_words(group, places)
     if group.state == EMPTY or not compile_:
         return _idle_words(group, places)
     had = "had" if group.has_ended else "have" if group.count > 1 else "has"
     yet = "" if group.has_ended else " yet"
-    since = f"outside of any compile since {fmt.clock(group.last_record_at_us)}, after {compile_label(group)}"
+    since = f"not compiling since {fmt.clock(group.last_record_at_us)}, after {compile_label(group)}"
     return f"{subject(group, places)} {had} not reached {compile_}{yet} ({since})"
 
 
@@ -174,7 +174,7 @@ def _ranks(count: int, places: Where) -> str:
 
 
 def _idle(idle: Sequence[Group], places: Where) -> str:
-    """Describe the ranks with nothing open: `ranks 0–6 have been outside of any compile since block1 [1/0]`."""
+    """Describe the ranks with nothing open: `ranks 0–6 have started no other compile since block1 [1/0] so far`."""
     if len(idle) == 1:
         return _idle_words(idle[0], places)
     if len(idle) == 2:
@@ -182,7 +182,7 @@ def _idle(idle: Sequence[Group], places: Where) -> str:
     count, over = sum(group.count for group in idle), all(group.has_ended for group in idle)
     first = idle[0]
     who = fmt.plural(count, "rank") if places.has_ranks else fmt.plural(count, "process", "processes")
-    text = f"{who} were outside of any compile at the end of their logs" if over else f"{who} are outside of any compile so far"
+    text = f"{who} were not compiling at the end of their logs" if over else f"{who} are not compiling so far"
     behind = "after " + compile_label(first) if first.state != EMPTY else "before any compile"
     return f"{text}: {subject(first, places)} {behind}, the others after later compiles"
 
@@ -193,12 +193,12 @@ def _idle_words(group: Group, places: Where) -> str:
     if not group.ranks:
         after = f", after {compile_label(group)}" if group.state != EMPTY else ": no compile has begun"
         is_ = "was" if group.has_ended else "is"
-        return f"the process {is_} outside of any compile {'at the end of its log' if group.has_ended else 'so far'}{after}"
+        return f"the process {is_} not compiling {'at the end of its log' if group.has_ended else 'so far'}{after}"
     if group.state == EMPTY:
         return f"{who} began no compile" if group.has_ended else f"{who} {'have' if many else 'has'} not started a compile yet"
     if not group.has_ended:
-        return f"{who} {'have' if many else 'has'} been outside of any compile since {compile_label(group)} so far"
-    place = "were outside of any compile at the end of their logs" if many else "was outside of any compile at the end of its log"
+        return f"{who} {'have' if many else 'has'} started no other compile since {compile_label(group)} so far"
+    place = "were not compiling at the end of their logs" if many else "was not compiling at the end of its log"
     return f"{who} {place}, after {compile_label(group)}"
 
 
@@ -212,7 +212,7 @@ def add_group(page: Page, group: Group, places: Where, is_detailed: bool) -> Non
     elif group.state == INSIDE:
         pieces += [(doing(group, compile_ids(group)), tokens.LINK, group.ref)]
     else:
-        pieces.append("outside of any compile, after " if group.has_ended else "so far outside of any compile since ")
+        pieces.append("not compiling, after " if group.has_ended else "so far no other compile since ")
         pieces.append((f"{_function(group)} {compile_ids(group)}", tokens.LINK, group.ref))
     if group.file is not None:
         pieces += ["  ", page.place(group.file, group.line)]

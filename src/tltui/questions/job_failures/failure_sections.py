@@ -104,7 +104,7 @@ def _place(item: RunFailure) -> str:
     if item.compiling:
         work = "the backward" if item.is_backward else "the compile"
         return f", in {work} of {fmt.clip_middle(sanitize(item.compiling), 60)}"
-    return ", outside of any compile" if is_outside(item) else ""
+    return ", while it was not compiling" if is_outside(item) else ""
 
 
 def is_outside(item: RunFailure) -> bool:
@@ -116,9 +116,9 @@ def open_work(inside: Inside) -> str:
     """Describe the open work of a process: `the backward of Net.forward, phase inductor_compile`."""
     trail = f", phase {sanitize(inside.trail)}" if inside.trail else ""
     if inside.activity == CAPTURE:
-        return f"the capture of a backward by compiled autograd{trail}"
+        return f"compiled autograd's capture of a backward pass{trail}"
     if inside.activity == OUTSIDE:
-        return f"work outside of any compile with an id{trail}"
+        return f"work without a compile id{trail}"
     name = fmt.clip_middle(sanitize(inside.function), 60) if inside.function else "a function that the log does not name"
     return f"the backward of {name}{trail}" if inside.activity == BACKWARD_OF else f"the compile of {name}{trail}"
 

@@ -13,7 +13,7 @@ from tltui.inputs.forms import DEBUG_DIR, TEXT
 from tltui.model.expected_artifacts import FRESH
 from tltui.model.input_coverage import untold
 from tltui.model.nodes import Compile
-from tltui.model.ref import parse_ref
+from tltui.model.ref import NORANK, parse_ref
 from tltui.model.run import Run, has_break, has_error, in_order, next_compile
 from tltui.model.status import Eager, Status
 from tltui.model.torch_version import version_of
@@ -270,9 +270,7 @@ WHERE = "app.view_where"
 RUNTIME = "app.view_runtime"
 
 
-def _start(
-    page: Page, run: Run, summary: Summary, pace: Pace, culprits: Sequence[RunFailure], at_end: Where | None
-) -> None:
+def _start(page: Page, run: Run, summary: Summary, pace: Pace, culprits: Sequence[RunFailure], at_end: Where | None) -> None:
     """Add one to four links to relevant facts, the most severe first."""
     is_named = any(culprit.ranks for culprit in culprits)
     ended = _ended(run, culprits)
@@ -299,6 +297,7 @@ def _start(
         _add_hint(page, hint, leads)
         if hint.fix and run.is_read:
             _add_fix(page, run, hint)
+    _add_legend(page, hints[:STARTS])
 
 
 def _targets_of_keys(run: Run) -> dict[str, str]:
@@ -337,6 +336,22 @@ def _with_path(shell: str, path: str) -> str:
     """Return a command with the path of the run: `tltui diff PATH 0:0/0 1:0/0`."""
     program, command, *refs = shell.split(" ")
     return " ".join([program, command, path, *refs])
+
+
+def _add_legend(page: Page, hints: Sequence[Hint]) -> None:
+    """Add the meaning of the first address of the suggestions."""
+    for ref in (parse_ref(hint.ref) for hint in hints):
+        if ref.view or ref.id is None or ref.id.autograd is not None or ref.id.frame is None or ref.id.compile is None:
+            continue
+        text = f"Addresses: [{ref}] is compile {ref.id.compile} of function {ref.id.frame} (both count from 0)"
+        text += f" in epoch {ref.id.epoch}" if ref.id.epoch else ""
+        process = f", process {ref.process}" if ref.process is not None else ""
+        if ref.rank == NORANK:
+            text += f"{process} of those without a rank" if process else ", without a rank"
+        elif ref.rank is not None:
+            text += f" on rank {ref.rank}{process}"
+        page.say(f"{text}.", "  ", tokens.DIM)
+        return
 
 
 def _hint_label(options: Options, hint: Hint) -> tuple[str, str]:

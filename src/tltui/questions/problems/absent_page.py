@@ -35,7 +35,7 @@ HEADINGS = {
     absent_artifacts.CACHED: "Skipped: a cache had the result",
     absent_artifacts.NOTHING: "Nothing to write",
 }
-FOLDED = ("Normally absent", "Not written by this torch version")
+FOLDED = ("Absent as expected", "Not written by this torch version")
 WORDS = {
     absent_artifacts.PRESENT: "present",
     absent_artifacts.FAILED: "failed",
@@ -96,7 +96,7 @@ def _versions(page: Page, scope: Scope) -> None:
     """Add the inferred torch versions of logs that do not state them."""
     versions = (version_of(process) for process in scope.processes)
     for words in dict.fromkeys(version.description for version in versions if version.stated is None and version.description):
-        page.say(page.so_far(f"The log does not record a torch version. It is {words}."), "", tokens.DIM)
+        page.say(f"The log does not record a torch version. It is {words}.", "", tokens.DIM)
 
 
 def _add_no_compiles(page: Page, records: bool) -> None:
@@ -147,7 +147,7 @@ def _many(page: Page, absence: Absence, finished: bool) -> None:
     page.say(
         f"{fmt.plural(len(absence.compiles), 'compile')}: {fmt.count(wanted - missing)} of "
         f"{fmt.plural(wanted, 'possible artifact')} present{'' if finished else ' so far'}, {fmt.count(missing)} absent"
-        + (f" ({fmt.count(routine)} normally)." if routine else "."), "", tokens.STRONG,
+        + (f" ({fmt.count(routine)} as expected)." if routine else "."), "", tokens.STRONG,
     )  # fmt: skip
     page.more("absent artifacts may still be written.")
     groups = [group for group in absence.groups if not group.is_routine]

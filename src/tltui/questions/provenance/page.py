@@ -398,7 +398,7 @@ def _many(page: Page, scope: Scope) -> Generator[None, None, Coverages]:
     elif not all(unit.is_recorded for unit in units):
         page.blank()
         descriptions = dict.fromkeys(_how(provenance_way(version_of(process))) for process in scope.processes)
-        page.say(f"Where provenance was not recorded: {'; '.join(descriptions)}.", "", tokens.DIM)
+        page.say(f"Provenance not recorded: {'; '.join(descriptions)}.", "", tokens.DIM)
     if len(scope.compiles) > LISTED:
         several = [refs for refs in kinds.values() if len(refs) > 1]
         yield from add_alike(page, "The same coverage", several, lambda ref: f"@provenance:{ref}")

@@ -245,7 +245,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _head(page: Page, matrix: Matrix, lanes: Sequence[Lane], aspect: Aspect, options: Options) -> None:
     if len(lanes) < 2:
-        page.say(page.so_far("Fewer than two ranks have compiles: nothing can be compared."))
+        page.say(page.so_far("Fewer than two ranks have compiles, so nothing can be compared."))
         return
     page.row([(f"{fmt.count(matrix.rank_count)} ranks × {fmt.plural(len(matrix.columns), 'column')}", tokens.STRONG),
               f", {fmt.plural(sum(column.rank_count for column in matrix.columns), 'compile')}",

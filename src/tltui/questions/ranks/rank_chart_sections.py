@@ -37,7 +37,7 @@ def add_chart(page: Page, chart: RankChart | None, pace: Pace | None = None) -> 
     """Add the compiles of ranks over time, alike ranks in one row. `pace`: with a remark on each late or slow rank."""
     if chart is None:
         return
-    page.heading(page.so_far("Ranks over time"))
+    page.heading(page.title_so_far("Ranks over time"))
     width = max(min(page.width, MOST) - 2 - LABEL - 2, 10)
     page.add("  ", " " * LABEL, "  ", (axis(chart.duration_s, width), tokens.DIM))
     notes = list(_notes(pace)) if pace is not None else []

@@ -145,15 +145,15 @@ def _loop(trains: bool) -> tuple[str, ...]:
 
 WITHOUT_EDITING = "tltui run --record-steps 5:10 -- "
 CHANGES_KEY = (
-    "The setting is part of the key of Inductor's caches. Such a run cannot use caches of other runs, has a small overhead in "
-    "kernels, and compile times that do not apply to the job without the setting."
+    "This setting is part of the key of Inductor's caches, so the run cannot use caches of runs without it. It adds a small "
+    "overhead to kernels. Compile times differ from those of the job without it."
 )
 TRITON_REMARK = "Profiles have Triton kernels without a setting."
 
 
 def add_recording(page: Page, recording: Recording) -> None:
     """Add how to record a profile."""
-    page.say("Record some steps without a change to the program (tltui run --help defines a step):", "")
+    page.say("Profile a few steps without changing the program (tltui run --help explains a step):", "")
     started = f"torchrun --nproc-per-node {recording.ranks} train.py" if recording.ranks > 1 else "python train.py"
     page.add("  ", (WITHOUT_EDITING + started, tokens.NAME))
     page.blank()
@@ -175,7 +175,7 @@ def add_lines(page: Page, recording: Recording) -> None:
     page.blank()
     if recording.loop is not None:
         place = page.place(recording.loop.file, recording.loop.line)
-        page.row(["The loop is the one around the call at ", place, "."], "")
+        page.row(["Your loop is the one around the call at ", place, "."], "")
     for text in remarks(recording):
         page.say(text, "")
 
@@ -189,7 +189,7 @@ def remarks(recording: Recording) -> tuple[str, ...]:
         sentences.append(CHANGES_KEY)
     if recording.gpu:
         sentences.append(TRITON_REMARK)
-    sentences.append("tltui runtime DIR reads the profile next to the log; --profile FILE names one elsewhere.")
+    sentences.append("tltui runtime DIR reads a profile next to the log. Add --profile FILE for one that is elsewhere.")
     return tuple(sentences)
 
 

@@ -508,7 +508,7 @@ def _plain(page: Page, plain: list[Compile], has_symbols: bool) -> None:
         page.say("A dim becomes dynamic if its size varies between calls, or with torch._dynamo.mark_dynamic.", "", tokens.DIM)
     if not real:
         return
-    text = page.so_far(f"{fmt.plural(len(real), 'compile')} without symbols")
+    text = page.title_so_far(f"{fmt.plural(len(real), 'compile')} without symbols")
     with page.fold(text, ""):
         groups = alike_on_ranks(real, lambda node: str(node.ref), page.newest, lambda node: node.frame.code)
         for group in groups[:NAMED]:

@@ -77,7 +77,7 @@ def _begun(page: Page, count: int) -> None:
 def _add_without(page: Page, compiles: Sequence[TrieCompile]) -> None:
     if not compiles:
         return
-    page.heading(page.so_far(f"Without a stack ({fmt.count(len(compiles))})"))
+    page.heading(page.title_so_far(f"Without a stack ({fmt.count(len(compiles))})"))
     if not page.goes_on:
         text = "No dynamo_start record: either the recompile limit was reached, or the log is truncated."
         if page.untold:

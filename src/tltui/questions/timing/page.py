@@ -223,7 +223,7 @@ def add_open(page: Page, timing: Timing) -> None:
         else:
             page.say("The log does not show whether the process is still running or ended in the middle.", "  ", tokens.DIM)
     if cut:
-        page.heading(page.so_far(f"Missing end events ({fmt.count(sum(map(len, cut)))})"))
+        page.heading(page.title_so_far(f"Missing end events ({fmt.count(sum(map(len, cut)))})"))
         for entry in cut[:SHOWN]:
             _open(page, entry)
         text = "These compiles have metrics, so they finished; only their end events are missing."
@@ -240,12 +240,12 @@ def _open(page: Page, items: Sequence[StillOpen]) -> None:
     page.add("  ", (f"[{item.ref}]", tokens.LINK, item.ref), "  ", (name, tokens.WARN, item.record))
     if len(items) > 1:
         page.say(f"and {fmt.plural(len(items) - 1, 'more rank')}: {said_ranks([e.ref for e in items], page.newest)}", "    ")
-    text = f"open since {fmt.clock(item.since_at_us)}"
+    text = f"started at {fmt.clock(item.since_at_us)}"
     if least := at_least(item.duration_s):
-        text += f", {least}"
+        text += f", open {least}"
     if len(item.names) > 1 and (least := at_least(item.innermost_s)):
         text += f"; this step {least}"
-    page.say(f"{text}. Last event of its process at {fmt.clock(item.last_event_at_us)}.", "    ")
+    page.say(f"{text}. Its process logged the last event at {fmt.clock(item.last_event_at_us)}.", "    ")
     inside = " > ".join(item.names[:-1])
     if inside:
         page.say(f"inside {inside}", "    ", tokens.DIM)

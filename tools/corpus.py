@@ -33,6 +33,7 @@ from tltui.questions.recompiles.explanations import explained_of
 from tltui.questions.recompiles.frame_recompiles import FrameRecompiles, frame_recompiles, frames_of, recompiles_of
 from tltui.questions.recompiles.guard_table import guards_of
 from tltui.questions.recompiles.predictions import Prediction
+from tltui.questions.recompiles.recompile_sections import ALL_DYNAMIC
 from tltui.questions.recompiles.variations import Variation, name_of_cause
 from tltui.questions.trials.changes import Change
 from tltui.questions.trials.printed_numbers import compare
@@ -202,6 +203,11 @@ def _of_pages(
                 yield _trial(label, replace(how, change=replace(how.change, title="")), keys[frame.ref], together)
             else:
                 not_applied.append(f"no edit: [{frame.ref}] {label}")
+        if frame.all_dynamic is not None and "dynamic=False" not in (PROGRAMS / f"{program}.py").read_text():
+            yield _trial(f"{frame.function}: {ALL_DYNAMIC}", Application(DYNAMIC), keys[frame.ref], frame.all_dynamic)
+
+
+DYNAMIC = Change(ALL_DYNAMIC, arguments=(("dynamic", True),))
 
 
 def _trial(label: str, how: Application, key: FrameKey, prediction: Prediction) -> Trial:
@@ -221,7 +227,7 @@ def _application(program: str, frame: FrameRecompiles, variation: Variation, nam
     if variation.remedy == "dynamic=True" and "dynamic=False" in (PROGRAMS / f"{program}.py").read_text():
         return Application(edits=(("dynamic=False", "dynamic=True"),))
     if variation.remedy == "dynamic=True":
-        return Application(Change("torch.compile(dynamic=True)", arguments=(("dynamic", True),)))
+        return Application(DYNAMIC)
     settings, calls, variables = [], [], []
     for line in variation.code:
         if (match := _SETTING.match(line)) and match[1] in VARIABLES:

@@ -41,9 +41,5 @@ EDITS: dict[tuple[str, str, str], list[tuple[str, str]]] = {
     ("reinforce_example", "length of log_probs", "stack"): [
         ("-torch.stack(log_probs)", "-log_probs"), ("(policy.saved_log_probs,", "(torch.stack(policy.saved_log_probs),"),
     ],
-    ("feature_hooks", "length of G['features']", "stack"): [
-        ("features = []", "features = torch.zeros(())"), ("features.append(output.detach().mean())", "features.add_(1)"),
-        ("len(features)", "int(features)"),
-    ],
 }  # fmt: skip
 """(program, source as the page names it, remedy) → (text of the program, its replacement)."""

@@ -209,4 +209,4 @@ def warmup(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result
     """Calls that compile the functions of a run in advance: a row per call, then a row per compile without one, with the reason."""
 
 def where(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[WhereRow, WhereReport]:
-    """Where a job hangs: the compile phase of each rank, its start, and the ranks that are not compiling. A row per group of ranks."""
+    """Where a job hangs: the compile phase of each rank, its start, and ranks that are not compiling. A row per group of ranks."""

@@ -331,3 +331,25 @@ def test_the_guards_of_an_error_on_recompile_stand_in_its_exception() -> None:
         "1/0: a == 1\n  # f.py:2", "1/1: b"
     ]  # fmt: skip
     assert in_exception("- 1/0: no such text") == []
+
+
+@pytest.mark.parametrize(("program", "effect"), [
+    ("policy_gradient", "3 → 1 to 3 recompilations"),  # torch: 1. A line specialized a size, so the guards do not decide it
+    ("ddpm_guidance", "3 → 2 recompilations"),  # torch: 2
+])  # fmt: skip
+def test_dynamic_true_is_offered_where_it_leaves_fewer_than_each_other_change(program: str, effect: str) -> None:
+    run = trace(f"recompiled/{program}")
+    shown = " ".join(text(page(run, "@recompiles")).split())
+    assert f"torch.compile(dynamic=True) makes sizes and numbers dynamic from the start. Predicted effect: {effect}" in shown
+    assert f"fix: {effect} with torch.compile(dynamic=True)" in text(page(run, ""))
+
+
+def test_dynamic_true_is_not_offered_for_constants() -> None:
+    """Of numpy's numbers (torch: 4 → 5), parameters, marked sizes, default values, NaN, and with `specialize_float`."""
+    for name in ("recompiled/numpy_signals", "torch-2.13/remedies"):
+        assert "makes sizes and numbers dynamic" not in text(page(trace(name), "@recompiles"))
+
+
+def test_a_bool_attribute_has_two_versions() -> None:
+    shown = " ".join(text(page(trace("recompiled/policy_gradient"), "@recompiles")).split())
+    assert "policy.continuous" in shown and "True and False are compiled separately (at most two versions)" in shown

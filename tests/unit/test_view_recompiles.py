@@ -352,7 +352,7 @@ def test_an_allowed_attribute_gets_no_advice_to_allow_it(allowed: bool | None, a
 
 
 @pytest.mark.parametrize(("guard", "advice"), [
-    ("m._modules['a'].mode == 'fast'", "It cannot be dynamic"), ("m._modules['a'].on == True", "It cannot be dynamic"),
+    ("m._modules['a'].mode == 'fast'", "It cannot be dynamic"), ("m._modules['a'].on == True", "Bools cannot be dynamic"),
     ("m._modules['a'].scale == 0.5", "Use a buffer (a tensor) instead"),
     ("m._modules['a'].training == True", "avoid switching often"),
     ("name == 'fast'", "Strings cannot be dynamic"),

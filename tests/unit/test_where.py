@@ -274,7 +274,7 @@ def test_what_a_rank_never_compiles_leaves_it_behind_nobody(tmp_path: Path) -> N
     less, turned = Rank(2).compiled("block0", "block2"), Rank(3).compiled("block0", "block2", "block1")
     run = going_on(job(tmp_path, *others(0, 1, names=["block0", "block1", "block2"]), less, turned))
     assert str(where(run).ranks_behind) == ""
-    assert "the job is outside of torch.compile" in text(page(run, "@where", 100))
+    assert "the job is not compiling" in text(page(run, "@where", 100))
 
 
 def test_a_rank_that_has_not_begun(tmp_path: Path) -> None:

@@ -243,5 +243,5 @@ class RunViews:
     def where(
         self, ref: str | Node = "", *, rank: int | None = None, frame: int | None = None, width: int = 100,
     ) -> Result[WhereRow, WhereReport]:
-        """Where a job hangs: the compile phase of each rank, its start, and the ranks that are not compiling. A row per group of ranks."""
+        """Where a job hangs: the compile phase of each rank, its start, and ranks that are not compiling. A row per group of ranks."""
         return self._ask("where", ref, rank, frame, width=width)  # type: ignore[no-any-return]

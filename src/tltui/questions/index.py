@@ -75,7 +75,7 @@ QUESTIONS: tuple[Entry, ...] = (
         "ranks and hangs", 120, "tltui.questions.ranks.stragglers_page",
     ),
     Entry(
-        "where", "W", "where a job hangs: the compile phase of each rank, its start, and the ranks that are not compiling",
+        "where", "W", "where a job hangs: the compile phase of each rank, its start, and ranks that are not compiling",
         "ranks and hangs", 130, "tltui.questions.hang.page",
     ),
     Entry(

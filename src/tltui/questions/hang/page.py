@@ -429,7 +429,7 @@ def where_rows(data: WhereReport) -> Iterator[WhereRow]:
 
 QUESTION = Question(
     name="where",
-    help="where a job hangs: the compile phase of each rank, its start, and the ranks that are not compiling",
+    help="where a job hangs: the compile phase of each rank, its start, and ranks that are not compiling",
     key="W",
     group="ranks and hangs",
     order=130,
@@ -439,6 +439,6 @@ QUESTION = Question(
     rows=WhereRow,
     records=where_rows,
     doc="""
-    Where a job hangs: the compile phase of each rank, its start, and the ranks that are not compiling. A row per group of ranks.
+    Where a job hangs: the compile phase of each rank, its start, and ranks that are not compiling. A row per group of ranks.
     """,
 )

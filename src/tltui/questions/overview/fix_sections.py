@@ -18,12 +18,12 @@ from tltui.questions.recompiles.explanations import explained_of
 from tltui.questions.recompiles.frame_recompiles import frame_recompiles, recompiles_of
 from tltui.questions.recompiles.guard_grammar import whose
 from tltui.questions.recompiles.guard_table import guards_of
-from tltui.questions.recompiles.recompile_sections import names_of_remedies, remaining_text
+from tltui.questions.recompiles.recompile_sections import ALL_DYNAMIC, names_of_remedies, remaining_text
 from tltui.questions.recompiles.variations import Variation
 from tltui.text.sanitize import sanitize
 
 RECOMPILES_READ = 16
-GUARD_BYTES_READ = 256 << 10
+GUARD_BYTES_READ = 4 << 20
 """Recompilations of a function, and bytes of all its guards, up to which they are read: the first screen must not wait for more."""
 _NO_STEP = (
     "Please report", "Please file", "This graph break is fundamental", "Your code may result in an error",
@@ -79,6 +79,8 @@ def fix_of_recompiles(frame: Frame, reader: Reader) -> str:
     result = frame_recompiles(frame, explained, explained, guards)
     best = next((variation for variation in result.variations if _has_effect(variation)), None)
     prediction = best.prediction if best is not None else None
+    if result.all_dynamic is not None:
+        return f"{remaining_text(result.all_dynamic)} with {ALL_DYNAMIC}"
     if result.together is not None and (prediction is None or result.together.fewest < prediction.fewest):
         changes = fmt.plural(len(result.together.names), "change")
         return f"{remaining_text(result.together)} with {changes}: {names_of_remedies(result.together)}"

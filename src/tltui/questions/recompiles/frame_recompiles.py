@@ -57,6 +57,8 @@ class FrameRecompiles:
     """All causes of each recompile, where guards were compared."""
     guards: GuardTable | None = None
     """The compiled versions and the guards in which they differ; None without guards in the log."""
+    all_dynamic: Prediction | None = None
+    """torch.compile(dynamic=True), which makes all sizes and numbers dynamic; None if another remedy does as much."""
 
 
 def frames_of(compiles: Iterable[Compile]) -> list[tuple[Frame, list[Compile]]]:
@@ -109,6 +111,7 @@ def frame_recompiles(
         str(frame.ref), name, file, line, str(frame.compiles[0].ref), len(frame.compiles), seconds_of(frame), len(every),
         spent, config.limit, 0 if hit else config.left, config.ref, hit, tuple(recompiles),
         result.variations, result.together, result.causes, guards.table if guards is not None else None,
+        result.all_dynamic,
     )  # fmt: skip
 
 

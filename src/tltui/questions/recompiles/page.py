@@ -193,7 +193,7 @@ class _View:
         lines.add_folded()
         if summary.variations:
             page.blank()
-            add_variations(page, summary.variations, len(every), together=summary.together)
+            add_variations(page, summary.variations, len(every), together=summary.together, all_dynamic=summary.all_dynamic)
         if guards is not None:
             add_guard_table(page, guards.table)
         yield

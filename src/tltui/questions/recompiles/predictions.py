@@ -255,6 +255,18 @@ def _takes_another_branch(pair: _Pair, masks: _Masks, is_first: bool, is_certain
     return is_proven and any(sizes & free for sizes in pair.branches)
 
 
+def has_unseen_floats(keys: Collection[Key]) -> bool:
+    """Return whether calls can have floats that the log does not show, if they are dynamic from the start.
+
+    Eager code may compute a float that a graph break returns anew for each call. In a function of numpy arrays torch specializes a
+    float, depending on the dtype of the array (torch/_numpy/_dtypes_impl.py): values that one version served need one each.
+    """
+    floats = [source for cause, source, _ in keys if cause == guard_grammar.FLOAT]
+    return any(source.startswith("___stack") for source in floats) or (
+        bool(floats) and any(source.startswith("___from_numpy(") for _, source, _ in keys)
+    )
+
+
 def predictions_of(
     calls: Sequence[Call], candidates: Sequence[Candidate], equal: EqualSizes = NONE_EQUAL
 ) -> tuple[list[Prediction], Prediction | None]:

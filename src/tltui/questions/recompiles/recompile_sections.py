@@ -334,7 +334,8 @@ _PROOFS = {"quoted": " (from torch's documentation; not tested by tltui)"}
 
 
 def add_variations(
-    page: Page, variations: Sequence[Variation], recompiles: int, indent: str = "  ", together: Prediction | None = None
+    page: Page, variations: Sequence[Variation], recompiles: int, indent: str = "  ", together: Prediction | None = None,
+    all_dynamic: Prediction | None = None,
 ) -> None:
     """Add variations with recompile counts, advice and predictions; a single recompile with one cause gets only the advice."""
     if recompiles == 1 and len(variations) == 1:
@@ -350,6 +351,12 @@ def add_variations(
     if together is not None:
         text = f"Predicted effect of {names_of_remedies(together)} together: {remaining_text(together)}"
         page.say(text, indent + "  ", tokens.STRONG)
+    if all_dynamic is not None:
+        text = f"{ALL_DYNAMIC} makes sizes and numbers dynamic from the start"
+        page.say(f"{text}. Predicted effect: {remaining_text(all_dynamic)}", indent + "  ", tokens.STRONG)
+
+
+ALL_DYNAMIC = "torch.compile(dynamic=True)"
 
 
 def _add_variation(page: Page, variation: Variation, recompiles: int, indent: str) -> None:

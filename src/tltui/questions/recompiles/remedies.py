@@ -508,11 +508,16 @@ def _text(facts: CauseFacts, settings: Settings) -> Advice:
     return Advice(f"{text} Keep it out of the compiled function, or map it to a few values before the call.", "keep strings out")
 
 
+_BOOL = Advice("Bools cannot be dynamic: True and False are compiled separately (at most two versions).")
+
+
 def _attribute(facts: CauseFacts, settings: Settings) -> Advice | None:
     switch = "allow_unspec_int_on_nn_module"
     if facts.source.endswith(".training"):
         return Advice("train and eval mode are compiled separately. Two compilations are expected; avoid switching often.")
-    if facts.value in (guard_grammar.BOOL, guard_grammar.STR):
+    if facts.value == guard_grammar.BOOL:
+        return _BOOL
+    if facts.value == guard_grammar.STR:
         return Advice("It cannot be dynamic: every new value triggers a recompilation.")
     if facts.value == guard_grammar.VALUE:
         return None
@@ -627,6 +632,11 @@ def _length(facts: CauseFacts, settings: Settings) -> Advice:
             "is compiled separately. Pass the same keys in every call."
         )
         return Advice(text, "same keys")
+    if facts.source.startswith("G["):
+        return Advice(
+            "The length of a container is part of the graph. If the function itself appends to this global one, return the value "
+            "and append it outside."
+        )
     text = "The length of a container is part of the graph. Stack its tensors into one: a size can be dynamic."
     return Advice(text, "stack")
 
@@ -687,7 +697,7 @@ _ADVICE: dict[str, Advice | Callable[[CauseFacts, Settings], Advice | None]] = {
     ),
     guard_grammar.INT: _int,
     guard_grammar.FLOAT: _float,
-    guard_grammar.BOOL: Advice("Bools cannot be dynamic: True and False are compiled separately (at most two versions)."),
+    guard_grammar.BOOL: _BOOL,
     guard_grammar.STR: _text,
     guard_grammar.VALUE: _value,
     guard_grammar.TYPE: _type,

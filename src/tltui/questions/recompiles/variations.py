@@ -17,8 +17,10 @@ from tltui.questions.recompiles.predictions import (
     NONE_EQUAL,
     Candidate,
     Prediction,
+    Simulation,
     causes_together,
     effect_of,
+    has_unseen_floats,
     predictions_of,
     without_index,
 )
@@ -105,6 +107,8 @@ class Variations:
     together: Prediction | None = None
     """The smallest set of remedies that leaves the fewest recompilations; None if one remedy alone does as much."""
     causes: tuple[RecompileCauses, ...] = ()
+    all_dynamic: Prediction | None = None
+    """The recompilations that remain with torch.compile(dynamic=True); None where another remedy does as much."""
 
 
 ReasonOf = Callable[[str, str, Difference], Reason | None]
@@ -136,6 +140,8 @@ def variations_of(
         each.arguments_vary = arguments_vary
     advice = _of_floats(facts, [advice_for(each, settings) or Advice("") for each in facts])
     predictions, together = _predicted(facts, advice, groups, guards, equal, may_end)
+    others = [each for each in (*predictions, together) if each is not None]
+    all_dynamic = _all_dynamic(facts, advice, groups, guards, equal, may_end, others)
     variations = [
         _variation(each, given, groups[each.key], prediction, together, every, guards is not None)
         for each, given, prediction in zip(facts, advice, predictions, strict=True)
@@ -146,7 +152,7 @@ def variations_of(
     ))  # fmt: skip
     covered = _covered(variations, order)
     ordered = tuple(replace(variations[n], covered_by=covered.get(n, "")) for n in order)
-    return Variations(ordered, together, tuple(every) if guards is not None else ())
+    return Variations(ordered, together, tuple(every) if guards is not None else (), all_dynamic)
 
 
 _STRUCTURE = (guard_grammar.VALUE, guard_grammar.TYPE, guard_grammar.LENGTH, guard_grammar.KEY)
@@ -313,6 +319,38 @@ def _predicted(
     if may_end:
         alone = [replace(each, fewest=0) if "dynamic=True" in each.remedies else each for each in alone]
     return [alone[numbers[n]] if n in numbers else None for n in range(len(facts))], together
+
+
+_STATIC = ("no mark_static", "dynamic parameters")
+"""Remedies of sizes that are static also with dynamic=True."""
+
+
+def _all_dynamic(
+    facts: Sequence[CauseFacts], advice: Sequence[Advice], groups: Mapping[Key, tuple[Key, ...]], guards: FrameGuards | None,
+    equal: EqualSizes, may_end: bool, others: Sequence[Prediction],
+) -> Prediction | None:  # fmt: skip
+    """Return the prediction for torch.compile(dynamic=True), if it leaves fewer recompilations than every other remedy.
+
+    It is about the sizes and numbers that torch made dynamic in this log. Sizes that were specialized may become dynamic too.
+    """
+    every = frozenset(key for members in groups.values() for key in members)
+    became = [each for each in facts if each.cause in _DYNAMIC and each.became is not None and each.fixed is None]
+    free = [each for each in became if "nan" not in each.values]  # NaN equals no number
+    if guards is None or not free or has_unseen_floats(every):
+        return None
+    proven = frozenset(key for each in free for key in groups[each.key])
+    possible = frozenset(
+        key for each, given in zip(facts, advice, strict=True) if each.cause == guard_grammar.SIZE and given.remedy not in _STATIC
+        for key in groups[each.key] if not is_parameter(key[1])
+    ) - proven  # fmt: skip
+    keys = proven | possible
+    strides = _strides(keys, every)
+    candidate = Candidate("", "dynamic=True", keys | strides, effect_of("dynamic=True"), possible | strides)
+    prediction = Simulation(guards.calls, equal).predict([candidate])
+    if may_end:
+        prediction = replace(prediction, fewest=0)
+    best = min(((each.fewest, each.most) for each in others), default=(prediction.before, prediction.before))
+    return prediction if prediction.fewest < prediction.before and (prediction.fewest, prediction.most) < best else None
 
 
 NEVER_DYNAMIC = ("dynamic attribute", "argument", "specialize_float")

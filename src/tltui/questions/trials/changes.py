@@ -16,7 +16,7 @@ from tltui.questions.recompiles.equal_sizes import EqualSizes
 from tltui.questions.recompiles.explanations import Key
 from tltui.questions.recompiles.guard_grammar import ATTRIBUTE, FLOAT, INT, NAMED, SIZE, STRIDE
 from tltui.questions.recompiles.guard_table import Call
-from tltui.questions.recompiles.predictions import DYNAMIC, Simulation, effect_of
+from tltui.questions.recompiles.predictions import DYNAMIC, Simulation, effect_of, has_unseen_floats
 from tltui.text.frozen import frozen
 from tltui.text.torch_names import is_framework
 
@@ -154,12 +154,10 @@ class Predictor:
 
 
     def _is_open(self, change: Change) -> bool:
-        """Return whether a change compiles other functions: it captures what broke the graph, or a float that a break returns."""
+        """Return whether a change compiles other functions, as it captures what broke the graph, or has floats that are unknown."""
         if any(name.rpartition(".")[2].startswith("capture_") for name, _ in change.config):
             return True
-        return (FLOAT, "", DYNAMIC) in change.effects and any(
-            key[0] == FLOAT and key[1].startswith("___stack") for _, keys, *_ in self._simulations for key in keys
-        )
+        return (FLOAT, "", DYNAMIC) in change.effects and any(has_unseen_floats(keys) for _, keys, *_ in self._simulations)
 
 
 def _keys(frame: FrameCauses) -> tuple[frozenset[Key], frozenset[Key]]:

@@ -30,11 +30,17 @@ _AUTOMATIC = ("no mark_static", "specialize_float", "dynamic attribute", "dynami
 _WITHOUT_EFFECT = ("", "nothing to do")
 
 _INDEX = re.compile(r"(?<=[\w\]])\[\d+\]|\._(?:modules|parameters|buffers)\['\d+'\]|(?<=\w)\.\d+(?=\.|$)")
+_SUBMODULES = re.compile(r"\._modules\[.*(?=\.training\Z)", re.DOTALL)
+"""The path of a submodule: train() and eval() set the mode of all of them at once."""
 _TOP = re.compile(r"^(?:args|kwargs|\w+\.__defaults__|list\(.*\))\[[^\]]*\](?:\[[^\]]*\])*")
 
 
 def without_index(source: str) -> str:
-    """Return a source with `*` in place of its indices: `layers[0].i` and `layers[1].i` are one cause. Arguments are not."""
+    """Return a source with `*` in place of its indices: `layers[0].i` and `layers[1].i` are one cause. Arguments are not.
+
+    The training mode of a submodule is that of its module.
+    """
+    source = _SUBMODULES.sub("", source)
     top = _TOP.match(source)
     start = top.end() if top is not None else 0
     return source[:start] + _INDEX.sub("[*]", source[start:]) if start < len(source) else source

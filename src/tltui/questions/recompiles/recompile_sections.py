@@ -368,7 +368,9 @@ def _add_variation(page: Page, variation: Variation, recompiles: int, indent: st
     if not fits:
         page.say(values, indent + "  ")
     if variation.sources:
-        page.say(f"one version per index, {len(variation.sources)} indices", indent + "  ", tokens.DIM)
+        count = len(variation.sources)
+        text = f"of {count} submodules" if variation.source.endswith(".training") else f"one version per index, {count} indices"
+        page.say(text, indent + "  ", tokens.DIM)
     page.say(share_text(variation, recompiles), indent + "  ", tokens.DIM)
     if variation.covered_by:
         page.say(f"The fix for {variation.covered_by} covers it.", indent + "  ")

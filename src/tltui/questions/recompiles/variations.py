@@ -436,7 +436,8 @@ def _others(members: Sequence[Key], every: Sequence[RecompileCauses]) -> list[st
         if not set(members).isdisjoint(item.causes):
             common = set(item.causes) if common is None else common.intersection(item.causes)
     common = (common or set()).difference(members)
-    return [name_of_cause(*key) for key in sorted(common, key=str)]
+    groups = causes_together(sorted(common, key=str))
+    return [name_of_cause(*head, members) for head, members in groups.items()]
 
 
 def _effective(
@@ -444,7 +445,8 @@ def _effective(
     every: Sequence[RecompileCauses],
 ) -> Advice:  # fmt: skip
     """Return the advice without a remedy that would remove no recompilation."""
-    if len(members) > 1 and not advice.remedy and facts.cause in guard_grammar.VALUES | guard_grammar.NAMED:
+    is_indexed = len(members) > 1 and not facts.source.endswith(".training")
+    if is_indexed and not advice.remedy and facts.cause in guard_grammar.VALUES | guard_grammar.NAMED:
         return Advice("The guards name each index, so each index has a compiled version of its own.")
     if prediction is None or prediction.fewest < prediction.before:
         return advice

@@ -353,3 +353,12 @@ def test_dynamic_true_is_not_offered_for_constants() -> None:
 def test_a_bool_attribute_has_two_versions() -> None:
     shown = " ".join(text(page(trace("recompiled/policy_gradient"), "@recompiles")).split())
     assert "policy.continuous" in shown and "True and False are compiled separately (at most two versions)" in shown
+
+
+def test_guards_that_differ_only_in_an_index_are_one_line() -> None:
+    """train() and eval() set the mode of all submodules at once."""
+    shown = text(page(trace("recompiled/dropout_modes"), "@recompiles"))
+    assert "module attribute G['model'].training  True, False\n      of 3 submodules" in shown
+    assert "also module attribute G['model'].training True → False (3 guards)" in shown
+    assert "also module attribute G['model'].training False → True (2 guards)" in shown
+    assert re.search(r"\(3 guards\)   True  False   True\n", shown)

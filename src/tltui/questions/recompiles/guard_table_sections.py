@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.questions.recompiles.explanations import name_of
 from tltui.questions.recompiles.guard_table import GuardTable, TableRow
+from tltui.questions.recompiles.predictions import without_index
 from tltui.text import tokens
 from tltui.text.document import Piece
 from tltui.text.formatting import cells as width
@@ -30,24 +32,34 @@ def add_guard_table(page: Page, table: GuardTable, indent: str = "  ") -> None:
     page.blank()
     page.open("Guards by version")
     page.add(indent, ("Guards that differ, by compiled version", tokens.LABEL))
-    names = [_name(row) for row in table.rows[:ROWS_SHOWN]]
+    rows = _alike(table.rows)
+    names = [_name(row, count) for row, count in rows[:ROWS_SHOWN]]
     room = int(page.width * NAME_SHARE)
     left = min(max(map(width, names)), room)
     columns = [_id(ref) for ref in table.versions]
-    cells = [[_cell(value) for value in row.values] for row in table.rows[:ROWS_SHOWN]]
+    cells = [[_cell(value) for value in row.values] for row, _ in rows[:ROWS_SHOWN]]
     widths = [max(width(columns[n]), *(width(row[n]) for row in cells)) for n in range(len(columns))]
     start = blocks = 0
     while start < len(columns) and blocks < BLOCKS:
         end = start + _fitting(widths[start:], page.width - len(indent) - 2 - left)
         _block(page, table, names, cells, widths, range(start, end), left, indent + "  ")
         start, blocks = end, blocks + 1
-    _rest(page, table, len(columns) - start, indent + "  ")
+    _rest(page, table, len(rows) - ROWS_SHOWN, len(columns) - start, indent + "  ")
     page.close()
 
 
-def _name(row: TableRow) -> str:
-    name = name_of(row.source, row.dim)
-    return fmt.one_line(sanitize(f"{row.cause} {name}"))
+def _alike(rows: Sequence[TableRow]) -> list[tuple[TableRow, int]]:
+    """Group rows of equal values whose sources differ only in an index: the first of each group and how many there are."""
+    groups: dict[tuple[str, str, int | None, tuple[str, ...]], list[TableRow]] = defaultdict(list)
+    for row in rows:
+        groups[(row.cause, without_index(row.source), row.dim, row.values)].append(row)
+    return [(members[0], len(members)) for members in groups.values()]
+
+
+def _name(row: TableRow, count: int) -> str:
+    name = name_of(without_index(row.source) if count > 1 else row.source, row.dim)
+    number = f" ({count} guards)" if count > 1 else ""
+    return fmt.one_line(sanitize(f"{row.cause} {name}{number}"))
 
 
 def _id(ref: str) -> str:
@@ -88,8 +100,7 @@ def _block(
         page.add(*pieces)
 
 
-def _rest(page: Page, table: GuardTable, hidden: int, indent: str) -> None:
-    rows = len(table.rows) - ROWS_SHOWN
+def _rest(page: Page, table: GuardTable, rows: int, hidden: int, indent: str) -> None:
     parts = []
     if hidden > 0 or table.different > len(table.versions):
         parts.append(f"{fmt.plural(max(hidden, 0) + table.different - len(table.versions), 'more version')}")

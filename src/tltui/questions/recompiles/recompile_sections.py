@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from tltui.documents import format as fmt
@@ -13,7 +14,7 @@ from tltui.questions.recompiles.explanations import Dynamic, Explained, Key, Rea
 from tltui.questions.recompiles.guard_comparison import Difference
 from tltui.questions.recompiles.guard_grammar import DUCK, EXCLUSION, MARKED, ZERO_ONE
 from tltui.questions.recompiles.guard_table import FrameGuards
-from tltui.questions.recompiles.predictions import Prediction
+from tltui.questions.recompiles.predictions import Prediction, without_index
 from tltui.questions.recompiles.recompile_reasons import Recompile
 from tltui.questions.recompiles.variations import NEVER_DYNAMIC, Variation
 from tltui.text import tokens
@@ -190,26 +191,31 @@ class RecompileLines:
         for comparison in call.comparisons:
             if self._guards.calls[comparison.version].ref == reason.earlier:
                 others = [difference for difference in comparison.differences if difference.key not in reported]
-                texts = [_difference(difference) for difference in others[:ALSO_SHOWN]]
+                lines = [_difference(difference, count) for difference, count in _alike(others)]
+                texts = lines[:ALSO_SHOWN]
                 keys = [key for difference in comparison.differences if difference.key in reported for key in difference.keys]
                 if keys:
                     self.page.say(f"keys: {', '.join(fmt.clip(fmt.one_line(sanitize(key)), 40) for key in keys)}", self._deep)
-                if len(others) > ALSO_SHOWN:
-                    texts.append(f"{fmt.count(len(others) - ALSO_SHOWN)} more")
+                if len(lines) > ALSO_SHOWN:
+                    texts.append(f"{fmt.count(len(lines) - ALSO_SHOWN)} more")
                 if texts:
                     self.page.say(f"also {', '.join(texts)}", self._deep, tokens.VALUE)
                 return
 
     def _others(self, recompiles: Sequence[Explained]) -> list[str]:
         """Return the values that differ in some recompiles next to the one that torch named."""
-        names: dict[str, None] = {}
+        sources: dict[Key, dict[str, None]] = defaultdict(dict)
         for recompile in recompiles:
             call, reported = self._calls.get(recompile.ref), recompile.keys
             for comparison in call.comparisons if call is not None else ():
                 for difference in comparison.differences:
                     if difference.key not in reported:
-                        names[f"{difference.cause} {name_of(difference.source, difference.dim)}"] = None
-        texts = [fmt.clip(fmt.one_line(sanitize(name)), 60) for name in list(names)[:ALSO_SHOWN]]
+                        sources[(difference.cause, without_index(difference.source), difference.dim)][difference.source] = None
+        names = [
+            f"{cause} {name_of(alike if len(members) > 1 else next(iter(members)), dim)}"
+            for (cause, alike, dim), members in sources.items()
+        ]
+        texts = [fmt.clip(fmt.one_line(sanitize(name)), 60) for name in names[:ALSO_SHOWN]]
         return [*texts, f"{fmt.count(len(names) - ALSO_SHOWN)} more"] if len(names) > ALSO_SHOWN else texts
 
     def _same(self, same: Sequence[Reason], recompile: Explained) -> None:
@@ -272,14 +278,25 @@ class RecompileLines:
             self.folded += inner.folded
 
 
-def _difference(difference: Difference) -> str:
-    """Format a difference: `module attribute self.i 0 → 1`."""
-    name = name_of(difference.source, difference.dim)
+def _alike(differences: Iterable[Difference]) -> list[tuple[Difference, int]]:
+    """Group equal differences whose sources differ only in an index: the first of each group and how many there are."""
+    groups: dict[tuple[object, ...], list[Difference]] = defaultdict(list)
+    for difference in differences:
+        text = difference.text if difference.cause == guard_grammar.CONDITION else ""
+        source = without_index(difference.source)
+        groups[(difference.cause, source, difference.dim, difference.expected, difference.actual, text)].append(difference)
+    return [(members[0], len(members)) for members in groups.values()]
+
+
+def _difference(difference: Difference, count: int) -> str:
+    """Format a difference: `module attribute self.i 0 → 1`; of several sources with the name that they share."""
+    name = name_of(without_index(difference.source) if count > 1 else difference.source, difference.dim)
     change = " → ".join(fmt.clip(value, 40) for value in (difference.expected, difference.actual) if value)
     if difference.cause == guard_grammar.CONDITION:
         change = f"{fmt.clip(difference.text.partition('  # ')[0], 60)} did not hold"
         name = ""
-    return fmt.one_line(sanitize(" ".join(part for part in (difference.cause, name, change) if part)))
+    number = f"({count} guards)" if count > 1 else ""
+    return fmt.one_line(sanitize(" ".join(part for part in (difference.cause, name, change, number) if part)))
 
 
 def differing(recompile: Explained) -> tuple[list[Reason], list[Reason]]:

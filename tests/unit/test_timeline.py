@@ -16,6 +16,7 @@ from tltui.documents.page import Page
 from tltui.model.follow import open_run
 from tltui.model.ref import parse_ref
 from tltui.model.run import Run
+from tltui.model.status import compile_intervals
 from tltui.questions.overview import run_timeline
 from tltui.questions.overview.run_timeline import BREAK, EAGER, ERROR, FULL, RECOMPILE, _Coverage, timeline
 from tltui.questions.overview.time_scale import scale_of
@@ -29,9 +30,9 @@ from tltui.sources.discover import discover
 from tltui.text.document import Options
 
 
-def lines(run: Run, width: int = 76, ascii_: bool = False) -> list[str]:
-    page = Page("", "run", Options(width=width, ascii=ascii_))
-    add_timeline(page, run, differences_and_pace(run)[1])
+def lines(run: Run, width: int = 76, ascii_: bool = False, goes_on: str = "", unfinished: int = 0) -> list[str]:
+    page = Page("", "run", Options(width=width, ascii=ascii_, goes_on=goes_on))
+    add_timeline(page, run, differences_and_pace(run)[1], unfinished)
     return list(page.document(None).text())
 
 
@@ -218,3 +219,11 @@ def test_the_axis_has_round_numbers(seconds: float, labels: list[str]) -> None:
     place = 0
     for label in labels:
         place = line.index(label, place)
+
+
+def test_a_running_job_has_the_time_of_its_last_compile() -> None:
+    run = trace("torch-2.13/recompiles")
+    last = max(start + seconds * 1e6 for c in run.compiles() for start, seconds in compile_intervals(c.metrics))
+    sentence = f"No compile is open so far: the last one ended at {fmt.clock(last)}. A new one would add records."
+    assert sentence in " ".join(" ".join(lines(run, goes_on="the job is running")).split())
+    assert "No compile is open" not in " ".join(lines(run, goes_on="the job is running", unfinished=1) + lines(run))

@@ -31,8 +31,8 @@ HEADING = "The run"
 LEVELS = " ▁▂▃▄▅▆▇█"
 
 
-def add_timeline(page: Page, run: Run, pace: Pace) -> None:
-    """Add the timeline of the run, a row for each group of ranks with the same compiles."""
+def add_timeline(page: Page, run: Run, pace: Pace, unfinished: int) -> None:
+    """Add the timeline of the run, a row for each group of ranks with the same compiles. `unfinished`: compiles still open."""
     odd = {rank for slow in pace.slow for rank in slow.ranks} | {rank for late in pace.late for rank in late.ranks}
     label = LABEL if any(rank.number is not None for rank in run.ranks) else len(FIRST)
     width = max(min(page.width, MOST) - 2 - label - 2, 10)
@@ -53,6 +53,9 @@ def add_timeline(page: Page, run: Run, pace: Pace) -> None:
     _add_gaps(page, scale.gaps_s)
     _add_phases(page, result)
     _add_shares(page, result, label, width)
+    if page.goes_on and run.is_read and not unfinished:
+        end = fmt.clock(result.start_at_us + result.duration_s * 1e6)
+        page.say(f"No compile is open so far: the last one ended at {end}. A new one would add records.", "  ")
 
 
 def _add_others(page: Page, rows: Sequence[TimelineRow]) -> None:

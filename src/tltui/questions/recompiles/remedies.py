@@ -471,10 +471,9 @@ def _again(facts: CauseFacts) -> str:
     start = f"Torch made it dynamic at [{facts.became}] and then specialized it to each value"
     if last.torch_line and "evaluate_expr" not in last.torch_line:
         return f"{start}: torch needs the number itself ({last.torch_line}). Each value is compiled separately."
-    return (
-        f"{start}: {'code of ' + last.owner if last.owner else 'your line' if last.is_of_program else 'a line'} "
-        "needs the number itself. Each value is compiled separately."
-    )
+    asker = "your line or a function that it calls" if last.is_of_program else "a line"
+    asker = f"code of {last.owner}" if last.owner else asker
+    return f"{start}: {asker} needs the number itself. Each value is compiled separately."
 
 
 def _float(facts: CauseFacts, settings: Settings) -> Advice:

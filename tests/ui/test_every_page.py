@@ -55,6 +55,15 @@ async def test_tables_are_sorted_by_the_columns_that_they_have() -> None:
             await driver.until(lambda arrow=arrow: arrow in screen_text(driver.app))  # type: ignore[misc]
 
 
+async def test_memory_is_sorted_by_its_columns() -> None:
+    async with opened(BREAKS, size=(140, 50)) as driver:
+        await show(driver, "@memory")
+        for order, arrow in (("size", "for backward ↓"), ("name", "function ↑"), ("forward", "forward peak ↓")):
+            await driver.press("S")
+            await driver.until(lambda order=order: driver.message.startswith(f"sorted by {order} "))  # type: ignore[misc]
+            await driver.until(lambda arrow=arrow: arrow in screen_text(driver.app))  # type: ignore[misc]
+
+
 async def test_the_processes_of_the_job_have_one_order() -> None:
     async with opened(BREAKS) as driver:
         await driver.press("P")

@@ -96,7 +96,13 @@ def test_an_arrow_marks_the_sorted_column(sort: str, head: str, first: str) -> N
     assert document.orders == ["time", "name"], "no order of a column without a value"
 
 
-def test_a_table_with_one_order_has_no_arrow() -> None:
-    page = Page("@x", "x", Options(width=40))
-    page.table(SORTED, [Row(12, "b")])
-    assert next(iter(page.document().text())) == "  took  name" and page.document().orders == []
+def test_a_table_without_the_order_has_no_arrow() -> None:
+    page = Page("@x", "x", Options(width=40, sort="time"))
+    page.table(TABLE, ROWS)
+    assert "↑" not in (head := next(iter(page.document().text()))) and "↓" not in head and page.document().orders == ["name"]
+
+
+def test_a_table_is_in_the_order_of_its_page() -> None:
+    page = Page("@x", "x", Options(width=40, sort="name"))
+    page.table(SORTED, [Row(12, "b"), Row(7, "a")])
+    assert [line.rstrip() for line in page.document().text()][:2] == ["  took  name ↑", "   7 s  a"]

@@ -139,3 +139,22 @@ def test_the_command_lists_compiles(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["memory", "--ascii", str(path)]) == 0
     out = capsys.readouterr().out
     assert out.isascii() and ["[0/0]", "Mlp.forward", "48.0", "KB", "54.0", "KB"] in [line.split() for line in out.splitlines()]
+
+
+def column(capsys: pytest.CaptureFixture[str], arguments: list[str], title: str, width: int, count: int) -> list[str]:
+    """Return the first cells below a title of a printed table."""
+    assert main(arguments) == 0
+    lines = capsys.readouterr().out.splitlines()
+    head = next(n for n, line in enumerate(lines) if title in line)
+    at = lines[head].index(title)
+    return [line[at : at + width].strip() for line in lines[head + 1 : head + 1 + count]]
+
+
+def test_the_tables_are_sorted_by_their_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    by_line = column(capsys, ["memory", "--demo", "0:0/0", "--sort", "line"], "line ↑", 17, 10)
+    assert by_line == sorted(by_line) and by_line[0] == "" and by_line[-1] == "train/model.py:21"
+    by_name = column(capsys, ["memory", "--demo", "0:0/0", "--sort", "name"], "tensor ↑", 18, 10)
+    assert by_name == sorted(by_name) and by_name[0] == "add_1"
+    functions = column(capsys, ["memory", "--demo", "--sort", "name"], "function ↑", 13, 6)
+    assert functions == sorted(functions) and len(set(functions)) == 3
+    assert main(["memory", "--demo", "--sort", "total"]) == 2

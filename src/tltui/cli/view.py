@@ -16,7 +16,7 @@ from tltui.cli.printing import as_json, as_text, layout, message, result_of
 from tltui.documents.envelope import envelope
 from tltui.model.input_coverage import HOW
 from tltui.questions.index import BY_NAME
-from tltui.questions.question import has_engine_log, question_of
+from tltui.questions.question import SORTED, has_engine_log, question_of
 
 if TYPE_CHECKING:
     from tltui.model.run import Run
@@ -220,8 +220,12 @@ def compared(options: argparse.Namespace) -> Iterator[bytes]:
 
 def _add_question_arguments(parser: Parser) -> None:
     """Add the arguments that the `QUESTION` of the command declares."""
-    if (add_arguments := question_of(parser.command).add_arguments) is not None:
-        add_arguments(parser)
+    question = question_of(parser.command)
+    if question.add_arguments is not None:
+        question.add_arguments(parser)
+    if question.sorts and question.sort_label == SORTED:
+        text = f"order of the tables (default: {question.sorts[0]})"
+        parser.add_argument("--sort", choices=question.sorts, default=question.sorts[0], help=text)
 
 
 ARGUMENTS = (

@@ -38,6 +38,7 @@ class Page(Builder):
         self.width = max(options.width, 30)
         self.ascii = options.ascii
         self.goes_on = options.goes_on
+        self.sort = options.sort
         self.untold = options.untold
         self.newest = options.newest
         self._apart = formatting.Apart()
@@ -194,13 +195,13 @@ class Page(Builder):
     def table(self, table: Table[Row], rows: Sequence[Row], total: int | None = None, sort: str | None = None) -> None:
         """Add rows below the titles of their columns, as many columns as fit.
 
-        `total` is the number of rows with those that the caller left out. `sort` is the wanted order, None for a table
-        with one order.
+        `total` is the number of rows with those that the caller left out. `sort` is the wanted order, None for that of the page.
         """
         if not rows:
             return
         applied = ""
-        if sort is not None:
+        sort = self.sort if sort is None else sort
+        if any(column.sort for column in table.columns):
             applied, rows = table.applied(sort), table.ordered(rows, sort)
             orders = self._document.orders
             names = [*(column.sort for column in table.present(rows)), table.order]

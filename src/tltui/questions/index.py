@@ -73,6 +73,7 @@ QUESTIONS: tuple[Entry, ...] = (
     Entry(
         "stragglers", "", "which ranks were late or slow, which ranks waited for them, and whose clock is off",
         "ranks and hangs", 120, "tltui.questions.ranks.stragglers_page",
+        sorts=("difference", "slowest", "median", "ratio", "name"),
     ),
     Entry(
         "where", "W", "where a job hangs: the compile phase of each rank, its start, and ranks that are not compiling",
@@ -91,7 +92,7 @@ QUESTIONS: tuple[Entry, ...] = (
     Entry(
         "memory", "", "tensors saved for backward by layer and line, and the estimated peak of each graph",
         "find causes", 155, "tltui.questions.memory.page",
-        in_debug_dir=True,
+        sorts=("kind", "size", "name", "layer", "line", "forward", "backward"), in_debug_dir=True,
     ),
     Entry(
         "fusion", "", "operations by kernel, and nodes that were not fused, with reasons",

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from tltui.text.document import Document, Options
 
 LAST = 1000
+SORTED = "sorted by"
+"""The text before an order of tables."""
 T = TypeVar("T")
 
 
@@ -84,8 +86,8 @@ class Question:
     """Its place below its heading in the help, where that is not `order`: from 500 on after the commands without a page."""
     sorts: tuple[str, ...] = ()
     """The orders that its tables can be in, or what its cells can show, the default first."""
-    sort_label: str = "sorted by"
-    """The text before the name of the order that was chosen."""
+    sort_label: str = SORTED
+    """The text before the name of the order that was chosen. By default the orders are those of tables, and options of `--sort`."""
     keywords: tuple[Keyword, ...] = ()
     """Keywords of the function besides `ref` and `width`."""
     add_arguments: Callable[[ArgumentParser], None] | None = None

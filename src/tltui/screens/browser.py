@@ -190,7 +190,8 @@ class BrowserCommands(MainScreen):
         document = self.document_view.document
         sortable = document.orders if isinstance(document, TextDocument) else []
         orders = [order for order in view.sorts if order in sortable] or view.sorts
-        place = orders.index(self.sort) if self.sort in orders else 0
+        first = 0 if orders[0] == view.sorts[0] else -1  # tables without the default order come in none of these
+        place = orders.index(self.sort) if self.sort in orders else first
         self.sort = orders[(place + 1) % len(orders)]
         self.reload()
         self.show_message(f"{view.sort_label} {self.sort}")

@@ -72,6 +72,12 @@ def _line(place: str) -> Piece:
     return (fmt.place(file, int(line)), tokens.LINK, fmt.place_target(file, int(line)))
 
 
+def _by_place(place: str) -> tuple[str, int]:
+    """Return what lines are ordered by: the file, then the number."""
+    file, _, line = place.rpartition(":")
+    return file, int(line or 0)
+
+
 def _lines(places: Sequence[str]) -> Piece:
     """Return the first line of a kernel, as a link, and the number of the others."""
     if not places:
@@ -103,32 +109,36 @@ SUMS: Table[KindSum] = Table((
     Column("", lambda row: (MEANINGS[row.kind], tokens.DIM), drop=2),
 ))  # fmt: skip
 TENSORS: Table[SavedTensor] = Table((
-    Column("tensor", lambda row: (row.parameter or row.name, tokens.NAME)),
+    Column("tensor", lambda row: (row.parameter or row.name, tokens.NAME), sort="name", key=lambda row: row.parameter or row.name),
     Column("size", lambda row: (f"in {row.shares_storage_with}", tokens.DIM) if row.shares_storage_with
-           else (size(row.storage_bytes, row.formula), tokens.NUMBER), right=True),
+           else (size(row.storage_bytes, row.formula), tokens.NUMBER), right=True, sort="size",
+           key=lambda row: -(row.storage_bytes or 0)),
     Column("bytes", lambda row: row.formula, when=_has_formula, drop=3),
     Column("type", lambda row: f"{row.dtype}[{fmt.joined(row.sizes)}]", drop=2),
     Column("layer", lambda row: "" if row.kind == INPUT else _layer(row.layer), drop=4,
-           when=lambda rows: any(row.layer for row in rows)),
-    Column("line", lambda row: _line(row.line) if row.line or row.kind not in (INPUT, PARAMETER) else ""),
+           when=lambda rows: any(row.layer for row in rows), sort="layer", key=lambda row: row.layer or ""),
+    Column("line", lambda row: _line(row.line) if row.line or row.kind not in (INPUT, PARAMETER) else "", sort="line",
+           key=lambda row: _by_place(row.line)),
     Column("why", _why_saved, when=lambda rows: any(row.tag or row.partitioner_tag for row in rows), drop=1),
-), "saved tensors", shown=20, folded=2000)  # fmt: skip
+), "saved tensors", shown=20, folded=2000, order="kind")  # fmt: skip
 AGAIN: Table[RecomputedGroup] = Table((
     Column("nodes", lambda row: fmt.count(len(row.nodes)), right=True),
-    Column("size", lambda row: (size(row.result_bytes, row.formula), tokens.NUMBER), right=True),
+    Column("size", lambda row: (size(row.result_bytes, row.formula), tokens.NUMBER), right=True, sort="size",
+           key=lambda row: -(row.result_bytes or 0)),
     Column("bytes", lambda row: row.formula, when=_has_formula, drop=2),
-    Column("layer", lambda row: _layer(row.layer), when=lambda rows: any(row.layer for row in rows), drop=3),
-    Column("line", lambda row: _line(row.line)),
+    Column("layer", lambda row: _layer(row.layer), when=lambda rows: any(row.layer for row in rows), drop=3, sort="layer",
+           key=lambda row: row.layer or ""),
+    Column("line", lambda row: _line(row.line), sort="line", key=lambda row: _by_place(row.line)),
     Column("why", lambda row: row.tag or (CHOICE, tokens.DIM), drop=1),
 ), "lines", shown=12, folded=1000, indent="    ")  # fmt: skip
 ALIVE: Table[AliveStorage] = Table((
-    Column("storage", lambda row: (row.name, tokens.NAME)),
-    Column("size", lambda row: (size(row.storage_bytes, row.formula), tokens.NUMBER), right=True),
+    Column("storage", lambda row: (row.name, tokens.NAME), sort="name", key=lambda row: row.name),
+    Column("size", lambda row: (size(row.storage_bytes, row.formula), tokens.NUMBER), right=True, sort="size"),
     Column("bytes", lambda row: row.formula, when=_has_formula, drop=2),
     Column("layer", lambda row: ("saved by the forward", tokens.DIM) if row.is_saved else _layers(row.layers), drop=3),
     Column("line", lambda row: "" if row.is_saved else _lines(row.lines)),
     Column("kernel", lambda row: row.kernel, drop=1),
-), "storages", shown=8, folded=2000, indent="    ")  # fmt: skip
+), "storages", shown=8, folded=2000, indent="    ", order="size")  # fmt: skip
 
 
 @frozen
@@ -140,16 +150,22 @@ class _Overview:
     saved: str
     forward: str
     backward: str
+    saved_bytes: int
+    """0 if unknown, as the peaks."""
+    forward_bytes: int
+    backward_bytes: int
 
 
 COMPILES: Table[_Overview] = Table((
     Column("compile", lambda row: (f"[{row.compiles.label}]", tokens.LINK, f"@memory:{row.compiles.ref}"), shrinks=False),
     Column("ranks", lambda row: (row.compiles.ranks.partition(" ")[2], tokens.DIM),
            when=lambda rows: any(row.compiles.ranks for row in rows)),
-    Column("function", lambda row: (row.function, tokens.FUNCTION)),
-    Column("for backward", lambda row: (row.saved, tokens.NUMBER), right=True),
-    Column("forward peak", lambda row: (row.forward, tokens.NUMBER), right=True),
-    Column("backward peak", lambda row: (row.backward, tokens.NUMBER), right=True),
+    Column("function", lambda row: (row.function, tokens.FUNCTION), sort="name", key=lambda row: row.function),
+    Column("for backward", lambda row: (row.saved, tokens.NUMBER), right=True, sort="size", key=lambda row: -row.saved_bytes),
+    Column("forward peak", lambda row: (row.forward, tokens.NUMBER), right=True, sort="forward",
+           key=lambda row: -row.forward_bytes),
+    Column("backward peak", lambda row: (row.backward, tokens.NUMBER), right=True, sort="backward",
+           key=lambda row: -row.backward_bytes),
 ), "compiles", shown=100, folded=1000)  # fmt: skip
 
 
@@ -197,13 +213,15 @@ def _overviews(page: Page, memories: Sequence[CompileMemory]) -> list[_Overview]
     return [_Overview(OnRanks(tuple(refs), said_ranks(refs, page.newest)), *figures[refs[0]]) for refs in groups]
 
 
-def _figures(memory: CompileMemory) -> tuple[str, str, str, str]:
+def _figures(memory: CompileMemory) -> tuple[str, str, str, str, int, int, int]:
     sums = [total for saved in memory.saved for total in saved.sums if total.kind == ACTIVATION]
     saved = size(_sum(total.storage_bytes for total in sums), " + ".join(total.formula for total in sums)) if memory.saved else ""
+    saved_bytes = _sum(total.storage_bytes for total in sums) or 0
+    forwards = [graph for graph in memory.graphs if not graph.is_backward]
     backwards = [graph for graph in memory.graphs if graph.is_backward]
     return (
-        sanitize(memory.function or ""), saved,
-        _highest([graph for graph in memory.graphs if graph not in backwards]), _highest(backwards),
+        sanitize(memory.function or ""), saved, _highest(forwards), _highest(backwards),
+        saved_bytes, _peak_bytes(forwards), _peak_bytes(backwards),
     )  # fmt: skip
 
 
@@ -220,7 +238,11 @@ def _highest(graphs: Sequence[GraphMemory]) -> str:
     if any(graph.reason for graph in graphs):
         return "?"
     least = "≥ " if any(graph.unknown_calls for graph in graphs) else ""
-    return least + fmt.size_of(max((peak.peak_bytes for graph in graphs for peak in graph.peaks), default=0))
+    return least + fmt.size_of(_peak_bytes(graphs))
+
+
+def _peak_bytes(graphs: Sequence[GraphMemory]) -> int:
+    return max((peak.peak_bytes for graph in graphs for peak in graph.peaks), default=0)
 
 
 def _compile(page: Page, memory: CompileMemory, is_final: bool) -> None:
@@ -342,6 +364,7 @@ QUESTION = Question(
     help="tensors saved for backward by layer and line, and the estimated peak of each graph",
     group="find causes",
     order=155,
+    sorts=("kind", "size", "name", "layer", "line", "forward", "backward"),
     needs=Needs("", ("aot_graphs", "post_grad_graphs", "output_code"), "graphs and code", in_debug_dir=True),
     document=document,
     answer=tuple[CompileMemory, ...],

@@ -294,20 +294,25 @@ def spreads_table(noun: str, first: str) -> Table[Spread]:
         text = _times(row.slowest_s / row.median_s) if row.median_s > 0 else ""
         return text if row.median_ref == row.slowest_ref else (text, tokens.LINK, diff_ref(row.median_ref, row.slowest_ref))
 
+    def factor(row: Spread) -> float:
+        return -row.slowest_s / row.median_s if row.median_s > 0 else 0.0
+
     def label(row: Spread) -> Piece:
         return (sanitize(row.phase), PHASE_STYLES[group_of(row.phase)]) if row.phase else (name(row.compile), tokens.FUNCTION)
 
     return Table((
-        Column(first, lambda row: time(row.slowest_s, row.slowest_ref), right=True),
+        Column(first, lambda row: time(row.slowest_s, row.slowest_ref), right=True, sort="slowest",
+               key=lambda row: -row.slowest_s),
         Column("rank", lambda row: (str(row.slowest_rank), tokens.LINK, row.slowest_ref), right=True),
-        Column("median", lambda row: time(row.median_s, row.median_ref), right=True, drop=4),
+        Column("median", lambda row: time(row.median_s, row.median_ref), right=True, drop=4, sort="median",
+               key=lambda row: -row.median_s),
         Column("rank", lambda row: (str(row.median_rank), tokens.LINK, row.median_ref), right=True, drop=3),
         Column("fastest", lambda row: time(row.fastest_s, row.fastest_ref), right=True, drop=2),
         Column("rank", lambda row: (str(row.fastest_rank), tokens.LINK, row.fastest_ref), right=True, drop=1),
-        Column("×", ratio, right=True, drop=6),
+        Column("×", ratio, right=True, drop=6, sort="ratio", key=factor),
         Column("ranks", lambda row: (fmt.count(row.ranks), tokens.NUMBER), right=True, drop=5),
-        Column(noun, label),
-    ), f"{noun}s", SHOWN, FOLDED)  # fmt: skip
+        Column(noun, label, sort="name", key=lambda row: row.phase or name(row.compile)),
+    ), f"{noun}s", SHOWN, FOLDED, order="difference")  # fmt: skip
 
 
 def _times(ratio: float) -> str:
@@ -477,6 +482,7 @@ QUESTION = Question(
     help="which ranks were late or slow, which ranks waited for them, and whose clock is off",
     group="ranks and hangs",
     order=120,
+    sorts=("difference", "slowest", "median", "ratio", "name"),
     needs=Needs("has no times"),
     document=document,
     answer=Stragglers,

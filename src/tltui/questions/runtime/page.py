@@ -509,7 +509,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.add_argument("--flame", action="store_const", dest="filter", const=FLAME, default="",
                         help="one step as a flame graph")  # fmt: skip
-    parser.add_argument("--sort", choices=SORTS, default="time", help="the order of the tables (default: time)")
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import heapq
 from collections import defaultdict
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
@@ -577,11 +576,6 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
     return GrowingDocument(scope.page("timing"), f"timing{scope.title}", options, fill, Page)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's options beyond those of every view."""
-    parser.add_argument("--sort", choices=SORTS, default="own", help="order of the tables (default: own)")
-
-
 def _fill(page: Page, run: Run, scope: Scope, sort: str) -> Generator[None, None, Timing]:
     compiles = scope.compiles
     events = count_events(compiles)
@@ -765,7 +759,6 @@ QUESTION = Question(
     sorts=SORTS,
     needs=Needs("has no times", reads_engine_log=True),
     document=document,
-    add_arguments=add_arguments,
     answer=Timing,
     rows=TimingRow,
     records=timing_rows,

@@ -97,10 +97,10 @@ async def test_a_click_and_the_caret_know_how_wide_a_character_is_drawn(hostile:
 def test_what_is_drawn_for_a_text() -> None:
     assert PAYLOAD.drawn("é→🙂") == "\\u00e9\\u2192\\U0001f642"
     assert PAYLOAD.drawn("␛[31m␡") == "\\x1b[31m\\x7f"
-    assert WORDS.drawn("é→…") == "\\u00e9>~"
+    assert WORDS.drawn("é→…") == "\\u00e9->~"
     assert REAL.drawn("é→🙂") == "é→🙂"
     assert all(sign.isascii() and cells(char) == 1 for char, sign in SIGNS.items())
-    assert [char for char, sign in SIGNS.items() if len(sign) != 1] == ["↩"]
+    assert [char for char, sign in SIGNS.items() if len(sign) != 1] == ["→", "←", "↩"]
     for script in (WORDS, PAYLOAD):
         for text in ("", "abc", "é→x🙂", "数据"):
             assert script.cells(text) == len(script.drawn(text))

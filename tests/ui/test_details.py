@@ -24,7 +24,7 @@ def line_with(document: object, text: str) -> int:
 
 FINDINGS = {
     "2 compiles failed": "0:9/0", "torch's hint: If you're": "0:9/0", "sample hit the recompile limit": "0:4/8",
-    "fix: 8 → 0 or 1": "0:4/8", "ranks diverge at": "@ranks", "17.8 s from the first compile": "0:9/0",
+    "fix: Pass a value": "0:4/8", "ranks diverge at": "@ranks", "17.8 s from the first compile": "0:9/0",
     "[0:10/0] UserError": "0:10/0",
 }  # fmt: skip
 """Text of the first page → the page that the panel shows for its line."""

@@ -136,6 +136,8 @@ def test_one_answer_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> N
         (["--demo", "--answer", "finding", "x"], "tltui: wrong arguments for finding: 'x'\n  --answer finding number [page]\n"),
         (["-", "--answer", "summary"], "tltui: standard input carries the messages of the protocol: '-'\n"),
         (["no/such", "--answer", "summary"], "tltui: No such file or directory: 'no/such'\n"),
+        (["--demo", "--profile", "/no/such"], "tltui: profile: No such file or directory: '/no/such'\n"),
+        ([str(DEMO), "--profile", "/no/such", "--answer", "summary"], "tltui: profile: No such file or directory: '/no/such'\n"),
     ],
 )
 def test_wrong_usage(words: list[str], error: str, capsys: pytest.CaptureFixture[str]) -> None:

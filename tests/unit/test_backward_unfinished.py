@@ -44,6 +44,28 @@ def test_every_page_has_it() -> None:
     assert json.loads(to_json(page(run, "0/0").data()))["facts"]["backward_unfinished"] is True
 
 
+def test_timing_lists_it_as_open() -> None:
+    run = trace(BACKWARD)
+    [item] = json.loads(to_json(page(run, "@timing").data()))["open"]
+    assert item["names"][0] == "entire_backward_compile" and item["has_metrics"] is False
+    shown = " ".join(seen(page(run, "@timing:0/0")).split())
+    assert "Still open (1)" in shown and "inside entire_backward_compile > " in shown and "Backward: ≥14 ms" in shown
+    assert "Missing end events" not in shown
+
+
+def test_a_backward_that_begins_where_the_log_ends_has_no_time(tmp_path: Path) -> None:
+    """Not 0 seconds, and not 0% of its part of the flame."""
+    [log] = (TRACES / BACKWARD).iterdir()
+    lines = log.read_bytes().split(b"\nV")
+    begun = next(n for n, line in enumerate(lines) if b'"name": "entire_backward_compile"' in line)
+    (tmp_path / log.name).write_bytes(b"\nV".join(lines[: begun + 1]) + b"\n")
+    shown = seen(page(fresh(tmp_path), "@timing:0/0")).split("\n")
+    heading = shown.index("Backward")
+    assert [line.split() for line in shown[heading + 2 : heading + 4]] == [["entire_backward_compile", "open"], []]
+    (tmp_path / log.name).write_bytes(b"\nV".join(lines[: begun + 3]) + b"\n")
+    assert "backward, compiled later: 2 ms so far" in seen(page(fresh(tmp_path), "0/0"))
+
+
 @pytest.mark.parametrize("name", ["torch-2.13/train", "torch-2.13/resets", "torch-2.13/ddp_split", "torch-2.13/errors"])
 def test_a_backward_that_ended_changes_nothing(name: str) -> None:
     facts = [c.facts for c in trace(name).compiles() if c.is_compile]

@@ -10,7 +10,7 @@ from real import TRACES, demo, fresh, trace
 from tltui.model.run import Run
 from tltui.model.status import Eager
 from tltui.questions.overview import fix_sections
-from tltui.questions.overview.fix_sections import INSTRUCTIONS, LABELS, fix_at
+from tltui.questions.overview.fix_sections import INSTRUCTIONS, LABELS, NO_FIX, Fix, fix_at, fix_lines
 from tltui.questions.overview.run_page import _failed, run_document
 from tltui.questions.overview.run_summary import summarise
 from tltui.questions.recompiles.remedies import REMEDIES
@@ -24,18 +24,54 @@ def lines(run: Run, width: int = 100) -> list[str]:
 
 def test_a_recompiled_function_has_the_change_with_the_largest_effect() -> None:
     run = trace("torch-2.13/recompiles")
-    assert fix_at(run, "0/4", "recompiles").startswith("4 → 1 or 2 recompilations with 4 changes: x dim 0 (mark dynamic)")
-    assert any(line.startswith("fix: 4 → 1 or 2 recompilations with 4 changes") and line.endswith("…") for line in lines(run))
+    fix = fix_at(run, "0/4", "recompiles")
+    assert fix.advice.startswith("Make 4 changes: x dim 0 (mark dynamic)") and not fix.has_code
+    assert fix.effect == "predicted: 4 → 1 or 2 recompilations"
 
 
 def test_one_change_is_given_as_code() -> None:
-    fix = "1 → 0 recompilations with torch._dynamo.mark_dynamic(x, 0) before the first call"
-    assert f"fix: {fix}" in lines(trace("inputs/mlp"))
+    fix = "Call torch._dynamo.mark_dynamic(x, 0) before the first call; predicted: 1 → 0 recompilations"
+    assert f"fix: {fix}" in lines(trace("inputs/mlp"), 120)
 
 
 def test_a_change_that_is_no_line_of_code_is_an_instruction() -> None:
-    fix = "8 → 0 or 1 recompilations: pass a value computed from request instead of the string"
-    assert fix_at(demo(), "0:4/8", "recompiles") == fix
+    advice = "Pass a value computed from request instead of the string"
+    assert fix_at(demo(), "0:4/8", "recompiles") == Fix(advice, "predicted: 8 → 0 or 1 recompilations")
+
+
+def test_a_fix_takes_two_lines_at_most_and_its_effect_is_never_cut() -> None:
+    for ascii_, arrow in ((False, "→"), (True, "->")):
+        document = run_document(trace("torch-2.13/recompiles"), Options(width=80, ascii=ascii_))
+        shown = list(document.text(0, len(document)))
+        first = next(number for number, line in enumerate(shown) if "fix: " in line)
+        assert shown[first].lstrip().startswith("fix: Make 4 changes: x dim 0 (mark dynamic)")
+        assert shown[first + 1].endswith(f"; predicted: 4 {arrow} 1 or 2 recompilations")
+        assert shown[first + 2].lstrip().startswith("Addresses:")
+        assert max(map(len, shown)) <= 80
+
+
+@pytest.mark.parametrize("room", [20, 60, 90, 400])
+def test_code_of_a_fix_can_be_copied_at_any_width(room: int) -> None:
+    """One line has it whole: a break or a cut in the middle would make another command of it."""
+    code = "TORCH_COMPILE_DYNAMIC_SOURCES='" + ",".join(rf"L\['x{n}'\]$" for n in range(9)) + "'"
+    fix = Fix(f"Set {code} for the job", "predicted: 3 → 0 recompilations", has_code=True)
+    shown = fix_lines(fix, room)
+    assert shown == [f"{fix.advice};", fix.effect] or shown == [f"{fix.advice}; {fix.effect}"]
+    assert fix_lines(fix._replace(has_code=False), 60)[-1].endswith(f"; {fix.effect}")
+
+
+def test_sources_are_a_variable_for_the_job() -> None:
+    fix = fix_at(trace("torch-2.13/remedies"), "59/1", "recompiles")
+    assert fix.advice.startswith("Set TORCH_COMPILE_DYNAMIC_SOURCES=") and fix.advice.endswith("$' for the job")
+    assert fix.has_code and fix.effect == "predicted: 1 → 0 recompilations"
+
+
+def test_the_verb_fits_the_code() -> None:
+    remedies, reasons = trace("torch-2.13/remedies"), trace("torch-2.13/reasons")
+    assert fix_at(remedies, "26/1", "recompiles").advice.startswith("Set torch._dynamo.config.specialize_float = False before")
+    assert fix_at(remedies, "6/1", "recompiles").advice.startswith("Call torch._dynamo.decorators.mark_unbacked(x, 0) before")
+    assert fix_at(reasons, "16/1", "recompiles").advice.startswith("Run import torch.fx.experimental._config; torch.")
+    assert fix_at(reasons, "14/1", "recompiles").advice == "Use torch.compile(dynamic=True)"
 
 
 def test_each_remedy_without_code_has_an_instruction() -> None:
@@ -50,9 +86,10 @@ def test_each_remedy_without_code_has_an_instruction() -> None:
 
 def test_a_graph_break_has_the_hint_of_torch_for_the_users_own_line() -> None:
     run = trace("torch-2.13/breaks")
-    assert fix_at(run, "2/0", "break", "Call to `torch._dynamo.graph_break()`") == "Remove the `torch._dynamo.graph_break()` call."
-    assert fix_at(run, "2/0", "break", "another reason") == ""
-    assert "torch's hint: Remove the `torch._dynamo.graph_break()` call." in lines(run)
+    hint = "Remove the `torch._dynamo.graph_break()` call."
+    assert fix_at(run, "2/0", "break", "Call to `torch._dynamo.graph_break()`") == Fix(hint)
+    assert fix_at(run, "2/0", "break", "another reason") == NO_FIX
+    assert f"torch's hint: {hint}" in lines(run)
 
 
 def test_a_function_in_eager_mode_has_the_hint_on_its_own_cause() -> None:
@@ -69,7 +106,7 @@ def test_a_function_in_eager_mode_has_the_hint_on_its_own_cause() -> None:
 
 def test_an_error_has_the_hint_of_torch() -> None:
     run = trace("torch-2.13/errors")
-    hints = {fix_at(run, str(compile_.ref), "failure") for compile_ in run.compiles()}
+    hints = {fix_at(run, str(compile_.ref), "failure").advice for compile_ in run.compiles()}
     assert any(hint.startswith("Avoid calling builtin `print`") for hint in hints)
     assert not any("Please report" in hint or "may result in an error" in hint for hint in hints)
 
@@ -78,15 +115,15 @@ def test_an_error_has_the_hint_of_torch() -> None:
 def test_very_many_guards_are_not_read(name: str, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
     run = fresh(TRACES / "torch-2.13" / "recompiles")
     monkeypatch.setattr(fix_sections, name, limit)
-    assert fix_at(run, "0/4", "recompiles") == ""
+    assert fix_at(run, "0/4", "recompiles") == NO_FIX
 
 
 def test_an_error_without_hints_has_the_advice_in_its_message() -> None:
     hint = "If you're using mark_dynamic, either remove it or use maybe_mark_dynamic."
-    assert fix_at(demo(), "0:9/0", "failure") == hint
-    assert fix_at(demo(), "0:10/0", "failure") == "Consider annotating your code using torch._check*()."
+    assert fix_at(demo(), "0:9/0", "failure") == Fix(hint)
+    assert fix_at(demo(), "0:10/0", "failure") == Fix("Consider annotating your code using torch._check*().")
 
 
 def test_an_address_of_no_compile_has_none() -> None:
     run = trace("torch-2.13/recompiles")
-    assert {fix_at(run, ref, kind) for ref in ("@problems", "99/0", "0/4:recompile_reasons") for kind in LABELS} == {""}
+    assert {fix_at(run, ref, kind) for ref in ("@problems", "99/0", "0/4:recompile_reasons") for kind in LABELS} == {NO_FIX}

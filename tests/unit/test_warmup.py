@@ -17,8 +17,9 @@ from viewed import text
 from tltui.cli import main
 from tltui.model.run import Run
 from tltui.questions.shapes.shape_env import Symbol
+from tltui.questions.warmup.page import argument_text
 from tltui.questions.warmup.recorded_calls import (
-    Local,
+    Guarded,
     NotCallable,
     RecordedCall,
     UncalledCompile,
@@ -130,7 +131,9 @@ def test_a_made_call_is_complete(tmp_path: Path) -> None:
     )  # fmt: skip
     guards = tree(*variables, grad="false")
     one = call(made(tmp_path, guards=guards, requires_grad=True))
-    assert [(arg.name, arg.value) for arg in one.arguments] == [("x", None), ("flag", True), ("n", -3), ("mask", None)]
+    assert [(arg.name, arg.value) for arg in one.arguments] == [
+        ("x", None), ("flag", True), ("n", -3), ("mask", None), ("args", ())
+    ]  # fmt: skip
     assert one.arguments[0].requires_grad
     assert not one.has_grad
 
@@ -152,7 +155,7 @@ def test_numbers_have_their_type() -> None:
     assert [number_of(text, "float") for text in ("1e-05", "0.125", "2")] == [1e-05, 0.125, 2.0]
     assert number_of("-3", "int") == -3
     assert number_of(" True", "bool") is True
-    dynamic = Local("n", 0, "int", ("TYPE_MATCH: ___check_type_id(L['n'], 1)",), False)
+    dynamic = Guarded("L['n']", "int", ("TYPE_MATCH: ___check_type_id(L['n'], 1)",))
     assert plain_value(dynamic, Symbol("s0", "L['n']", 7, None)) == 7
     with pytest.raises(NotCallable, match="the value of its argument n is not in the trace"):
         plain_value(dynamic, None)
@@ -177,8 +180,10 @@ def test_a_tensor_with_other_fields_has_no_call(tensor: dict[str, Any], tmp_path
     ("variables", "expected"),
     [
         ((("x", "dict", "EQUALS_MATCH: len(L['x']) == 1"),), ""),
-        ((("x", "str", "EQUALS_MATCH: L['x'] == 'a'"),), "neither a tensor nor a plain number: str"),
-        ((("x", "list", "LENGTH_CHECK: len(L['x']) == 2"),), "neither a tensor nor a plain number: list"),
+        ((("x", "str", "EQUALS_MATCH: L['x'] == 'a'"),), ""),
+        ((("x", "list", "LENGTH_CHECK: len(L['x']) == 2"),), "neither a tensor nor a plain value: list"),
+        ((("x", "tuple", "LENGTH_CHECK: len(L['x']) == 2"),), "item 0 of its argument x is not in the trace"),
+        ((("x", "tuple", "LENGTH_CHECK: len(L['x']) == 65"),), "too large"),
         ((("x", "int", "EQUALS_MATCH: L['x'] == __import__('os')"),), "no value that is a plain int"),
         ((("x; import os", "int", "EQUALS_MATCH: L['x; import os'] == 3"),), "an argument has no plain name"),
         ((("self", "train.os system", ""),), "the class of its object has no plain name"),
@@ -189,6 +194,72 @@ def test_other_arguments_have_a_reason(variables: tuple[tuple[str, str, str], ..
     recorded = made(tmp_path, guards=tree(*variables))
     assert expected in (recorded.reason if isinstance(recorded, UncalledCompile) else "")
     assert isinstance(recorded, UncalledCompile) == bool(expected)
+
+
+LITERALS = r"""
+| +- GuardManager: source=L['x'], accessed_by=FrameLocalsGuardAccessor(key='x', framelocals_idx=0), type=<class 'torch.Tensor'>
+| +- GuardManager: source=L['mode'], accessed_by=FrameLocalsGuardAccessor(key='mode', framelocals_idx=1), type=<class 'str'>
+| | +- EQUALS_MATCH: L['mode'] == "dou'ble\né"                                     # if mode == "double": x = x * 2  # lit.py:4 in f
+| +- GuardManager: source=L['opts'], accessed_by=FrameLocalsGuardAccessor(key='opts', framelocals_idx=5), type=<class 'tuple'>
+| | +- TYPE_MATCH: ___check_type_id(L['opts'], 139916967535488), type=<class 'tuple'>  # for o in opts:  # lit.py:7 in f
+| | +- LENGTH_CHECK: len(L['opts']) == 5                                           # for o in opts:  # lit.py:7 in f
+| | +- GuardManager: source=L['opts'][0], accessed_by=TupleGetItemGuardAccessor(0), type=<class 'str'>
+| | | +- EQUALS_MATCH: L['opts'][0] == 'a'                                           # if o == "a": x = x + 1  # lit.py:8 in f
+| | +- GuardManager: source=L['opts'][1], accessed_by=TupleGetItemGuardAccessor(1), type=<class 'NoneType'>
+| | | +- NONE_MATCH: L['opts'][1] is None                                          # if o == "a": x = x + 1  # lit.py:8 in f
+| | +- GuardManager: source=L['opts'][2], accessed_by=TupleGetItemGuardAccessor(2), type=<class 'bool'>
+| | | +- TRUE_MATCH: L['opts'][2] == True                                          # if o == "a": x = x + 1  # lit.py:8 in f
+| | +- GuardManager: source=L['opts'][3], accessed_by=TupleGetItemGuardAccessor(3), type=<class 'int'>
+| | | +- EQUALS_MATCH: L['opts'][3] == 2                                             # if o == "a": x = x + 1  # lit.py:8 in f
+| | +- GuardManager: source=L['opts'][4], accessed_by=TupleGetItemGuardAccessor(4), type=<class 'float'>
+| | | +- EQUALS_MATCH: L['opts'][4] == 1.5                                           # if o == "a": x = x + 1  # lit.py:8 in f
+""".replace("'>\n", "'>, tag_safe=(False, False)\n")
+"""Guards as torch 2.13 wrote them for `f(x, "dou'ble\\né", opts=("a", None, True, 2, 1.5))`."""
+
+
+def literal_call(path: Path, old: str = "", new: str = "") -> RecordedCall | UncalledCompile:
+    """Return the call with the guards of `LITERALS`, one text replaced."""
+    assert old in LITERALS
+    return made(path, guards="TREE_GUARD_MANAGER:\n+- RootGuardManager" + (LITERALS.replace(old, new) if old else LITERALS))
+
+
+def test_strings_and_tuples_that_guards_fix_are_literals(tmp_path: Path) -> None:
+    one = call(literal_call(tmp_path))
+    assert [(arg.name, arg.value) for arg in one.arguments[1:]] == [("mode", "dou'ble\né"), ("opts", ("a", None, True, 2, 1.5))]
+    script = script_of([one], [], ["train"], "a run")
+    values, _ = parts_of(script)
+    check_calls(values["CALLS"])
+    assert script.isascii()
+    assert r"""'mode': "dou'ble\n\xe9",""" in script
+    assert "'opts': ('a', None, True, 2, 1.5)," in script
+    assert argument_text(one.arguments[1]) == f"mode {one.arguments[1].value!r}"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        (r'''L['mode'] == "dou'ble\né"''', "L['mode'] == __import__('os').name", "a string that is not in the trace, or too long"),
+        (r'''L['mode'] == "dou'ble\né"''', "L['mode'] == 'a' 'b'", "a string that is not in the trace, or too long"),
+        (r'''L['mode'] == "dou'ble\né"''', f"L['mode'] == '{'a' * 201}'", "a string that is not in the trace, or too long"),
+        ("len(L['opts']) == 5", "len(L['opts']) == 6", "item 5 of its argument opts is not in the trace"),
+        ("<class 'NoneType'>", "<class 'torch.Tensor'>", "does not only contain plain values: Tensor"),
+        ("L['opts'][3] == 2 ", "L['opts'][3] == os ", "no value that is a plain int"),
+        ("EQUALS_MATCH: L['opts'][4]", "TYPE_MATCH: L['opts'][4]", "the value of its argument opts[4] is not in the trace"),
+    ],
+)
+def test_other_strings_and_tuples_have_a_reason(old: str, new: str, expected: str, tmp_path: Path) -> None:
+    assert expected in reason(literal_call(tmp_path, old, new))
+
+
+def test_the_script_can_be_printed(capsysbinary: pytest.CaptureFixture[bytes], tmp_path: Path) -> None:
+    assert main(["warmup", str(DEMO), "--module", "train", "-o", str(tmp_path / "w.py")]) == 0
+    capsysbinary.readouterr()
+    assert main(["warmup", str(DEMO), "--module", "train", "-o", "-"]) == 0
+    assert capsysbinary.readouterr().out == (tmp_path / "w.py").read_bytes()
+    assert main(["warmup", str(DEMO), "-o", "-"]) == 2
+    assert capsysbinary.readouterr().err.startswith(b"tltui: missing --module NAME\n")
+    assert main(["warmup", str(DEMO), "--json", "-o", "-"]) == 0
+    assert capsysbinary.readouterr().out.startswith(b"{")
 
 
 def test_autocast_and_older_guards_have_a_reason(tmp_path: Path) -> None:
@@ -300,4 +371,4 @@ def test_without_any_call_no_script_is_written(tmp_path: Path, capsysbinary: pyt
 def test_a_member_of_an_enum_is_an_argument_too() -> None:
     """A call without it would fail: its guards name the type in another form than those of classes."""
     said = text(page(trace("planted"), "@warmup"))
-    assert "its argument zqmode is neither a tensor nor a plain number: ZqMood" in said
+    assert "its argument zqmode is neither a tensor nor a plain value: ZqMood" in said

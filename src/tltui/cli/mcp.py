@@ -50,6 +50,7 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
     """Serve until standard input ends, or yield one answer."""
     import tltui
     from tltui.api.agent_answers import TOOLS, Answers
+    from tltui.api.runs import DEMO
 
     if options.paths and options.paths[0] == "-":
         raise Failure("standard input carries the messages of the protocol: '-'", "give a file or a directory")
@@ -62,7 +63,8 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
     if options.allow_run is not None:
         options.allow_run = _startable(options.allow_run)
     try:
-        opened = tltui.demo() if options.demo else tltui.open(*options.paths, latest=options.latest, profiles=options.profile or ())
+        paths = [DEMO] if options.demo else options.paths
+        opened = tltui.open(*paths, latest=options.latest, profiles=options.profile or ())
         answers = Answers(opened, [] if options.demo else options.paths)
         if options.answer:
             yield message(_answer(answers, *options.answer))

@@ -44,6 +44,7 @@ def resolve_output(options: argparse.Namespace) -> None:
             if is_set and getattr(options, other, None):
                 raise Failure(f"--{other} and --{flag} cannot be combined", "leave one of them out")
     path = getattr(options, "to", None)
+    options.is_stdout = path == "-"
     if path in (None, "-"):
         options.to = None
         return

@@ -178,7 +178,7 @@ def runtime(options: argparse.Namespace) -> Iterator[bytes]:
 
 
 def warmup(options: argparse.Namespace) -> Iterator[bytes]:
-    """Yield the page, or its result; with `-o FILE.py` the script. Raises `Failure` for names that are no modules."""
+    """Yield the page, or its result; with `-o FILE.py` or `-o -` the script. Raises `Failure` for names that are no modules."""
     from tltui.questions.warmup.recorded_calls import WarmupPlan
     from tltui.writers.warmup.script import BadModule, check_modules, script_of
 
@@ -186,16 +186,17 @@ def warmup(options: argparse.Namespace) -> Iterator[bytes]:
         modules = check_modules(options.module)
     except BadModule as bad:
         raise Failure(f"not the name of a module: '{bad}'", "use a dotted name, as for import: --module package.train") from None
-    is_script = (options.to or "").lower().endswith(SCRIPT)
+    is_printed = options.is_stdout and not options.json and not options.markdown
+    is_script = is_printed or (options.to or "").lower().endswith(SCRIPT)
     if not is_script:
         if modules:
-            raise Failure("--module needs a script to write", "add -o warmup.py")
+            raise Failure("--module needs a script to write", "add -o warmup.py, or -o - to print it")
         yield from view(options)
         return
     if not modules:
         raise Failure("missing --module NAME", f"the module that defines the functions: tltui warmup {path_words(options)} "
                       "--module train -o warmup.py")  # fmt: skip
-    if (name := Path(options.to).stem) in modules:
+    if options.to and (name := Path(options.to).stem) in modules:
         raise Failure(f"the script would import itself: {options.to!r}", f"give it another name than {name}.py")
     run, document = _page(options)
     plan = result_of(document)
@@ -343,6 +344,7 @@ EXAMPLES = {
     "warmup": """\
   tltui warmup /tmp/tracedir                              functions with recorded arguments, and those without a call
   tltui warmup /tmp/tracedir --module train -o warmup.py  the calls as a script; tltui never runs it
+  tltui warmup /tmp/tracedir --module train -o -          the script on standard output
 """,
     "vllm": """\
   tltui vllm /tmp/tracedir                            compile calls, piecewise graphs, passes

@@ -55,7 +55,7 @@ class Page(Builder):
 
     def open(self, title: str, folded: bool = False, aside: bool = False) -> None:
         """Start a section whose head is the next line."""
-        super().open(self._screen_text(title), folded, aside)
+        super().open(self.drawn(title), folded, aside)
 
     @contextmanager
     def fold(self, title: str, indent: str = "  ", aside: bool = False) -> Iterator[None]:
@@ -65,23 +65,23 @@ class Page(Builder):
         yield
         self.close()
 
-    def _screen_text(self, text: str) -> str:
+    def drawn(self, text: str) -> str:
         """Return a text in the characters that reach the screen, so that its length is final."""
         text = short(text)
         return text.translate(OWN) if self.ascii else text
 
     def _screen_piece(self, piece: Piece) -> Piece:
         text = piece_text(piece)
-        shown = self._screen_text(text)
+        shown = self.drawn(text)
         return piece if shown is text else with_text(piece, shown)
 
     def clip(self, text: str, width: int) -> str:
         """Clip like `format.clip`, but differently from any other text that was clipped on this page."""
-        return self._apart.cut(self._screen_text(text), width)
+        return self._apart.cut(self.drawn(text), width)
 
     def clip_middle(self, text: str, width: int) -> str:
         """Clip like `format.clip_middle`, but differently from any other text that was clipped on this page."""
-        return self._apart.cut(self._screen_text(text), width, formatting.name)
+        return self._apart.cut(self.drawn(text), width, formatting.name)
 
     def more(self, part: str = "") -> None:
         """Add a note that the page may grow, and which part."""
@@ -113,13 +113,13 @@ class Page(Builder):
     def say(self, text: str, indent: str = "", style: str = "", hang: str | None = None) -> None:
         """Add a wrapped text. `hang` indents the continuation lines (default: `indent`)."""
         rest = indent if hang is None else hang
-        for n, line in enumerate(fmt.wrap(self._screen_text(text), self.width - max(len(indent), len(rest)))):
+        for n, line in enumerate(fmt.wrap(self.drawn(text), self.width - max(len(indent), len(rest)))):
             self.add(indent if n == 0 else rest, (line, style))
 
     def labelled(self, label: str, text: str, indent: str = "  ", gap: int = 9, style: str = "") -> None:
         """Add `label    text`, with the text wrapped next to the label."""
         room = self.width - len(indent) - gap
-        for n, line in enumerate(fmt.wrap(self._screen_text(text), room)):
+        for n, line in enumerate(fmt.wrap(self.drawn(text), room)):
             self.add(indent, (label.ljust(gap) if n == 0 else " " * gap, tokens.LABEL), (line, style))
 
     def row(self, pieces: Sequence[Piece], indent: str = "  ") -> None:
@@ -273,7 +273,7 @@ class Page(Builder):
 
     def _cell(self, piece: Piece) -> Cell:
         text, style, target = (piece, "", "") if isinstance(piece, str) else (*piece, "")[:3]
-        return self._screen_text(sanitize(text)), style, target
+        return self.drawn(sanitize(text)), style, target
 
     def _fit(self, widths: list[int], indent: int, least: Sequence[int]) -> None:
         """Make the columns fit: the last one first, then the widest. None gets narrower than `least`."""

@@ -15,7 +15,7 @@ from tltui.model.node_answers import reader_of
 from tltui.model.nodes import Compile
 from tltui.model.ref import NO_ID, BadAddress
 from tltui.model.run import Run
-from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, SOFT, TABLE, Status, colour, error_name
+from tltui.model.status import ASCII_RECOMPILE, BACKWARD, RECOMPILE_GLYPH, SOFT, TABLE, Status, colour, error_name
 from tltui.questions.fusion.unit_fusion import has_fusion
 from tltui.questions.job_failures.failure_sections import add_of_compile
 from tltui.questions.overview.compile_sections import (
@@ -422,7 +422,8 @@ def _time(page: Page, node: Compile, study: Study, finished: bool) -> None:
     scale_s = max(sum(phase.self_s for phase in phases) for phases in (timing.phases, timing.backward))
     reason_sections.add_time(page, timing.phases, scale_s=scale_s)
     if timing.backward:
-        page.add("  ", (f"backward, compiled later: {fmt.seconds(timing.backward_seconds)}", tokens.LABEL))
+        so_far = " so far" if any(item.name in BACKWARD for item in timing.open) else ""
+        page.add("  ", (f"backward, compiled later: {fmt.seconds(timing.backward_seconds)}{so_far}", tokens.LABEL))
         reason_sections.add_time(page, timing.backward, scale_s=scale_s)
     if timing.open:
         inner = timing.open[-1]

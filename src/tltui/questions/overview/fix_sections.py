@@ -1,9 +1,10 @@
-"""The fix of a finding in one line, for the first screen: of recompilations by their guards, of graph breaks by torch's hints."""
+"""The fix of a finding, for the first screen: of recompilations by their guards, of graph breaks by torch's hints."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from tltui.documents import format as fmt
 from tltui.model.node_answers import part
@@ -18,6 +19,7 @@ from tltui.questions.recompiles.explanations import explained_of
 from tltui.questions.recompiles.frame_recompiles import frame_recompiles, recompiles_of
 from tltui.questions.recompiles.guard_grammar import whose
 from tltui.questions.recompiles.guard_table import guards_of
+from tltui.questions.recompiles.predictions import Prediction
 from tltui.questions.recompiles.recompile_sections import ALL_DYNAMIC, names_of_remedies, remaining_text
 from tltui.questions.recompiles.variations import Variation
 from tltui.text.sanitize import sanitize
@@ -68,29 +70,72 @@ INSTRUCTIONS = {
 """Remedy of docs/recompiles.md without code → the instruction, with a place for the source."""
 
 
+class Fix(NamedTuple):
+    """A change to the program or to the job, and its effect."""
+
+    advice: str
+    """An imperative sentence without its period; '' for no fix."""
+    effect: str = ""
+    """The predicted effect; '' for a hint of torch."""
+    has_code: bool = False
+    """Whether the advice contains code to be copied."""
+
+
+NO_FIX = Fix("")
+
+
 @part
-def fix_of_recompiles(frame: Frame, reader: Reader) -> str:
-    """Return the change that removes most recompilations of a function, and its effect; '' for none, or too many to read."""
+def fix_of_recompiles(frame: Frame, reader: Reader) -> Fix:
+    """Return the change that removes most recompilations of a function; `NO_FIX` for none, or too many to read."""
     recompiles = recompiles_of(frame)
     if not 0 < len(recompiles) <= RECOMPILES_READ or _guard_bytes(frame) > GUARD_BYTES_READ:
-        return ""
+        return NO_FIX
     explained = [explained_of(each) for each in recompiles]
     guards = run_steps(guards_of(frame, explained))
     result = frame_recompiles(frame, explained, explained, guards)
     best = next((variation for variation in result.variations if _has_effect(variation)), None)
     prediction = best.prediction if best is not None else None
     if result.all_dynamic is not None:
-        return f"{remaining_text(result.all_dynamic)} with {ALL_DYNAMIC}"
+        return Fix(f"Use {ALL_DYNAMIC}", _predicted(result.all_dynamic), has_code=True)
     if result.together is not None and (prediction is None or result.together.fewest < prediction.fewest):
         changes = fmt.plural(len(result.together.names), "change")
-        return f"{remaining_text(result.together)} with {changes}: {names_of_remedies(result.together)}"
+        return Fix(f"Make {changes}: {names_of_remedies(result.together)}", _predicted(result.together))
     if best is None or prediction is None:
-        return ""
-    how = f"{'; '.join(best.code)} before the first call" if best.code else best.environment
-    if how:
-        return f"{remaining_text(prediction)} with {how}"
+        return NO_FIX
+    if best.environment:
+        return Fix(f"Set {sanitize(best.environment)} for the job", _predicted(prediction), has_code=True)
+    if best.code:
+        code = sanitize("; ".join(best.code))
+        return Fix(f"{_verb(best.code)} {code} before the first call", _predicted(prediction), has_code=True)
     name = fmt.clip(fmt.one_line(sanitize(best.source or best.cause)), 40)
-    return f"{remaining_text(prediction)}: {INSTRUCTIONS.get(best.remedy, best.remedy).format(name)}"
+    instruction = INSTRUCTIONS.get(best.remedy, best.remedy)
+    return Fix(f"{instruction[:1].upper()}{instruction[1:]}".format(name), _predicted(prediction))
+
+
+def _predicted(prediction: Prediction) -> str:
+    return f"predicted: {remaining_text(prediction)}"
+
+
+def _verb(code: tuple[str, ...]) -> str:
+    """Return the verb for statements: they are calls, assignments, or begin with an import."""
+    if code[0].startswith("import "):
+        return "Run"
+    return "Call" if all(statement.endswith(")") for statement in code) else "Set"
+
+
+def fix_lines(fix: Fix, room: int) -> list[str]:
+    """Break a fix into at most two lines of `room` columns. Code is never broken or cut: its line may be longer."""
+    text = f"{fix.advice}; {fix.effect}" if fix.effect else fix.advice
+    if len(text) <= room:
+        return [text]
+    if fix.has_code and fix.effect:
+        return [f"{fix.advice};", fix.effect]
+    first, *others = fmt.wrap(text, room)
+    rest = " ".join(others)
+    if len(rest) > room and fix.effect:
+        advice = rest.removesuffix(f"; {fix.effect}")
+        rest = f"{fmt.clip(advice, room - len(fix.effect) - 2)}; {fix.effect}"
+    return [first, fmt.clip(rest, room)]
 
 
 def _guard_bytes(frame: Frame) -> int:
@@ -131,14 +176,14 @@ LABELS = {"recompiles": "fix: ", "break": "torch's hint: ", "failure": "torch's 
 """Kind of a fix → its label: those of torch are quoted."""
 
 
-def fix_at(run: Run, ref: str, kind: str, headline: str = "") -> str:
-    """Return the fix of a kind for the compile at an address; '' for none, or where the address is none of a compile."""
+def fix_at(run: Run, ref: str, kind: str, headline: str = "") -> Fix:
+    """Return the fix of a kind for the compile at an address; `NO_FIX` for none, or where the address is none of a compile."""
     try:
         node = run.resolve(ref)
     except BadAddress:
-        return ""
+        return NO_FIX
     if not isinstance(node, Compile):
-        return ""
-    if kind == "break":
-        return fix_of_break(node, headline)
-    return fix_of_recompiles(node.frame) if kind == "recompiles" else fix_of_failure(node)
+        return NO_FIX
+    if kind == "recompiles":
+        return fix_of_recompiles(node.frame)
+    return Fix(fix_of_break(node, headline) if kind == "break" else fix_of_failure(node))

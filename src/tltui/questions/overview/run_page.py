@@ -323,13 +323,17 @@ def _add_hint(page: Page, hint: Hint, leads: dict[str, str]) -> None:
 
 
 def _add_fix(page: Page, run: Run, hint: Hint) -> None:
-    """Add the fix of a suggestion on one line below it; the page that the suggestion leads to has it whole."""
-    from tltui.questions.overview.fix_sections import LABELS, fix_at
+    """Add the fix of a suggestion below it; the page that the suggestion leads to has it whole."""
+    from tltui.questions.overview.fix_sections import LABELS, fix_at, fix_lines
 
-    if fix := fix_at(run, hint.ref, hint.fix, hint.headline):
-        label, _ = _hint_label(page.options, hint)
-        indent, head = " " * (4 + len(label) if label else 2), LABELS[hint.fix]
-        page.add(indent, (head, tokens.LABEL), fmt.clip(fix, page.width - len(indent) - len(head)))
+    fix = fix_at(run, hint.ref, hint.fix, hint.headline)
+    if not fix.advice:
+        return
+    label, _ = _hint_label(page.options, hint)
+    indent, head = " " * (4 + len(label) if label else 2), LABELS[hint.fix]
+    drawn = fix._replace(advice=page.drawn(fix.advice), effect=page.drawn(fix.effect))
+    for n, line in enumerate(fix_lines(drawn, page.width - len(indent) - len(head))):
+        page.add(indent, (head if n == 0 else " " * len(head), tokens.LABEL), line)
 
 
 def _with_path(shell: str, path: str) -> str:

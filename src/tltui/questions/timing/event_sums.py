@@ -435,7 +435,8 @@ class Waiting:
     """The outermost first."""
     last: float
     """The last event of the compile."""
-    finished: bool
+    has_metrics: bool
+    """Whether the compile has metrics, and its backward too if that has begun."""
 
 
 @frozen
@@ -591,4 +592,6 @@ def _totals(names: dict[str, NameSum]) -> tuple[NameTotal, ...]:
 
 def _waiting(owner_sum: OwnerSum) -> Waiting:
     last = owner_sum.last if owner_sum.last > -math.inf else 0.0
-    return Waiting(str(owner_sum.owner.ref), tuple(owner_sum.open), last, bool(owner_sum.owner.metrics))
+    facts = owner_sum.owner.facts
+    has_metrics = bool(owner_sum.owner.metrics) and not facts.backward_running and not facts.backward_unfinished
+    return Waiting(str(owner_sum.owner.ref), tuple(owner_sum.open), last, has_metrics)

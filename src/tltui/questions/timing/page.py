@@ -65,7 +65,8 @@ def add_flames(page: Page, timing: Timing) -> None:
     before: Flame | None = None
     for flame in timing.flames:
         text = "Backward" if flame.title == "backward" else "Flame" if before is None else f"Then {flame.title}"
-        page.heading(f"{text}: {fmt.seconds(flame.duration_s)}" if flame.duration_s >= LEAST_SHOWN_S else text)
+        least = "≥" if any(bar.is_open for bar in flame.bars) else ""
+        page.heading(f"{text}: {least}{fmt.seconds(flame.duration_s)}" if flame.duration_s >= LEAST_SHOWN_S else text)
         if before is not None:
             gap = (flame.start_at_us - before.start_at_us) / 1e6 - before.duration_s
             page.say(f"began {fmt.seconds(max(gap, 0.0))} after the end of the previous one", "  ", tokens.DIM)
@@ -157,7 +158,7 @@ class _Drawing:
         name = self.page.clip_middle(sanitize(bar.name), self.label - len(indent))
         pad = " " * (self.label - len(indent) - len(name))
         seconds = self.format_time(bar).rjust(self.time)
-        share = fmt.percent(bar.duration_s, self.total_s).rjust(SHARE)
+        share = ("" if _is_unmeasured(bar) else fmt.percent(bar.duration_s, self.total_s)).rjust(SHARE)
         lead = min(int(self.room * bar.start_s / self.total_s), self.room - 1)
         cells = min(self.room * bar.duration_s / self.total_s, self.room - lead)
         style = tokens.WARN if bar.is_open else self.style(bar.name)
@@ -167,8 +168,13 @@ class _Drawing:
         )  # fmt: skip
 
 
+def _is_unmeasured(bar: Bar) -> bool:
+    """Return whether the log ends where an event began: its time is unknown, not zero."""
+    return bar.is_open and bar.duration_s < LEAST_SHOWN_S
+
+
 def _seconds(bar: Bar) -> str:
-    if bar.is_open and bar.duration_s < LEAST_SHOWN_S:  # the log ends where it began
+    if _is_unmeasured(bar):
         return "open"
     return ("≥" if bar.is_open else "") + fmt.seconds(bar.duration_s)
 

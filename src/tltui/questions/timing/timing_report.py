@@ -126,7 +126,8 @@ class StillOpen:
     last_event_at_us: float
     """The last event of the process."""
     has_metrics: bool
-    """Whether its metrics were written all the same: then only the end events are missing."""
+    """Whether its metrics were written all the same, those of its backward too if that is open: then only the end events are
+    missing."""
 
 
 @frozen
@@ -349,7 +350,7 @@ class _Joined:
                 last = max(process.last, item.last)
                 results.append(StillOpen(
                     item.ref, tuple(span[3] for span in item.spans), record_page(process.process, record), since,
-                    _passed(since, last), _passed(start, last), last, item.finished,
+                    _passed(since, last), _passed(start, last), last, item.has_metrics,
                 ))  # fmt: skip
         return tuple(sorted(results, key=lambda item: -item.since_at_us))
 

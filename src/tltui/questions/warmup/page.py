@@ -23,6 +23,8 @@ from tltui.text.sanitize import sanitize
 EVERY = 16
 """Compiles between two yields."""
 SHOWN, FOLDED, REFS_SHOWN = 20, 400, 8
+VALUE = 40
+"""Characters of a plain value in the table."""
 USE = "A script with these calls fills the caches before the first request: tltui warmup {} --module NAME -o warmup.py."
 READ = "NAME is the module that defines the functions. tltui never runs the script: read it before you run it."
 OBJECTS = "Methods need an object: the script has a place where you supply it."
@@ -31,7 +33,7 @@ OBJECTS = "Methods need an object: the script has a place where you supply it."
 def argument_text(argument: Argument) -> str:
     """Return an argument in short: `x float32[4, 8] dim 0 mark_dynamic`, `scale 0.5`."""
     if argument.size is None:
-        return f"{argument.name} {argument.value}"
+        return f"{argument.name} {fmt.clip(repr(argument.value), VALUE)}"
     marks = "".join(f" dim {one.dim} {one.mark}" for one in argument.marks)
     return f"{argument.name} {argument.dtype}[{', '.join(map(str, argument.size))}]{marks}"
 

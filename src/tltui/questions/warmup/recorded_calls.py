@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import keyword
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from math import prod
@@ -34,7 +35,9 @@ ELEMENTS = 1 << 32
 DIMS = 64
 MARKS = {"dynamic": "mark_dynamic", "maybe dynamic": "maybe_mark_dynamic", "unbacked": "mark_unbacked", "static": "mark_static"}
 """Mark of a dimension → the function of torch._dynamo that sets it."""
-PLAIN = frozenset(("int", "float", "bool", "NoneType"))
+PLAIN = frozenset(("int", "float", "bool", "NoneType", "str"))
+TEXT_LIMIT, TUPLE_LIMIT = 200, 64
+"""Characters of a string argument, and values of a tuple, at most."""
 TENSORS = frozenset(("torch.Tensor", "torch.nn.parameter.Parameter"))
 CONTAINERS = frozenset(("tuple", "list", "dict"))
 _DEVICE = re.compile(r"(?:cpu|cuda|xpu|mps|hpu|meta)(?::\d{1,3})?", re.ASCII)
@@ -44,6 +47,8 @@ _LOCAL = re.compile(
     r"L\['(?P<name>[^'\n]{1,200})'\], FrameLocalsGuardAccessor\(key='(?P=name)', framelocals_idx=(?P<place>\d{1,6})\)", re.ASCII
 )
 """The source of a variable, and how its manager is accessed."""
+_LOCAL_NAME = re.compile(r"^L\['(?P<name>\w+)'\]", re.ASCII)
+_LENGTH = re.compile(r"LENGTH_CHECK: len\((?P<source>.+)\) == (?P<length>\d{1,6})", re.ASCII)
 _RESUMED = re.compile(rf"{PREFIX}(?P<name>\w{{1,200}})_at_\d{{1,9}}(?:_\d{{1,9}})?", re.ASCII)
 _STATE = re.compile(r"___check_global_state\(\) against (?P<state>\{.{0,4000}?\})")
 _NOT_PLAIN = ("subclass", "nested", "sparse", "functorch", "conj")
@@ -51,6 +56,11 @@ RESUMED = "after a graph break: a call of the function compiles it too"
 LIBRARY = "a function of a library: a call of your code that uses it compiles it"
 NO_GUARDS = "the log has no guards of it"
 OLD_GUARDS = "its guards do not record the arguments (those of torch 2.10 and later do)"
+
+
+Scalar = bool | int | float | str | None
+Literal = Scalar | tuple[Scalar, ...]
+"""A plain value: what a script may contain of a trace besides tensors."""
 
 
 class NotCallable(Exception):
@@ -78,7 +88,7 @@ class Argument:
     device: str | None
     requires_grad: bool
     marks: tuple[DimensionMark, ...]
-    value: bool | int | float | None
+    value: bool | int | float | str | tuple[bool | int | float | str | None, ...] | None
     """A plain value; null for None, and for a tensor."""
 
 
@@ -123,16 +133,25 @@ class UncalledCompile:
 
 
 @frozen
+class Guarded:
+    """A value with guards: a variable, or a part of one."""
+
+    source: str
+    """`L['x']`, `L['x'][0]`."""
+    type_name: str
+    guards: tuple[str, ...]
+    """Guards on the value itself."""
+
+
+@frozen
 class Local:
     """A local variable with guards at the beginning of a function."""
 
     name: str
     place: int
-    type_name: str
-    guards: tuple[str, ...]
-    """Guards on the variable itself."""
-    has_members: bool
-    """Whether parts of it have guards."""
+    value: Guarded
+    members: tuple[Guarded, ...]
+    """Its parts that have guards: items, attributes."""
 
 
 @frozen
@@ -155,25 +174,29 @@ def is_name(text: str) -> bool:
 def local_guards(text: str) -> LocalGuards:
     """Read the guards on local variables from a tree. Raises `NotCallable` for the trees of torch before 2.10."""
     nodes = parse(text.split("\n")).nodes
-    below: dict[int, list[GuardNode]] = {}
-    for node in nodes:
-        below.setdefault(node.parent, []).append(node)
+    below: dict[int, list[tuple[int, GuardNode]]] = {}
+    for number, node in enumerate(nodes):
+        below.setdefault(node.parent, []).append((number, node))
     variables: list[Local] = []
     has_grad, is_autocast = True, False
     for number, node in enumerate(nodes):
         if node.depth != 1:
             continue
         if node.type_name and (match := _LOCAL.fullmatch(f"{node.source}, {node.accessed_by}")) is not None:
-            members = below.get(number, ())
-            guards = tuple(f"{member.kind}: {member.expression}" for member in members if not member.is_manager)
-            has_members = len(guards) < len(members)
-            variables.append(Local(match["name"], int(match["place"]), class_name(node.type_name), guards, has_members))
+            members = tuple(_guarded(member, below.get(place, ())) for place, member in below.get(number, ()) if member.is_manager)
+            value = _guarded(node, below.get(number, ()))
+            variables.append(Local(match["name"], int(match["place"]), value, members))
         elif (match := _STATE.fullmatch(node.expression)) is not None:
             has_grad, is_autocast = _state(match["state"])
     if not variables and "L['" in text:
         raise NotCallable(OLD_GUARDS)
     modules = tuple(variable.name for variable in variables if is_module(variable.name.encode(), text.encode()))
     return LocalGuards(tuple(sorted(variables, key=lambda one: one.place)), has_grad, is_autocast, modules)
+
+
+def _guarded(manager: GuardNode, below: Sequence[tuple[int, GuardNode]]) -> Guarded:
+    guards = tuple(f"{node.kind}: {node.expression}" for _, node in below if not node.is_manager)
+    return Guarded(manager.source, class_name(manager.type_name) if manager.type_name else "", guards)
 
 
 def _state(text: str) -> tuple[bool, bool]:
@@ -255,7 +278,7 @@ def _receiver(guards: LocalGuards) -> str | None:
     first = next((variable for variable in guards.variables if variable.place == 0), None)
     if first is None or not (first.name == "self" or first.name in guards.modules):
         return None
-    name = first.type_name.rpartition(".")[2]
+    name = first.value.type_name.rpartition(".")[2]
     if not is_name(name):
         raise NotCallable("the class of its object has no plain name")
     return name
@@ -267,33 +290,68 @@ def _arguments(variables: Sequence[Local], inputs: Inputs, marks: dict[tuple[str
     for variable in variables:
         if not is_name(variable.name):
             raise NotCallable("an argument has no plain name")
-        source = f"L['{variable.name}']"
-        if variable.type_name in TENSORS:
-            yield _tensor(variable.name, tensors.get(source), marks)
-        elif variable.type_name in PLAIN:
-            value = plain_value(variable, numbers.get(source))
-            yield Argument(variable.name, None, None, None, None, False, (), value)
-        elif not (variable.type_name in CONTAINERS and _is_empty(variable)):  # an empty *args or **kwargs needs no argument
-            kind = variable.type_name.rpartition(".")[2]
-            raise NotCallable(f"its argument {variable.name} is neither a tensor nor a plain number: {kind}")
+        kind = variable.value.type_name
+        if kind in TENSORS:
+            yield _tensor(variable.name, tensors.get(variable.value.source), marks)
+        elif kind == "tuple" and variable.value.guards:
+            yield _plain(variable.name, _tuple(variable, numbers))
+        elif kind in PLAIN:
+            yield _plain(variable.name, plain_value(variable.value, numbers.get(variable.value.source)))
+        elif not (kind in CONTAINERS and _is_empty(variable)):  # an empty *args or **kwargs needs no argument
+            raise NotCallable(f"its argument {variable.name} is neither a tensor nor a plain value: {kind.rpartition('.')[2]}")
+
+
+def _plain(name: str, value: Literal) -> Argument:
+    return Argument(name, None, None, None, None, False, (), value)
 
 
 def _is_empty(variable: Local) -> bool:
-    return not variable.has_members and not any(guard.startswith("LENGTH_CHECK: len(") for guard in variable.guards)
+    return not variable.members and not any(guard.startswith("LENGTH_CHECK: len(") for guard in variable.value.guards)
 
 
-def plain_value(variable: Local, symbol: Symbol | None) -> bool | int | float | None:
-    """Return a plain value. Raises `NotCallable`."""
-    source = f"L['{variable.name}']"
-    if variable.type_name == "NoneType":
+def _tuple(variable: Local, numbers: Mapping[str | None, Symbol]) -> tuple[Scalar, ...]:
+    """Return a tuple each of whose items the guards fix. Raises `NotCallable` for any other one."""
+    source = variable.value.source
+    if f"LENGTH_CHECK: not {source}" in variable.value.guards:
+        return ()
+    members = {member.source: member for member in variable.members}
+    lengths = (match for guard in variable.value.guards if (match := _LENGTH.fullmatch(guard)) and match["source"] == source)
+    length = next((int(match["length"]) for match in lengths), 0)
+    if not 0 < length <= TUPLE_LIMIT:
+        raise NotCallable(f"the length of its argument {variable.name} is not in the trace, or too large")
+    items = [members.get(f"{source}[{place}]") for place in range(length)]
+    if missing := [str(place) for place, item in enumerate(items) if item is None]:
+        raise NotCallable(f"item {missing[0]} of its argument {variable.name} is not in the trace")
+    if others := [item.type_name for item in items if item is not None and item.type_name not in PLAIN]:
+        kind = others[0].rpartition(".")[2]
+        raise NotCallable(f"its argument {variable.name} is a tuple that does not only contain plain values: {kind}")
+    return tuple(plain_value(item, numbers.get(item.source)) for item in items if item is not None)
+
+
+def plain_value(value: Guarded, symbol: Symbol | None) -> Scalar:
+    """Return a number, a bool, a string or None. Raises `NotCallable`."""
+    if value.type_name == "NoneType":
         return None
-    for guard in variable.guards:
+    for guard in value.guards:
         kind, _, condition = guard.partition(": ")
-        if kind in ("EQUALS_MATCH", "TRUE_MATCH", "FALSE_MATCH", "CONSTANT_MATCH") and condition.startswith(f"{source} == "):
-            return number_of(condition.removeprefix(f"{source} == "), variable.type_name)
+        if kind in ("EQUALS_MATCH", "TRUE_MATCH", "FALSE_MATCH", "CONSTANT_MATCH") and condition.startswith(f"{value.source} == "):
+            text = condition.removeprefix(f"{value.source} == ")
+            return string_of(text) if value.type_name == "str" else number_of(text, value.type_name)
     if symbol is not None and symbol.hint is not None:
-        return number_of(repr(symbol.hint), variable.type_name)
-    raise NotCallable(f"the value of its argument {variable.name} is not in the trace")
+        return number_of(repr(symbol.hint), value.type_name)
+    name = _LOCAL_NAME.sub(r"\g<name>", value.source)
+    raise NotCallable(f"the value of its argument {name} is not in the trace")
+
+
+def string_of(text: str) -> str:
+    """Parse a string as Python writes it. Raises `NotCallable` for any other text."""
+    text = text.strip()
+    if text[:1] in ("'", '"') and len(text) <= 4 * TEXT_LIMIT:
+        with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+            value = ast.literal_eval(text)
+            if isinstance(value, str) and repr(value) == text and len(value) <= TEXT_LIMIT:
+                return value
+    raise NotCallable("an argument is a string that is not in the trace, or too long")
 
 
 def number_of(text: str, type_name: str) -> bool | int | float:

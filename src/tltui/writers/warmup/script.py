@@ -65,7 +65,7 @@ def call_lines(call: RecordedCall) -> Iterator[str]:
 
 def _value(argument: Argument) -> str:
     if argument.size is None:
-        return repr(argument.value)
+        return ascii(argument.value)
     stride = None if argument.stride is None else tuple(argument.stride)
     marks = tuple((one.mark, one.dim) for one in argument.marks)
     more = (f", grad={argument.requires_grad}" if argument.requires_grad else "") + (f", marks={marks!a}" if marks else "")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from dataclasses import replace
 
 from tltui.documents import format as fmt
+from tltui.documents.axis import axis
 from tltui.documents.columns import Column, Table
 from tltui.documents.page import Page, to_page
 from tltui.documents.rank_groups import alike_on_ranks, said_ranks
@@ -57,6 +58,8 @@ FEW = 3
 LEFT_OUT = 4000
 """Bars drawn at most; all of them are in the JSON."""
 TIME, SHARE = 8, 5
+AXIS = 24
+"""Cells from which the bars have an axis of seconds."""
 
 
 def add_flames(page: Page, timing: Timing) -> None:
@@ -108,6 +111,9 @@ class _Drawing:
         self.room = max(min(page.width - 2 - self.label - self.time - SHARE - 3, 100), 8)
 
     def draw(self) -> None:
+        if self.total_s >= LEAST_SHOWN_S and self.room >= AXIS:
+            lead = " " * (self.label + self.time + SHARE + 3)
+            self.page.add("  ", lead, (axis(self.total_s, self.room), tokens.DIM))
         self._siblings(self.children[-1])
         remaining = len(self.flame.bars) - len(self.bars)
         if remaining:

@@ -198,6 +198,9 @@ async def test_the_halves_share_the_screen_as_one_likes() -> None:
         before = screen.focused_side.size.width
         await driver.press("ctrl+right", "ctrl+right")
         await driver.until(lambda: screen.focused_side.size.width == before + 8)
+        for _ in range(3):  # faster than frames are drawn
+            screen.action_wider()
+        await driver.until(lambda: screen.focused_side.size.width == before + 20)
         await driver.press(*["ctrl+left"] * 30)
         await driver.until(lambda: "each pane needs at least 20 columns" in screen.status.plain_text())
         assert 20 <= screen.focused_side.outer_size.width < 26

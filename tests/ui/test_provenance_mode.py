@@ -76,6 +76,10 @@ async def test_rows_of_stacked_panes_move_between_them() -> None:
         await driver.press("ctrl+right", "ctrl+right")
         await driver.pilot.pause()
         assert [screen.view(pane).outer_size.height for pane in (SOURCE, PY)] == [heights[0] + 2, heights[1] - 2]
+        for _ in range(3):  # faster than frames are drawn
+            screen.action_narrower()
+        await driver.pilot.pause()
+        assert [screen.view(pane).outer_size.height for pane in (SOURCE, PY)] == [heights[0] - 1, heights[1] + 1]
         await driver.press(*["ctrl+right"] * 8)
         assert "each pane needs at least 4 rows" in screen_lines(driver.app)[-1]
 

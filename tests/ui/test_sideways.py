@@ -147,6 +147,17 @@ def kept() -> dict[str, float]:
     return found
 
 
+async def test_each_step_counts_that_comes_before_its_frame() -> None:
+    """Keys that repeat faster than frames are drawn: each begins where the one before will be drawn."""
+    async with opened(BREAKS, size=(160, 30)) as driver:
+        tree = driver.browser.tree_view
+        before = tree.size.width
+        for _ in range(5):
+            driver.browser.action_wider()
+        driver.browser.action_narrower()
+        await driver.until(lambda: tree.size.width == before + 16)
+
+
 async def test_keys_move_the_line_between_the_panes() -> None:
     async with opened(BREAKS) as driver:
         tree, document = driver.browser.tree_view, driver.browser.document_view

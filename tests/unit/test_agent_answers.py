@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import re
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -46,7 +47,7 @@ def test_every_answer_is_short_and_quoted(name: str) -> None:
         try:
             assert_well_formed(getattr(about, tool)(**needed))
         except tltui.TltuiError as error:
-            assert tool in ("finding", "repro"), (tool, error)
+            assert tool in ("finding", "repro", "kernel"), (tool, error)
 
 
 def test_the_parts_of_a_long_answer_are_the_whole_page() -> None:
@@ -69,6 +70,46 @@ def test_a_fix_names_the_call_its_code_and_the_predicted_effect() -> None:
     assert any("mark_dynamic" in code for fix in fixes for code in fix["code"])
 
 
+TRAIN = TRACES / "torch-2.13" / "train"
+
+
+def test_a_kernel_leads_to_its_nodes_lines_and_layers() -> None:
+    text = answers(TRAIN).kernel("cpp_fused_gelu_view_2", "0/0")
+    assert_well_formed(text)
+    assert [line.removeprefix("> ").strip() for line in text.split("\n")[1:-1]] == [
+        "kernel cpp_fused_gelu_view_2:7 in the forward graph of 0/0",
+        "called at: 0/0:inductor_output_code#1@L298",
+        "defined at: 0/0:inductor_output_code#1@L194",
+        "post-grad nodes: mul_4, mul_2, view_9, add_3, erf, mul_3 in 0/0:inductor_post_grad_graph#1",
+        "pre-grad nodes: input_2, input_1 in 0/0:before_pre_grad_graph",
+        "source: /home/user/models/train.py:11 in forward: return x+s.m(x)",
+        "layers: b.0.m, b.0.m.0",
+    ]
+    assert text.endswith("\nnext: source(FILE:LINE), show(address)")
+
+
+def test_a_line_of_the_code_is_a_place_of_its_kernel() -> None:
+    """A line number alone is one in each graph; the address of the code selects its graph."""
+    about = answers(TRAIN)
+    forward = about.kernel("259", "0/0:inductor_output_code#1")
+    assert "> kernel cpp_fused_embedding_native_layer_norm_0:1 in the forward graph" in forward and "backward" not in forward
+    both = about.kernel("259", "0/0")
+    assert both.count("> kernel ") == 2 and "derived, not recorded by torch: dataflow" in both
+    assert about.kernel("L298", "0/0:inductor_output_code#1").split("\n")[1:] == about.kernel(
+        "cpp_fused_gelu_view_2:7", "0/0"
+    ).split("\n")[1:]
+
+
+def test_a_kernel_has_its_time_only_with_a_profile() -> None:
+    directory = TRACES / "profiler" / "mlp"
+    with_profile = Answers(tltui.open(directory, profiles=directory / "profile.json"))
+    text = with_profile.kernel("cpp_fused_native_layer_norm_0", "0/0")
+    assert_well_formed(text)
+    assert re.search(r"^>   run time: [\d.]+ [mµ]s (per step|in total), \S+% of it, \d+ calls in the profile, on cpu$", text, re.M)
+    [log] = directory.glob("*.log")
+    assert "run time" not in answers(log).kernel("cpp_fused_native_layer_norm_0", "0/0")
+
+
 @pytest.mark.parametrize("name", ["breaks", "errors", "outcomes", "texts", "remedies"])
 def test_each_finding_has_its_line_in_two_calls(name: str) -> None:
     about = answers(TRACES / "torch-2.13" / name)
@@ -87,6 +128,8 @@ def test_each_finding_has_its_line_in_two_calls(name: str) -> None:
         (lambda about: about.recompile("nothing"), "recompiled functions: "),
         (lambda about: about.graph_break("nothing"), "no graph break at 'nothing'"),
         (lambda about: about.ask("nothing"), "questions: absent, "),
+        (lambda about: about.kernel("nothing", "0:0/0"), "no kernel at 'nothing' of 0:0/0; kernels: "),
+        (lambda about: about.kernel("nothing", "0:"), "0: is not a compile"),
         (lambda about: about.show("9/9"), "9/9"),
         (lambda about: about.summary(99), "no page 99: the answer has 3 pages"),
     ],

@@ -15,11 +15,13 @@ from pages import page
 from real import TRACES, fresh
 from viewed import lead_somewhere, targets, text
 
+from tltui.cli import main
 from tltui.inputs.debug_directory import DebugLog, DebugScanner, DirectoryBytes, How, Joined, TraceCode, UnitCode, join
 from tltui.inputs.directory_layouts import MOST, layout_of
 from tltui.model.artifacts import artifacts_of
 from tltui.model.follow import open_run
 from tltui.model.nodes import Compile, Process
+from tltui.model.ref import BadAddress, parse_ref
 from tltui.model.run import Run
 from tltui.model.status import Status
 from tltui.questions.compare.pairing import artifact_pairs
@@ -114,6 +116,26 @@ def test_logs_beside_a_cache_are_found_and_its_files_are_not_listed(tmp_path: Pa
 
 
 # what a unit is
+
+
+def test_the_name_of_a_directory_is_an_address_without_its_sign(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = fresh(MLP)
+    for name in UNITS:
+        assert parse_ref(name) == parse_ref(f"+{name}") and str(parse_ref(name)) == f"+{name}"
+        assert run.resolve(name) is unit(run, name)
+        assert run.resolve(f"{name}:inductor_output_code") is run.resolve(f"+{name}:inductor_output_code")
+    for other in ("model", "model__0", "model__0_forward", "0_forward_1.0", "a.log", "rank_0.log"):
+        with pytest.raises(BadAddress):
+            parse_ref(other)
+    assert main(["show", str(MLP), UNITS[0]]) == 0
+    with_sign = capsys.readouterr().out
+    assert main(["show", str(MLP), f"+{UNITS[0]}"]) == 0
+    assert capsys.readouterr().out == with_sign
+    monkeypatch.chdir(FORWARD.parent)  # here it is a path
+    assert main(["ls", UNITS[0]]) == 0
+    assert "1 compile" in capsys.readouterr().out
 
 
 def test_units_are_compiles_in_the_order_of_their_numbers() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import make_trace as mt
 import pytest
-from real import fresh, opened, trace
+from real import TRACES, fresh, opened, trace
 from test_repro import HOSTILE, OWN, TRACED, assert_arithmetic, graph
 
 from tltui.cli import main
@@ -163,6 +163,7 @@ def test_the_command(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes])
     [
         ([LOG, "1/0", "--bisect"], "missing -o FILE"),
         ([LOG, "--bisect"], "missing REF\n  for example 0/1; "),
+        ([str(TRACES / "torch-2.13" / "aoti"), "--bisect"], "tltui: the run has no compile\n"),
         ([LOG, "--bisect", "-o", "-"], "missing REF"),
         ([BREAKS, "2/0", "--bisect", "-o", "-"], "2/0 has no graph: Dynamo hit a graph break"),
         ([LOG, "0/0", "--bisect", "-o", "-", "--from", "nothing"], "not a graph of 0/0: 'nothing'"),

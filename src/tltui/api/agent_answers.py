@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from tltui.api.commands import breaks, check, diff, source
 from tltui.api.errors import BadAddress, BadArgument, safe
+from tltui.api.kernel_answers import kernel_lines
+from tltui.api.nodes import Artifact
 from tltui.api.runs import Run
 from tltui.api.views import function_of
 from tltui.documents.format import plural
@@ -119,6 +121,19 @@ class Answers:
         """Follow a line, `train.py:42`: its nodes, kernels, guards, breaks, recompilations; or list a file, `train.py`, by line."""
         self._refresh()
         return self._paged("source", source(self._run, place, width=WIDTH).text.splitlines(), page, "next: show(address)")
+
+    def kernel(self, place: str, address: str, page: int = 1) -> str:
+        """Follow a kernel back to its nodes, source lines, layers, and its time if a profile was given.
+
+        `place`: its name, or a line of the generated code. `address`: the compile, `0/1`; or the code of one of its graphs.
+        """
+        self._refresh()
+        node = self._run[address]
+        code = node._node if isinstance(node, Artifact) else None
+        compile_ = self._run.compile(address)._node if code is None else code.owner
+        with self._run._reading() as model:
+            lines = kernel_lines(model, compile_, place, code)
+        return self._paged(f"kernel at {place}", lines, page, "next: source(FILE:LINE), show(address)")
 
     def compare(self, left: str, right: str, page: int = 1) -> str:
         """Compare two addresses of the run: artifacts, compiles or ranks."""

@@ -75,8 +75,8 @@ def split_arguments(
     """
     if "" in words:
         raise Failure("empty PATH: ''", "give a file or a directory")
-    refs_in_order = tuple(text for text in words if refs and is_address(text))
-    texts = [text for text in words if not (refs and is_address(text))]
+    refs_in_order = tuple(text for text in words if refs and is_address(text) and not _is_directory_here(text))
+    texts = [text for text in words if not (refs and is_address(text)) or _is_directory_here(text)]
     if texts.count(STANDARD_INPUT) > 1:
         raise Failure("standard input is given twice: '-'", "give - once")
     line = _line_in(texts) if place else ""
@@ -91,6 +91,11 @@ def split_arguments(
             raise Failure(f"this command takes no address: '{text}'", f"write a file of that name as ./{text}")
         raise Failure(f"{why}: '{text}'", _advice(text, refs, another or len(lacking) < len(texts)))
     return Arguments(tuple(texts), refs_in_order, line)
+
+
+def _is_directory_here(text: str) -> bool:
+    """Return whether a text that is also the address of a lowering, `model__0_forward_1.0`, is its directory, given as a path."""
+    return "__" in text and not text.startswith("+") and os.path.isdir(text)
 
 
 def is_address(text: str) -> bool:

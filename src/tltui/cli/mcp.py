@@ -33,6 +33,7 @@ examples:
   tltui mcp /tmp/tracedir --answer summary                  one answer, as the agent gets it
   tltui mcp /tmp/tracedir --answer recompile forward
   tltui mcp /tmp/tracedir --answer source train.py:42
+  tltui mcp /tmp/tracedir --answer kernel triton_poi_fused_add_0 0/1
   tltui mcp /tmp/tracedir --allow-run python train.py       the agent may also have tltui try measure remedies on this job
 """
 INSTRUCTIONS = (

@@ -114,9 +114,13 @@ def _redacted(run: Run) -> Iterator[Run]:
 
 def repro(options: argparse.Namespace) -> Iterator[bytes]:
     """Yield the script, its path, or the list."""
+    from tltui.model.run import in_order
+
     loaded = load(options)
     ref = one_ref(options)
     if not ref:
+        if (options.output or options.bisect) and next(in_order(loaded), None) is None:
+            raise Failure("the run has no compile")
         if options.output or options.bisect:
             raise Failure("missing REF", f"for example 0/1; tltui repro {path_words(options)} lists all compiles")
         yield from _listed(loaded, _limit(options), path_words(options))

@@ -143,7 +143,8 @@ _GRAMMAR = re.compile(
     r"""(?:@(?P<view>[a-z]+)(?::|\Z))?
         (?:(?P<rank>norank|\d{1,40})(?:\.(?P<process>\d{1,9}))?:(?!/))?
         (?P<id>\[?(?:none|-/-|-/\d{1,40}|[!a]\d{1,40}(?:/(?:\d{1,40}|-)/(?:\d{1,40}|-))?|\d{1,40}/(?:\d{1,40}|-)?)
-            (?:~(?P<epoch>[1-9]\d{0,8}))?(?:_(?P<attempt>\d{1,40}))?\]?|\+(?P<name>[^\s:~\#@/\[\]+]+)(?:~(?P<again>[1-9]\d{0,8}))?)?
+            (?:~(?P<epoch>[1-9]\d{0,8}))?(?:_(?P<attempt>\d{1,40}))?\]?|(?:\+(?P<name>[^\s:~\#@/\[\]+]+)|(?P<directory>[A-Za-z]\w{0,200}__\d{1,9}_\w{1,200}\.\d{1,9}))
+                (?:~(?P<again>[1-9]\d{0,8}))?)?
         (?::(?P<artifact>[^#]+))?(?:\#(?P<n>\d{1,18}))?\Z""",
     re.VERBOSE | re.DOTALL | re.ASCII,
 )
@@ -203,7 +204,7 @@ def parse_ref(text: str) -> Ref:
     return Ref(
         rank,
         _number(match["process"]),
-        _compile_id(match["id"], match["name"], int(match["epoch"] or match["again"] or 0)),
+        _compile_id(match["id"], match["name"] or match["directory"], int(match["epoch"] or match["again"] or 0)),
         _number(match["attempt"]),
         None if match["artifact"] is None else _unescaped(match["artifact"]),
         _number(match["n"]),

@@ -11,6 +11,7 @@ from rich.style import Style
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
+from textual.css.scalar import Unit
 from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
@@ -394,7 +395,7 @@ class Divider(Grounded, can_focus=False):
 
     def move(self, cells: int) -> None:
         """Move it by so many cells (to the right)."""
-        self._put(self._pane.outer_size.width + cells)
+        self._put(self._columns + cells)
         self._lay_out()
         self._rests_in(REST)
 
@@ -429,6 +430,14 @@ class Divider(Grounded, can_focus=False):
 
     # where it is
 
+    @property
+    def _columns(self) -> int:
+        """Columns of the pane, also before the frame that draws it so: keys come faster than frames."""
+        return self._pane.outer_size.width if self._share is None else self._placed(self._share)
+
+    def _placed(self, share: float) -> int:
+        return min(max(round(share * self.screen.size.width), self._least[0]), self._most)
+
     def _put(self, width: int) -> None:
         self._share = min(max(width, self._least[0]), self._most) / self.screen.size.width
 
@@ -443,7 +452,7 @@ class Divider(Grounded, can_focus=False):
             self._drawing = None
         if self._share is not None:
             self._pane.add_class("-placed")
-            self._pane.styles.width = min(max(round(self._share * self.screen.size.width), self._least[0]), self._most)
+            self._pane.styles.width = self._placed(self._share)
 
     def _rests_in(self, seconds: float) -> None:
         if self._resting is not None:
@@ -473,7 +482,7 @@ def widen(
     others = [pane for pane in shown if pane is not focused]
     if focused not in shown or not others:
         return False
-    widths = {pane: pane.outer_size.height if is_stacked else pane.outer_size.width for pane in shown}
+    widths = _wanted_sizes(shown, "height" if is_stacked else "width")
     room = sum(widths[pane] for pane in others)
     wanted = widths[focused] + cells
     shares = {pane: widths[pane] * (room - cells) / room for pane in others} if room else {}
@@ -482,6 +491,16 @@ def widen(
     for pane, share in {**shares, focused: float(wanted)}.items():
         setattr(pane.styles, "height" if is_stacked else "width", f"{share:.2f}fr")
     return True
+
+
+def _wanted_sizes(panes: Sequence[Widget], side: str) -> dict[Widget, float]:
+    """Return the cells of panes as their shares divide them, also before the frame that draws them so."""
+    drawn = {pane: float(getattr(pane.outer_size, side)) for pane in panes}
+    shares = {pane: getattr(pane.styles, side) for pane in panes}
+    if not all(share is not None and share.unit is Unit.FRACTION and share.value > 0 for share in shares.values()):
+        return drawn
+    cell = sum(drawn.values()) / sum(share.value for share in shares.values())
+    return {pane: share.value * cell for pane, share in shares.items()}
 
 
 LEAST = 20

@@ -358,7 +358,7 @@ def _header(
     name, file, line = owner.frame.code
     called = f"{name or 'a function'}" + (f" ({file}:{line})" if file else "")
     version = version_of(owner.process)
-    torch = version.stated or f"{version}"
+    torch = f"torch {version.stated}" if version.stated else version.words
     rank = "" if owner.process.rank is None else f", rank {owner.process.rank}"
     backend = facts.other_backend or facts.backend
     expected = "the result agrees with eager mode, and the exit code is 0"
@@ -372,7 +372,7 @@ def _header(
     lines = [
         "From a trace: read before running.",
         "",
-        f"What:    {called}, compile {owner.ref}{rank}, torch {torch}",
+        f"What:    {called}, compile {owner.ref}{rank}, {torch}",
         f"Graph:   {graph.ref}: {WORTH[graph.name]}",
         f"Backend: {backend or 'unknown (not in the trace); the script uses inductor'}",
         f"Run:     python repro.py [--device cpu] {run}",

@@ -23,7 +23,7 @@ from tltui.questions.recompiles.recompile_reasons import cached_recompile
 
 PRINTED = TRACES / "inputs" / "printed"
 VERSIONS = sorted(path.parent.name for path in PRINTED.glob("*/limit.txt"))
-SAME_REASON = ("torch-2.8", "torch-2.13")
+SAME_REASON = ("torch-2.8", "torch-2.11", "torch-2.13", "torch-2.14")
 """Older versions print the guard of the oldest compile as the last reason."""
 
 
@@ -50,7 +50,7 @@ def hit(run: Run) -> Compile:
 
 
 def test_the_texts_are_of_several_versions() -> None:
-    assert {"torch-2.6", "torch-2.8", "torch-2.13"} <= set(VERSIONS)
+    assert {"torch-2.6", "torch-2.8", "torch-2.11", "torch-2.13", "torch-2.14"} <= set(VERSIONS)
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from cluster_outputs import OUTPUTS
 from cluster_texts import EACH, KINDS, cluster_texts
-from real import fresh
+from real import TRACES, fresh
 
 from tltui.cli import main
 from tltui.questions.autotune.autotune_report import printed_tables
@@ -127,13 +128,14 @@ TEXTS = {
     ),
     "valgrind": "==12== Invalid read of size 4\n==12==    at 0x10916B: main (x.c:6)\n",
     "poem": "Shall I compare thee to a summer's day?\n",
+    **OUTPUTS,
 }  # fmt: skip
 FAILING = frozenset(("python", "python_eager_torch", "python_chain", "python_group", "ipython", "rich", "java"))
 """Those with an exception of a program, which is a failure of the job, not one of torch's compiler."""
 
 
 def test_there_are_texts_of_many_kinds() -> None:
-    assert len(TEXTS) >= 50
+    assert len(OUTPUTS) >= 30 and len(TEXTS) >= 100
 
 
 @pytest.mark.parametrize("name", TEXTS)
@@ -177,3 +179,10 @@ def test_no_generated_text_is_taken_for_torchs(kind: str, tmp_path: Path) -> Non
         assert not any(printed_tables(run)) and not has_startup(run)
         assert not any(failure.is_compile for failure in run_failures(run))
         assert bool(run_failures(run)) == (kind == "python_error")
+
+
+@pytest.mark.parametrize("name", ["triton_server", "xla_autotune", "jax", "kernel_glog", "k8s_klog"])
+def test_native_logs_next_to_torchs_messages_are_no_process(name: str, tmp_path: Path) -> None:
+    text = (TRACES / "inputs" / "printed" / "torch-2.13" / "limit.txt").read_text()
+    (tmp_path / "job.out").write_text(TEXTS[name] + text + TEXTS[name])
+    assert [process.pid for process in fresh(tmp_path / "job.out").processes()] == [18860]

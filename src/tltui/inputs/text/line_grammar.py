@@ -22,10 +22,14 @@ OUTER = (
 )
 """What launchers and log collectors put before a line."""
 
+NATIVE = (b"c", b"h", b"cc", b"cu", b"go", b"rs", b"cpp", b"cxx", b"hpp")
+"""Ends of names of source files whose programs log in the same form: glog in C++ (XLA, Triton server), klog in Go."""
+NOT_NATIVE = b"".join(rb"(?<!\." + end + rb")" for end in NATIVE)
 HEAD = re.compile(
     rb"(?P<launcher>" + OUTER + rb")(?:\[rank(?P<rank>\d{1,9})\]:)?"
     rb"(?P<level>[VIWEC])(?P<day>\d{4}) (?P<time>\d\d:\d\d:\d\d\.\d{6,9}) (?P<pid>\d{1,18}) "
-    rb"(?P<path>(?:[A-Za-z]:)?[^\n:]{1,400}|(?:(?!\d\d:\d\d:\d\d\.)[^\n]){1,400}?):(?P<line>\d{1,9})\]"
+    rb"(?P<path>(?:[A-Za-z]:)?[^\n:]{1,400}" + NOT_NATIVE + rb"(?=:)"
+    rb"|(?![^\s:]{1,400}\.(?:" + b"|".join(NATIVE) + rb"):)(?:(?!\d\d:\d\d:\d\d\.)[^\n]){1,400}?):(?P<line>\d{1,9})\]"
     rb"(?: \[(?P<ids>(?:!\d{1,9}(?:/\d{1,9}/\d{1,9})?|\d{1,9}/\d{1,9})(?:_\d{1,9})?)\])?"
     rb"(?: \[__(?P<artifact>\w{1,80})\])?(?: |(?=\r*$))"
 )

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from tltui.questions.job_failures.line_places import LinePlaces
 from tltui.questions.job_failures.printed_messages import (
     CANCELLED,
     ENDING,
@@ -15,6 +16,7 @@ from tltui.questions.job_failures.printed_messages import (
     KERNEL,
     MEMORY,
     NEEDLES,
+    OPENERS,
     SHELL,
     SPAWN,
     SRUN,
@@ -163,6 +165,27 @@ class PrintedReader:
             self._launchers.read(line)
             self._warnings.read(line)
 
+    def read_block(self, data: bytes, offset: int, pid: int | None, rank: int | None) -> None:
+        """Read whole lines from an offset of the file. Lines without a message are passed at once, and so are runs of frames."""
+        marked, openers = LinePlaces(data, (*NEEDLES, *WARNINGS)), LinePlaces(data, OPENERS)
+        at, size = 0, len(data) - data.endswith(b"\n")
+        while at <= size:
+            needs_all, mark = self._launchers.is_open or self._warnings.is_open, marked.after(at)
+            if not needs_all:
+                is_open = self._tracebacks.is_open
+                passed = self._tracebacks.read_frames(data, at, mark, offset) if is_open else min(mark, openers.after(at)) - at
+                if passed:
+                    at += passed
+                    continue
+            end = data.find(b"\n", at, size)
+            end = size if end < 0 else end
+            line = TextLine(offset + at, data[at:end], pid, rank)
+            self._tracebacks.read(line)
+            if needs_all or at == mark:
+                self._launchers.read(line)
+                self._warnings.read(line)
+            at = end + 1
+
     def read_warning(self, text: str, offset: int, record: int) -> None:
         """Read a message of another logger of torch, which may be a warning."""
         self._warnings.read_message(text, offset, record)
@@ -176,11 +199,11 @@ class PrintedReader:
         """Whether the next line may continue a traceback or a report, whatever it contains."""
         return self._tracebacks.is_open or self._launchers.is_open or self._warnings.is_open
 
-    def close(self) -> Printed:
-        """Return the messages: there are no more lines."""
-        self._tracebacks.close()
-        tracebacks = tuple(sorted(self._tracebacks.tracebacks, key=lambda item: item.offset))
-        ends = tuple(parse_torchrun(offset, text) for offset, text in sorted(self._tracebacks.torchrun))
+    def printed(self) -> Printed:
+        """Return the messages as if no more lines followed. Reading may go on afterwards."""
+        ended = self._tracebacks.ended()
+        tracebacks = tuple(sorted(ended.tracebacks, key=lambda item: item.offset))
+        ends = tuple(parse_torchrun(offset, text) for offset, text in sorted(ended.torchrun))
         return Printed(tracebacks, ends, tuple(self._launchers.reports), tuple(self._warnings.warnings))
 
 
@@ -197,7 +220,7 @@ def read_printed(lines: Iterable[TextLine]) -> Printed:
     """Read the messages of a whole output."""
     reader = PrintedReader()
     reader.read(lines)
-    return reader.close()
+    return reader.printed()
 
 
 @frozen

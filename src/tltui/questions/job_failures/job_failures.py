@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from weakref import WeakKeyDictionary
 
@@ -310,7 +309,7 @@ def printed_of(log: Log) -> Printed:
     state = _STATES.setdefault(log, _State())
     if state.scanned != log.scanned:
         _read_on(log, state)
-        state.printed, state.scanned = deepcopy(state.reader).close(), log.scanned
+        state.printed, state.scanned = state.reader.printed(), log.scanned
     return state.printed
 
 
@@ -319,12 +318,17 @@ def _read_on(log: Log, state: _State) -> None:
     wanted = {number for number, kind in enumerate(log.kinds) if kind == OTHER_TEXT}
     elastic = {number for number, kind in enumerate(log.kinds) if kind.event == "log" and "elastic" in kind.name}
     warning = {number for number, kind in enumerate(log.kinds) if kind.event == "log" and _module(kind.name) in MODULES}
+    pids = {context.pid for context in log.contexts if context.pid}
     last = len(log)
     for record in range(state.record, last):
         if columns.kind[record] in wanted:
             begin = state.done if record == state.record else 0
-            for lines in _lines(log, record, begin, state.reader):
-                state.reader.read(lines)
+            # a log of one process is its own; of several, the one that logged last need not have printed a line
+            context = log.context(record)
+            pid, rank = (context.pid or None, context.rank) if len(pids) == 1 else (None, None)
+            for at, data in log.line_blocks(record, begin):
+                if state.reader.is_open or may_report(data):
+                    state.reader.read_block(data, at, pid, rank)
         elif columns.kind[record] in elastic and (record > state.record or not state.done):
             for line in _message(log, record):
                 state.reader.read_message(line)
@@ -346,25 +350,6 @@ def _message(log: Log, record: int) -> Iterator[TextLine]:
     head = f"{prefix.level}{prefix.month:02}{prefix.day:02} {prefix.time} {prefix.pid} torch:1] " if prefix is not None else ""
     for text in log.text(record, MESSAGE).split("\n"):
         yield TextLine(offset, (head + text).encode("utf-8", "replace"))
-
-
-def _lines(log: Log, record: int, begin: int, reader: PrintedReader) -> Iterator[Iterator[TextLine]]:
-    """Yield the lines of a record that may matter, in blocks.
-
-    A log of one process is its own; of several processes the one that logged last need not have printed a line, so none is named.
-    """
-    context = log.context(record)
-    is_alone = len({writer.pid for writer in log.contexts if writer.pid}) == 1
-    pid, rank = (context.pid, context.rank) if is_alone else (0, None)
-    for at, data in log.line_blocks(record, begin):
-        if reader.is_open or may_report(data):
-            yield _cut(data, at, pid, rank)
-
-
-def _cut(data: bytes, at: int, pid: int, rank: int | None) -> Iterator[TextLine]:
-    for line in data.removesuffix(b"\n").split(b"\n"):
-        yield TextLine(at, line, pid or None, rank)
-        at += len(line) + 1
 
 
 def outputs_of(run: Run) -> list[LogModel]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -400,6 +401,13 @@ _OPENER = re.compile(
     r"|(?P<failed>torch\.distributed\.elastic\.multiprocessing\.errors\.ChildFailedError:)"
     r"|(?P<lead>Exception (?:in thread|ignored in).*:))\s*$"
 )
+OPENERS = (
+    b"Traceback (most recent call last)", b'  File "', b"torch._dynamo.exc.", b"torch._inductor.exc.", b"Fatal Python error: ",
+    b"ChildFailedError:", b"Exception in", b"Exception ignored in", b"\x1b",
+)  # fmt: skip
+"""Each line that begins a traceback contains one of these texts, or colors that may hide it."""
+_FRAMES = re.compile(rb'(?:  File "[^"\n\r\x1b]+", line \d+, in [^\n\r\x1b]*\n(?: {4,}[!-~][^\n\r\x1b]*\n)*)+')
+"""Frames as Python prints them."""
 _CHAINED = re.compile(r"^(?:The above exception was the direct cause|During handling of the above exception, another exception)")
 _RAISED = re.compile(r"^(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z_]\w*)(?:: ?(?P<message>.*))?$")
 _BAR = re.compile(r"^\s*(?:\+(?:-\+)?-{4,}(?: (?P<number>\d+|\.\.\.) -+)?$|\| ?(?P<rest>.*)$|\+ (?P<inner>Exception Group .*)$)")
@@ -553,6 +561,45 @@ class TracebackReader:
                 return
         if opener is not None:
             self._begin(line, opener)
+
+    def read_frames(self, data: bytes, at: int, stop: int, offset: int) -> int:
+        """Read the frames from `at` to `stop` at once; return their size in bytes, 0 where single lines must be read.
+
+        `offset`: of the block in the file.
+        """
+        if len(self._open) != 1:
+            return 0
+        (block,) = self._open.values()
+        if block.state != "frames" or block.form is not None or block.prefix.outer or block.prefix.rank is not None:
+            return 0
+        match = _FRAMES.match(data, at, stop)
+        if match is None or b"+ Exception Group" in match[0]:
+            return 0
+        lines = match[0].decode("utf-8", "replace").removesuffix("\n").split("\n")
+        if len(block.lines) + len(lines) > LONGEST:
+            return 0
+        block.lines += lines
+        block.end = self._end = offset + match.end()
+        return match.end() - at
+
+    def read_all(self, data: bytes) -> None:
+        """Read the lines of a whole text."""
+        at = 0
+        while at <= len(data):
+            if self._open and (passed := self.read_frames(data, at, len(data), 0)):
+                at += passed
+                continue
+            end = data.find(b"\n", at)
+            end = len(data) if end < 0 else end
+            self.read(TextLine(at, data[at:end]))
+            at = end + 1
+
+    def ended(self) -> TracebackReader:
+        """Return a copy whose open tracebacks are closed."""
+        other = TracebackReader()
+        other.tracebacks, other.torchrun, other._open = [*self.tracebacks], [*self.torchrun], deepcopy(self._open)
+        other.close()
+        return other
 
     def reads_message(self, text: str) -> bool:
         """Read the next line if it may belong to the message of the one open traceback, and return whether it may."""

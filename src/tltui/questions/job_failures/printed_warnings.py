@@ -214,7 +214,6 @@ def _detail_in(row: WarningRow, text: str) -> str:
 def _exception_in(text: str) -> str:
     """Return the headline of the last exception in a message; '' for none."""
     reader = TracebackReader()
-    for number, line in enumerate(text.split("\n")):
-        reader.read(TextLine(number, line.encode("utf-8", "replace")))
+    reader.read_all(text.encode("utf-8", "replace"))
     reader.close()
     return reader.tracebacks[-1].headline[:DETAIL] if reader.tracebacks else ""

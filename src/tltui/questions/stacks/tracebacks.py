@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from tltui.model.node_answers import part, reader_of, reads
@@ -150,6 +151,8 @@ _USER = re.compile(
 )
 _IN_STACK = re.compile(r"^\s*\(snipped, |^=+ most recent `torch\.compile` ")
 _SOURCES = re.compile(r"^\s*Stack variable source attribution:\s*$")
+_LAST = (":", "=")
+"""The last character of each line that begins a part."""
 _REPEATED = re.compile(r"^\s*\[Previous line repeated (\d{1,9}) more times?\]\s*$")
 _MARKS = re.compile(r"^[\s~^]+$")
 _RAISED = re.compile(r"^(?P<type>[A-Za-z_][\w.]*)(?:: ?(?P<message>.*))?$")
@@ -235,6 +238,15 @@ def _ungrouped(lines: list[str]) -> Iterator[tuple[str, bool]]:
         yield bare, False
 
 
+@lru_cache(4096)
+def _frame_in(line: str) -> StackFrame | None:
+    """Return the frame of a line without its code; None for any other line. Many tracebacks have the same frames."""
+    frame = _FRAME.match(line) if 'File "' in line else None
+    if frame is None:
+        return None
+    return StackFrame(frame["name"] or "?", frame["file"], int(frame["line"]), None, is_framework(frame["file"]))
+
+
 class _Reader:
     """A parser that consumes lines one by one."""
 
@@ -260,6 +272,10 @@ class _Reader:
     def read_line(self, line: str) -> None:
         """Process the next line."""
         stripped = line.strip()
+        if stripped[-1:] not in _LAST:
+            if not self._ignored:
+                self._inside(line, stripped)
+            return
         link = next((link for message, link in _LINKS if stripped == message), "")
         if link:
             self.close()
@@ -286,18 +302,15 @@ class _Reader:
     def _inside(self, line: str, stripped: str) -> None:
         """Process a line of a part, or of the text between parts."""
         part = self._part
-        frame = _FRAME.match(line)
         if part is not None and part.message is not None:
             part.message.append(line)  # a frame in a message is text
-        elif frame is not None:
+        elif (frame := _frame_in(line)) is not None:
             if part is None:
                 self.begin(BARE)
                 part = self._part
             assert part is not None
-            part.frames.append(
-                StackFrame(frame["name"] or "?", frame["file"], int(frame["line"]), None, is_framework(frame["file"]))
-            )
-            part.frame_indent = len(frame["indent"])
+            part.frames.append(frame)
+            part.frame_indent = len(line) - len(line.lstrip())
         elif part is not None and stripped:
             self._below_frames(part, line)
 

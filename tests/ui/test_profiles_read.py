@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 from opened import opened
+from screen import screen_text
 
 from tltui.questions.provenance.provenance import PY
 from tltui.questions.runtime.profile_results import Refused, Runtime
@@ -57,6 +58,8 @@ async def test_esc_stops_it_and_keys_go_on(tmp_path: Path) -> None:
         await driver.press("escape")
         await driver.until(lambda: not profiling.is_reading and "press ctrl+r to read it" in driver.message)
         assert driver.browser.trace.profiles.profiles == [] and runtimes_of(driver.browser.trace) == ()
+        await driver.press("T")
+        await driver.until(lambda: "is not read yet" in screen_text(driver.app) and "No profile" not in screen_text(driver.app))
         await driver.press("2")
         await driver.shown("@problems")
 

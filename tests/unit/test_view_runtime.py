@@ -16,11 +16,13 @@ from results import result_in
 from viewed import lead_somewhere, text
 
 from tltui.cli import main
+from tltui.model.follow import open_run
 from tltui.model.ref import split_line
 from tltui.model.run import Run
 from tltui.questions.runtime.costs import Costs, costs_of, self_us
 from tltui.questions.runtime.profile_results import Runtime, line_times, rank_kernels
 from tltui.questions.runtime.profile_sums import runtimes_of
+from tltui.sources.discover import discover
 from tltui.text.formatting import cells, micros
 
 PROFILED = real.TRACES / "profiler"
@@ -403,6 +405,12 @@ def test_without_a_profile(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert "No profile, so run times are unknown" in said
     empty = result_in(told("runtime", str(tmp_path), "--json", capsys=capsys)[0])
     assert empty == {"runtimes": [], "refused": []}
+
+
+def test_a_profile_that_is_not_read_yet() -> None:
+    run = open_run(discover([str(PROFILED / "mlp")]))
+    shown = text(page(run, "@runtime", 100))
+    assert "profile.json (237 KB) is not read yet. The run times appear here" in shown and "No profile" not in shown
 
 
 def test_a_profile_of_another_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -69,7 +69,7 @@ def _colored(line: Line, lo: int, hi: int) -> str:
     return "".join(out)
 
 
-ALL, FIRST_ALL = "  (--all)", "  (folded: --all shows the lines)"
+ALL, FIRST_ALL = "  (--all)", "  (hidden: --all shows the lines)"
 """The option that prints the lines that are folded here; with an explanation in the first folded line of a document."""
 
 

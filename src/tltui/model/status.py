@@ -210,7 +210,7 @@ class Row(NamedTuple):
 TABLE: dict[Status, Row] = {
     Status.ERROR: Row(
         "✗", "x", tokens.ERROR, "errors", "failed", "error", "eb",
-        "the compilation failed, and the call raised an exception unless the log shows otherwise"),
+        "the compilation failed; where the log shows no other outcome, assume that the call raised an exception"),
     Status.EAGER: Row(
         "»", ">", tokens.EAGER, "eager", "fell back to eager", "eager", "eb",
         "fell back to eager mode without an exception: torch skipped the function, or the function hit the recompile limit"),

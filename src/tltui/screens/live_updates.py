@@ -163,6 +163,7 @@ class ProfileReading:
                 reported_s = time.monotonic()
                 self._bench.answer(partial(self._report_progress, part))
             yield None
+        self._bench.answer(self._report_joining)
         for _ in preparing(run):
             yield None
         yield Place.NODES  # what follows reads nodes
@@ -174,6 +175,10 @@ class ProfileReading:
             names = [file.export.name for file in self._run.profiles.unread]
             profile = formatting.path(names[0], 60) if len(names) == 1 else plural(len(names), "profile")
             self._bench.show_message(f"reading {profile} … {part:.0%}", tokens.DIM)
+
+    def _report_joining(self) -> None:
+        if self.is_reading and not self._is_stopped:
+            self._bench.show_message("joining the profile with the trace …", tokens.DIM)
 
     def _read(self, refused: tuple[Refused, ...], count: int) -> None:
         """Update the screens after reading profiles."""

@@ -80,8 +80,8 @@ def document(run: Run, scope: Scope, options: Options, baseline: Run | None = No
     if not report.tunings:
         page.say("No autotuning recorded.")
         page.say(
-            'Torch autotunes with torch.compile(mode="max-autotune") or TORCHINDUCTOR_MAX_AUTOTUNE=1. The trace then has the '
-            "winners (torch 2.8 and later), and the output of the job has all choices with their times.", "", tokens.DIM,
+            'Torch autotunes with torch.compile(mode="max-autotune") or TORCHINDUCTOR_MAX_AUTOTUNE=1. The trace then records the '
+            "winners (torch 2.8 and later), and the job's output lists all choices with their times.", "", tokens.DIM,
         )  # fmt: skip
         if report.baseline_search_s is not None:
             _add_differences(page, report)

@@ -103,7 +103,7 @@ def why_not(run: Run) -> str:
                 f"{file_ranks}. The records take precedence, so these are processes of one restarted rank. tltui diff compares "
                 "two of them."
             )
-    return "Nothing to compare. This page needs logs of at least two ranks."
+    return "Nothing to compare. This page needs logs from at least two ranks."
 
 
 LOGS, COMPILES_LISTED = 4, 6

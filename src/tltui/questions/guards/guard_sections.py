@@ -302,7 +302,7 @@ def _on_ranks(group: Sequence[_Failed], newest: Collection[str]) -> OnRanks:
 def _recompiles(row: tuple[_Failed, OnRanks]) -> Piece:
     failed, on = row
     each = " each" if on.ranks else ""
-    return (f"failed at {fmt.plural(len(failed.recompiles), 'recompile')}{each}", tokens.ERROR, f"@recompiles:{on.ref}")
+    return (f"failed before {fmt.plural(len(failed.recompiles), 'recompile')}{each}", tokens.ERROR, f"@recompiles:{on.ref}")
 
 
 def _causes(failed: _Failed) -> str:

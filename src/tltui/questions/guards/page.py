@@ -42,7 +42,9 @@ from tltui.text.sanitize import sanitize
 
 NAME = "guards"
 HELP = "A filter is kind:WORD, source:WORD, is:failed, or any other text."
-MEANING = "Guards run on every call. If one fails, torch tries the next compiled version of the frame, then recompiles."
+MEANING = (
+    "Guards run on every call. If one fails, torch tries the frame's other compiled versions and recompiles only if none matches."
+)
 NAMED = 400
 """Compiles without guards that are named."""
 EVERY = 16
@@ -156,7 +158,7 @@ class _Table:
         if counts.failed:
             refs = list(dict.fromkeys(failed.ref for failed in counts.failed))
             each = " each" if several else ""
-            text = f"failed at {fmt.plural(len(refs), 'recompile')}{each}"
+            text = f"failed before {fmt.plural(len(refs), 'recompile')}{each}"
             pieces += ["  ", (text, tokens.ERROR, f"@recompiles:{refs[0]}")]
         if several:
             pieces += ["  ", (said_ranks([members.ref for _, members in rows], page.newest), tokens.DIM)]
@@ -300,7 +302,7 @@ class _Tree:
             words.append(f"{counts.latency_us:,.0f} µs to check them all")
         if counts.failed:
             refs = {failed.ref for failed in counts.failed}
-            words.append((f"failed at {fmt.plural(len(refs), 'recompile')}", tokens.ERROR))
+            words.append((f"failed before {fmt.plural(len(refs), 'recompile')}", tokens.ERROR))
         page.joined(words, "  ")
         if counts.failed:
             self._failed(page, counts)

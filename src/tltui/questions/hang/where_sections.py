@@ -191,15 +191,19 @@ def _idle_words(group: Group, places: Where) -> str:
     many = group.count > 1
     who = subject(group, places)
     if not group.ranks:
-        after = f", after {compile_label(group)}" if group.state != EMPTY else ": no compile has begun"
+        after = f"; the last compile was {compile_label(group)}" if group.state != EMPTY else ": no compile has begun"
         is_ = "was" if group.has_ended else "is"
         return f"the process {is_} not compiling {'at the end of its log' if group.has_ended else 'so far'}{after}"
     if group.state == EMPTY:
         return f"{who} began no compile" if group.has_ended else f"{who} {'have' if many else 'has'} not started a compile yet"
     if not group.has_ended:
         return f"{who} {'have' if many else 'has'} started no other compile since {compile_label(group)} so far"
-    place = "were not compiling at the end of their logs" if many else "was not compiling at the end of its log"
-    return f"{who} {place}, after {compile_label(group)}"
+    last = f"the last compile was {compile_label(group)}"
+    if group.count == places.ranks > 1:
+        word = "rank" if places.has_ranks else "process"
+        nobody = f"neither {word}" if group.count == 2 else f"none of the {who.partition(' ')[2]}"
+        return f"{nobody} was compiling at the end of its log; {last}"
+    return f"{who} {'were' if many else 'was'} not compiling at the end of {'their logs' if many else 'its log'}; {last}"
 
 
 def add_group(page: Page, group: Group, places: Where, is_detailed: bool) -> None:

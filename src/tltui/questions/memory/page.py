@@ -37,7 +37,7 @@ from tltui.text.sanitize import sanitize
 
 AT_ONCE = 8
 """Compiles read between two yields."""
-NOTHING = "No memory: this part of the trace has no forward graph and no generated code."
+NOTHING = "No memory estimates: this part of the trace has no forward graph and no generated code."
 LIMITS = (
     "Estimates from the trace: sizes as requested, without the allocator's rounding and fragmentation. Memory of eager code and "
     "inside of library calls is unknown. The caller's arguments and incoming gradients are not counted."
@@ -161,7 +161,7 @@ COMPILES: Table[_Overview] = Table((
     Column("ranks", lambda row: (row.compiles.ranks.partition(" ")[2], tokens.DIM),
            when=lambda rows: any(row.compiles.ranks for row in rows)),
     Column("function", lambda row: (row.function, tokens.FUNCTION), sort="name", key=lambda row: row.function),
-    Column("for backward", lambda row: (row.saved, tokens.NUMBER), right=True, sort="size", key=lambda row: -row.saved_bytes),
+    Column("saved for backward", lambda row: (row.saved, tokens.NUMBER), right=True, sort="size", key=lambda row: -row.saved_bytes),
     Column("forward peak", lambda row: (row.forward, tokens.NUMBER), right=True, sort="forward",
            key=lambda row: -row.forward_bytes),
     Column("backward peak", lambda row: (row.backward, tokens.NUMBER), right=True, sort="backward",

@@ -80,7 +80,7 @@ def add_stack(page: Page, frames: Sequence[StackFrame], indent: str = "  ") -> N
             for frame in run:
                 _frame(page, frame, room, indent)
             continue
-        with page.fold(f"{fmt.plural(len(run), 'frame')} of {owner}", indent, aside=True):
+        with page.fold(f"{fmt.plural(len(run), f'{owner} frame')}", indent, aside=True):
             for frame in run:
                 _frame(page, frame, room, indent)
 
@@ -88,7 +88,7 @@ def add_stack(page: Page, frames: Sequence[StackFrame], indent: str = "  ") -> N
 def _folded_owner(frame: StackFrame) -> str:
     """Return who owns a frame that is folded with its neighbours; '' for one that is shown."""
     if is_runner(frame.file):
-        return "the test runner"
+        return "test runner"
     return "torch" if frame.owner in (Owner.TORCH, Owner.PYTHON) else ""
 
 

@@ -37,7 +37,7 @@ SAID = {
     "node_mappings": "torch's node mappings",
     "kernel_information": "kernel_information.json",
     "kernel_operations": "the list of operations of each kernel",
-    "kernel_stack_traces": "stacks of the kernels",
+    "kernel_stack_traces": "stack traces of the kernels",
     "forward_mappings": "node mappings of the forward graph",
     "comments": "comments in the generated code",
     "file_comments": "# File: comments",
@@ -56,13 +56,13 @@ def marked(source: str) -> str:
 
 
 def coverage_text(coverage: Coverage) -> str:
-    """Format `20/39 kernels with nodes (19 ≈) · 39/39 with lines · 100/173 nodes with kernels`."""
+    """Format `20/39 kernels mapped to nodes (19 ≈) · 39/39 to lines · 100/173 nodes to kernels`."""
     if not coverage.kernels and not coverage.nodes:
         return "no kernels, no nodes"
     counts = (
-        (coverage.kernels_with_nodes, coverage.kernels, "kernels with nodes", coverage.kernel_nodes_from),
-        (coverage.kernels_with_lines, coverage.kernels, "with lines", coverage.kernel_lines_from),
-        (coverage.nodes_with_kernel, coverage.nodes, "nodes with kernels", coverage.node_kernels_from),
+        (coverage.kernels_with_nodes, coverage.kernels, "kernels mapped to nodes", coverage.kernel_nodes_from),
+        (coverage.kernels_with_lines, coverage.kernels, "to lines", coverage.kernel_lines_from),
+        (coverage.nodes_with_kernel, coverage.nodes, "nodes to kernels", coverage.node_kernels_from),
     )
     return " · ".join(f"{count}/{all_} {text}{_derived(sources)}" for count, all_, text, sources in counts)
 
@@ -78,9 +78,9 @@ def counts_of(coverage: Coverage) -> Iterator[tuple[str, str]]:
     For example `20 of 39: 3 from torch's node mappings, ≈ 17 from data flow`.
     """
     counts = (
-        ("kernels with nodes", coverage.kernels_with_nodes, coverage.kernels, coverage.kernel_nodes_from),
-        ("kernels with lines", coverage.kernels_with_lines, coverage.kernels, coverage.kernel_lines_from),
-        ("nodes with kernels", coverage.nodes_with_kernel, coverage.nodes, coverage.node_kernels_from),
+        ("kernels → nodes", coverage.kernels_with_nodes, coverage.kernels, coverage.kernel_nodes_from),
+        ("kernels → lines", coverage.kernels_with_lines, coverage.kernels, coverage.kernel_lines_from),
+        ("nodes → kernels", coverage.nodes_with_kernel, coverage.nodes, coverage.node_kernels_from),
     )
     for label, count, all_, sources in counts:
         yield label, f"{count} of {all_}" + (f": {_sources(sources, count)}" if sources else "")
@@ -122,7 +122,7 @@ LONGEST = 40
 def coverage_lines(unit: UnitProvenance) -> tuple[tuple[str, ...], bool]:
     """Return coverage texts, longest first, and whether torch recorded provenance.
 
-    `41/44 kernels with nodes · 44/44 with lines · 212/230 nodes with kernels (node mappings)`; without a recording,
+    `41/44 kernels mapped to nodes · 44/44 to lines · 212/230 nodes to kernels (node mappings)`; without a recording,
     also how to enable it.
     """
     counts = coverage_text(unit.coverage)

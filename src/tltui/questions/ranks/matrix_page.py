@@ -174,7 +174,7 @@ ASPECTS: Mapping[str, Aspect] = {
     aspect.name: aspect
     for aspect in (
         Aspect(
-            DIFFERENCE, "differences from most ranks", lambda row: row.differs,
+            DIFFERENCE, "cells show differences from the reference ranks", lambda row: row.differs,
             lambda row: (row.differs, row.graphs, row.properties_of_all),
             {SAME: "same as most ranks", **{mark: WORDS[facet].label for facet, mark in MARKS.items()}, MORE: "only here", **_DONE},
             {MORE: tokens.ADDED},
@@ -365,7 +365,7 @@ class Grid:
             number = sorted(firsts.values()).index(firsts[row.reference_rank])
             return f"{'stage' if self._stages[0].is_pipeline else 'group'} {number}"
         is_majority = 2 * len(row.ranks) > sum(len(other.ranks) for other in self._rows)
-        return "most ranks" if is_majority else "most similar to the others"
+        return "most ranks" if is_majority else "the reference: closest to the other ranks"
 
     def _names(self) -> None:
         gap = " " * (self._wide - 1)

@@ -51,7 +51,7 @@ def add_chart(page: Page, chart: RankChart | None, pace: Pace | None = None) -> 
             page.say(notes[fact], " " * (LABEL + 4), tokens.WARN)
     _add_functions(page, chart, letters)
     if any(bar is not None and bar.is_again for _, cells in shown for bar in cells):
-        page.say("UPPERCASE marks every other compile of a function", "  ", tokens.DIM)
+        page.say("Successive compiles of a function alternate between lowercase and UPPERCASE.", "  ", tokens.DIM)
     remaining = chart.rows[ROWS:]
     if remaining:
         ranks = sum(len(row.ranks) for row in remaining)

@@ -562,6 +562,12 @@ def _add_no_profile(page: Page, run: Run, scope: Scope, has_profiles: bool) -> N
     if has_profiles:
         page.say(f"None of the profiles covers {scope.title.removeprefix(' of ') or 'this run'}.", "", tokens.STRONG)
         return
+    if unread := run.profiles.unread:
+        size = fmt.size_of(sum(file.export.size for file in unread))
+        first = sanitize(fmt.file_name(unread[0].export.name))
+        subject = f"{first} ({size}) is" if len(unread) == 1 else f"{fmt.plural(len(unread), 'profile')} ({size}) are"
+        page.say(f"{subject} not read yet. The run times appear here as soon as they are known.", "", tokens.STRONG)
+        return
     page.say(page.so_far("No profile, so run times are unknown."), "", tokens.STRONG)
     page.blank()
     add_recording(page, recording_of(run))

@@ -332,7 +332,7 @@ def _add_call_checks(page: Page, shapes: CompileShapes, notes: set[str]) -> None
     if not shapes.call_guards:
         return
     backed = any(not symbol.is_unbacked for symbol in shapes.symbols)
-    text = "Guards on every call" + (": a call that fails one needs another compiled version" if backed else "")
+    text = "Guards checked on every call" + (" (if one fails, the call needs another compiled version)" if backed else "")
     page.say(text, "  ", tokens.LABEL)
     for guard in shapes.call_guards[:CHECKS_SHOWN]:
         _call_check(page, guard)
@@ -505,7 +505,7 @@ def _plain(page: Page, plain: list[Compile], has_symbols: bool) -> None:
         if page.untold:
             text = "No dynamic sizes."
         page.say(page.so_far(text))
-        page.say("A dim becomes dynamic if its size varies between calls, or with torch._dynamo.mark_dynamic.", "", tokens.DIM)
+        page.say("A dim becomes dynamic if its size varies between calls or torch._dynamo.mark_dynamic marks it.", "", tokens.DIM)
     if not real:
         return
     text = page.title_so_far(f"{fmt.plural(len(real), 'compile')} without symbols")

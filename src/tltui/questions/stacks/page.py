@@ -68,7 +68,7 @@ def _head(page: Page, stacks: Stacks, finished: bool) -> None:
 
 def _begun(page: Page, count: int) -> None:
     page.say(
-        f"{fmt.plural(count, 'compile')}, outermost call first. Each compile is listed before the function that it compiles.",
+        f"{fmt.plural(count, 'compile')}, outermost call first. Each compile id is to the left of its function.",
         style=tokens.DIM,
     )
     page.blank()

@@ -479,7 +479,7 @@ def _no_calls(page: Page, finished: bool, part: bool, has_startup: bool) -> None
     where = "this part of the trace" if part else "this trace"
     page.say(f"No vLLM records in {where}{'' if finished else ' yet'}.", "", tokens.DIM)
     page.say(
-        "Worker processes of vLLM write the records of this page (vllm_compilation_config, "
+        "This page needs the records that vLLM's worker processes write (vllm_compilation_config, "
         "vllm_piecewise_compile_start).", "", tokens.DIM,
     )  # fmt: skip
 

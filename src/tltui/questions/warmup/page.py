@@ -78,8 +78,8 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 
 def _head(page: Page, calls: Sequence[RecordedCall], uncalled: Sequence[UncalledCompile]) -> None:
     functions = len({(call.name, call.file, call.line) for call in calls})
-    text = f"{fmt.plural(len(calls), 'call')} of {fmt.plural(functions, 'function')}" if calls else "no call can be written"
-    rest = f" · {fmt.plural(len(uncalled), 'compile')} without a call" if uncalled and not page.goes_on else ""
+    text = f"{fmt.plural(len(calls), 'call')} to {fmt.plural(functions, 'function')}" if calls else "no call can be written"
+    rest = f" · no call can be written for {fmt.plural(len(uncalled), 'compile')}" if uncalled and not page.goes_on else ""
     page.add((page.so_far(text), tokens.STRONG), rest)
     if calls:
         use = USE.format(page.options.path)
@@ -94,7 +94,7 @@ def _uncalled(page: Page, uncalled: Sequence[UncalledCompile]) -> None:
     for one in uncalled:
         groups.setdefault(one.reason, []).append(one)
     if groups:
-        page.heading(f"Without a call ({fmt.plural(len(uncalled), 'compile')})")
+        page.heading(f"No call can be written ({fmt.plural(len(uncalled), 'compile')})")
     for reason, members in groups.items():
         names = ", ".join(dict.fromkeys(fmt.clip_middle(sanitize(one.function or "?"), 30) for one in members[:SHOWN]))
         page.add("  ", (fmt.clip(names, page.width - 2), tokens.FUNCTION))

@@ -53,7 +53,7 @@ _RESUMED = re.compile(rf"{PREFIX}(?P<name>\w{{1,200}})_at_\d{{1,9}}(?:_\d{{1,9}}
 _STATE = re.compile(r"___check_global_state\(\) against (?P<state>\{.{0,4000}?\})")
 _NOT_PLAIN = ("subclass", "nested", "sparse", "functorch", "conj")
 RESUMED = "after a graph break: a call of the function compiles it too"
-LIBRARY = "a function of a library: a call of your code that uses it compiles it"
+LIBRARY = "a library function: calling your code that uses it compiles it"
 NO_GUARDS = "the log has no guards of it"
 OLD_GUARDS = "its guards do not record the arguments (those of torch 2.10 and later do)"
 

@@ -22,9 +22,10 @@ def line_with(document: object, text: str) -> int:
     return next(number for number, line in enumerate(lines) if text in line)
 
 
+COMPARED = "@diff::0:0/0%201:0/1"
 FINDINGS = {
     "2 compiles failed": "0:9/0", "torch's hint: If you're": "0:9/0", "sample hit the recompile limit": "0:4/8",
-    "fix: Pass a value": "0:4/8", "ranks diverge at": "@ranks", "17.8 s from the first compile": "0:9/0",
+    "fix: Pass a value": "0:4/8", "ranks diverge at": COMPARED, "17.8 s from the first compile": "0:9/0",
     "[0:10/0] UserError": "0:10/0",
 }  # fmt: skip
 """Text of the first page → the page that the panel shows for its line."""
@@ -67,6 +68,18 @@ async def test_the_panel_follows_the_cursor_and_leaves_with_the_page() -> None:
         while not wide.advance():
             pass
         assert [*view.document.text(0, 30)] == [*wide.text(0, 30)], "the page is made for the room without the panel"
+
+
+async def test_a_comparison_of_ranks_is_the_one_that_enter_opens() -> None:
+    async with opened(DEMO, size=(180, 40), untouched=True) as driver:
+        view, shown = driver.browser.document_view, panel(driver)
+        line = line_with(view.document, "ranks diverge at")
+        while view.current_line() < line:
+            await driver.press("j")
+        await driver.until(lambda: shown.document.ref == COMPARED)
+        await driver.until(lambda: "Recorded differences that may be the cau" in screen_text(driver.app))
+        await driver.press("enter")
+        await driver.shown(COMPARED)
 
 
 @pytest.mark.parametrize(("size", "key"), [((159, 40), ""), ((90, 30), ""), ((180, 40), "z")])

@@ -66,6 +66,20 @@ def test_the_page(width: int, directory: Path, capsys: pytest.CaptureFixture[str
         assert "−3 breaks" in " ".join(lines) and "2026-11-20 09:22" in " ".join(lines)
 
 
+def test_the_change_is_readable_at_80_columns(
+    directory: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other columns give way first, and the change repeats most of their numbers."""
+    monkeypatch.setenv("COLUMNS", "80")
+    shutil.copytree(T213 / "outcomes", directory / "a_run_with_a_very_long_name_of_its_own")
+    assert main(["list", str(directory)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    head, *rows = [line for line in lines if line.startswith("  ")]
+    assert head.split() == ["run", "errors", "breaks", "time", "change"] and len(rows) == 5
+    assert any("+3 errors, −3 breaks, −3 compiles" in row for row in rows)
+    assert max(map(len, [head, *rows])) <= 80
+
+
 def test_a_damaged_index_is_named(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
     saved = directory / "ddp.tlx"
     saved.write_bytes(saved.read_bytes()[:100])

@@ -25,6 +25,8 @@ class Column(Generic[Row]):
     """When it gives way in a pane that is too narrow for all columns: 1 first, then 2 …; those with 0 last, from the right."""
     shrinks: bool = True
     """Whether its texts may be cut, down to 6 cells. Addresses never are."""
+    least: int = 0
+    """Cells that it keeps, if more than 6, as far as its texts have them: other columns give way before."""
     when: Callable[[Sequence[Row]], bool] | None = None
     """Return whether these rows have anything for it; None: all rows have."""
     sort: str = ""

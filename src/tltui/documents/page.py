@@ -223,7 +223,7 @@ class Page(Builder):
         self._grid(
             [[row[n] for n in stay] for row in texts], table.indent, [place for place, n in enumerate(stay) if columns[n].right],
             len(cells) - len(rows) + table.shown if is_folded else -1, more,
-            [0 if columns[n].shrinks else least[n] for n in stay],
+            [min(least[n], columns[n].least) if columns[n].shrinks else least[n] for n in stay],
         )  # fmt: skip
 
     def grid(
@@ -295,7 +295,7 @@ class Page(Builder):
 def _least_of(column: Column[Row], cells: Sequence[Cell]) -> int:
     """Return the cells of the terminal that a column needs at least."""
     widest = max(wide(text) for text, _, _ in cells)
-    return min(widest, _least(cells)) if column.shrinks else widest
+    return min(widest, max(_least(cells), column.least)) if column.shrinks else widest
 
 
 def _least(cells: Iterable[Cell]) -> int:

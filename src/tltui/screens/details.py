@@ -23,8 +23,6 @@ LEAST = 40
 """Columns of the panel, at least."""
 SETTLE = 0.08
 """Seconds that the cursor must rest before the panel follows."""
-COMPARISON, RANKS = "@diff:", "@ranks"
-"""A comparison has a screen of its own; the panel has the page with all differences of the ranks."""
 
 
 def finding_at(document: Document, line: int) -> str:
@@ -53,8 +51,6 @@ def _target(document: Document, line: int) -> str:
 
 def _page(target: str) -> str:
     """Return the address of the page that the panel shows for a link; '' for a link to something else."""
-    if target.startswith(COMPARISON):
-        return RANKS
     try:
         ref = parse_ref(target)
     except BadAddress:

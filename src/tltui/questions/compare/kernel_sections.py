@@ -88,7 +88,11 @@ def _recorded(page: Page, differences: Sequence[RecordedDifference]) -> None:
     more = f", the first {RECORDED} of {fmt.count(len(differences))}" if len(differences) > RECORDED else ""
     page.add((f"Recorded differences that may be the cause{more}:", tokens.LABEL))
     for difference in differences[:RECORDED]:
-        page.add("  ", (page.clip(sanitize(fmt.one_line(difference_text(difference))), page.width - 2), tokens.WARN))
+        text = sanitize(fmt.one_line(difference_text(difference)))
+        if difference.kind == "input":  # its sizes are at the end
+            page.say(text, "  ", tokens.WARN, "    ")
+        else:
+            page.add("  ", (page.clip(text, page.width - 2), tokens.WARN))
 
 
 def difference_text(difference: RecordedDifference) -> str:

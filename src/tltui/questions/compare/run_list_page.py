@@ -15,8 +15,12 @@ from tltui.text.document import Document, Options
 from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 
-NAME_WIDTH = 24
-"""Cells of the name of a run in the table."""
+NAME_WIDTH, SHORT_NAME_WIDTH = 24, 16
+"""Cells of the name of a run in the table, and in one of at most `NARROW` columns."""
+NARROW = 90
+CHANGE_WIDTH = 32
+"""Cells of the changes, before which other columns give way: three changes."""
+
 
 @frozen
 class RunChange:
@@ -117,19 +121,22 @@ def change_text(row: RunRow) -> str:
     return ", ".join(words)
 
 
-RUNS: Table[RunRow] = Table((
-    Column("run", lambda row: (fmt.clip_middle(sanitize(row.name), NAME_WIDTH), tokens.STRONG), shrinks=False),
-    Column("began", lambda row: fmt.when(row.start_at_us)[:16] if row.start_at_us is not None else ("unknown", tokens.DIM),
-           shrinks=False, drop=4),
-    Column("torch", lambda row: ", ".join(version.removeprefix("torch ") for version in row.torch), shrinks=False, drop=1),
-    Column("ranks", lambda row: fmt.count(row.ranks), right=True, shrinks=False, drop=3),
-    Column("compiles", lambda row: fmt.count(row.compiles), right=True, shrinks=False),
-    Column("errors", lambda row: _count(row.errors, tokens.ERROR), right=True, shrinks=False),
-    Column("eager", lambda row: _count(row.eager, tokens.EAGER), right=True, shrinks=False, drop=2),
-    Column("breaks", lambda row: _count(row.breaks, tokens.BREAK), right=True, shrinks=False),
-    Column("time", lambda row: (fmt.seconds(row.compile_s), tokens.NUMBER), right=True, shrinks=False),
-    Column("change", change_text, when=lambda rows: any(map(change_text, rows))),
-), noun="runs", folded=0)  # fmt: skip
+def _runs_table(width: int) -> Table[RunRow]:
+    """Return the table of runs for a page of `width` columns: the change of a run is its last column to give way."""
+    room = SHORT_NAME_WIDTH if width <= NARROW else NAME_WIDTH
+    return Table((
+        Column("run", lambda row: (fmt.clip_middle(sanitize(row.name), room), tokens.STRONG), shrinks=False),
+        Column("began", lambda row: fmt.when(row.start_at_us)[:16] if row.start_at_us is not None else ("unknown", tokens.DIM),
+               shrinks=False, drop=4),
+        Column("torch", lambda row: ", ".join(version.removeprefix("torch ") for version in row.torch), shrinks=False, drop=1),
+        Column("ranks", lambda row: fmt.count(row.ranks), right=True, shrinks=False, drop=3),
+        Column("compiles", lambda row: fmt.count(row.compiles), right=True, shrinks=False, drop=5),
+        Column("errors", lambda row: _count(row.errors, tokens.ERROR), right=True, shrinks=False, drop=7),
+        Column("eager", lambda row: _count(row.eager, tokens.EAGER), right=True, shrinks=False, drop=2),
+        Column("breaks", lambda row: _count(row.breaks, tokens.BREAK), right=True, shrinks=False, drop=6),
+        Column("time", lambda row: (fmt.seconds(row.compile_s), tokens.NUMBER), right=True, shrinks=False, drop=8),
+        Column("change", change_text, when=lambda rows: any(map(change_text, rows)), least=CHANGE_WIDTH),
+    ), noun="runs", folded=0)  # fmt: skip
 
 
 def ended_document(row: RunRow, reason: str, options: Options) -> Document:
@@ -151,7 +158,7 @@ def run_list_document(result: RunList, options: Options) -> Document:
     page.add((f"{fmt.plural(len(result.runs), 'run')} in {sanitize(result.directory)}", tokens.TITLE), ", the oldest first")
     if result.runs:
         page.blank()
-        page.table(RUNS, result.runs)
+        page.table(_runs_table(page.width), result.runs)
     for text in result.not_opened:
         page.say(f"Not opened: {sanitize(text)}", "", tokens.WARN, "  ")
     if result.other_entries:

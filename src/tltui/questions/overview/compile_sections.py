@@ -168,9 +168,10 @@ def _tensors(page: Page, tensors: Sequence[TensorInput], indent: str = "  ") -> 
     room = max(page.width * 2 // 5, 16)
     page.table(Table((
         Column("", lambda tensor: (fmt.clip_middle(strip_modules(sanitize(tensor.source)), room), tokens.NAME)),
-        Column("", lambda tensor: (f"{tensor.dtype} {_shape(tensor.size)}", tokens.TYPE)),
-        Column("", lambda tensor: (f"stride {_shape(tensor.stride)}" if tensor.stride is not None else "", tokens.DIM)),
-        Column("", lambda tensor: tensor.device),
+        Column("", lambda tensor: (f"{tensor.dtype} {_shape(tensor.size)}", tokens.TYPE), least=page.width // 2),
+        Column("", lambda tensor: (f"stride {_shape(tensor.stride)}" if tensor.stride is not None else "", tokens.DIM), drop=1,
+               least=page.width // 3),
+        Column("", lambda tensor: tensor.device, drop=2),
         Column("", lambda tensor: (_remarks(tensor), tokens.DIM)),
     ), indent=indent), tensors)  # fmt: skip
 

@@ -23,6 +23,8 @@ from tltui.text.sanitize import sanitize
 EVERY = 16
 """Compiles between two yields."""
 SHOWN, FOLDED, REFS_SHOWN = 20, 400, 8
+ARGUMENTS = 30
+"""Columns of the arguments before which others give way: enough for the sizes of one tensor."""
 VALUE = 40
 """Characters of a plain value in the table."""
 USE = "A script with these calls fills the caches before the first request: tltui warmup {} --module NAME -o warmup.py."
@@ -42,7 +44,7 @@ CALLS: Table[RecordedCall] = Table((
     Column("compile", lambda call: (f"[{call.ref}]", tokens.LINK, call.ref)),
     Column("time", lambda call: (fmt.seconds(call.duration_s), tokens.NUMBER), right=True, drop=3),
     Column("function", lambda call: (fmt.clip_middle(sanitize(call.name), 40), tokens.FUNCTION)),
-    Column("arguments", lambda call: sanitize(", ".join(map(argument_text, call.arguments)))),
+    Column("arguments", lambda call: sanitize(", ".join(map(argument_text, call.arguments))), least=ARGUMENTS),
     Column("", lambda call: (", ".join(_notes(call)), tokens.DIM), drop=2, when=lambda calls: any(map(_notes, calls))),
     Column("after a break", lambda call: (", ".join(argument.name for argument in call.later), tokens.DIM), drop=1,
            when=lambda calls: any(call.later for call in calls)),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import make_trace as t
 import pytest
+from autotune_tables import FORMS, OPERATIONS
 from real import ROOT, fresh
 from viewed import text
 
@@ -69,6 +70,22 @@ dtypes: torch.float16, torch.float16
   triton_mm_5 inf ms 0.0% ACC_TYPE='tl.float32'
 SubProcess AUTOTUNE benchmarking takes 3.0000 seconds and 0.5000 seconds precompiling for 19 choices and 0.1 seconds prescreening
 """
+
+
+@pytest.mark.parametrize("version", FORMS)
+@pytest.mark.parametrize("op", OPERATIONS)
+def test_each_operation_in_each_form(op: str, version: str) -> None:
+    sizes, strides, types, extern, generated = OPERATIONS[op]
+    name, tensors, last = FORMS[version]
+    choices = [f"  {generated} 0.0100 ms 100.0% BLOCK_M=64, BLOCK_N=32, num_stages=3, num_warps=4"]
+    choices += [f"  {extern} 0.0125 ms 80.0% "] if extern else []
+    head = f"AUTOTUNE {name.format(op=op)}({sizes})\n{tensors.format(strides=strides, dtypes=types)}"
+    text = head + "\n".join(choices) + f"\n{last}"
+    (table,) = tables_in(text.split("\n"))
+    assert (table.op, table.shape, table.benchmark_s) == (op, sizes, 1.5)
+    assert [choice.name for choice in table.choices] == [generated, *[extern] * bool(extern)]
+    assert table.dtypes == (types if tensors else "") and table.choices[0].description.endswith("num_warps=4")
+    assert result_of(generated) == "changed" and (not extern or result_of(extern) == "unchanged")
 
 
 def test_tables_of_older_and_newer_torch() -> None:

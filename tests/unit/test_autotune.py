@@ -185,3 +185,13 @@ def test_nothing_was_tuned(tmp_path: Path) -> None:
 def test_the_function() -> None:
     rows = tltui.autotune(tltui.open(HERE / "trace")).to_records()
     assert len(rows) == 3 and {row["result"] for row in rows} <= {"changed", "unchanged"}
+
+
+def test_caches_links_to_the_searches(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["caches", str(HERE / "trace")]) == 0
+    assert "Autotuning took 56.4 s of it → autotune" in " ".join(capsys.readouterr().out.split())
+    assert main(["caches", str(HERE / "trace"), "--json"]) == 0
+    cold = json.loads(capsys.readouterr().out)["result"]["cold_start"]
+    assert cold["autotuned_s"] == pytest.approx(_report(HERE / "trace").search_s, abs=1e-6)
+    assert main(["caches", str(ROOT / "tests" / "traces" / "torch-2.13" / "cache_miss")]) == 0
+    assert "Autotuning" not in capsys.readouterr().out

@@ -57,7 +57,7 @@ ROWS: tuple[AdviceRow, ...] = (
     ),
     _row(
         r"GuardOnDataDependentSymNode|Could not (?:guard on|extract specialized integer from) data-dependent expression",
-        "Your code decides by a value that only the data have: tell torch its range with torch._check before that line, "
+        "Your code decides by a value that only the data have: state its range with torch._check before that line, "
         "or call the line outside of the compiled function.",
         "torch/fx/experimental/symbolic_shapes.py",
     ),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import make_trace as t
 import pytest
+from autotune_tables import FORMS, OPERATIONS
 from real import ROOT, fresh
 from viewed import text
 
@@ -69,6 +70,22 @@ dtypes: torch.float16, torch.float16
   triton_mm_5 inf ms 0.0% ACC_TYPE='tl.float32'
 SubProcess AUTOTUNE benchmarking takes 3.0000 seconds and 0.5000 seconds precompiling for 19 choices and 0.1 seconds prescreening
 """
+
+
+@pytest.mark.parametrize("version", FORMS)
+@pytest.mark.parametrize("op", OPERATIONS)
+def test_each_operation_in_each_form(op: str, version: str) -> None:
+    sizes, strides, types, extern, generated = OPERATIONS[op]
+    name, tensors, last = FORMS[version]
+    choices = [f"  {generated} 0.0100 ms 100.0% BLOCK_M=64, BLOCK_N=32, num_stages=3, num_warps=4"]
+    choices += [f"  {extern} 0.0125 ms 80.0% "] if extern else []
+    head = f"AUTOTUNE {name.format(op=op)}({sizes})\n{tensors.format(strides=strides, dtypes=types)}"
+    text = head + "\n".join(choices) + f"\n{last}"
+    (table,) = tables_in(text.split("\n"))
+    assert (table.op, table.shape, table.benchmark_s) == (op, sizes, 1.5)
+    assert [choice.name for choice in table.choices] == [generated, *[extern] * bool(extern)]
+    assert table.dtypes == (types if tensors else "") and table.choices[0].description.endswith("num_warps=4")
+    assert result_of(generated) == "changed" and (not extern or result_of(extern) == "unchanged")
 
 
 def test_tables_of_older_and_newer_torch() -> None:
@@ -168,3 +185,13 @@ def test_nothing_was_tuned(tmp_path: Path) -> None:
 def test_the_function() -> None:
     rows = tltui.autotune(tltui.open(HERE / "trace")).to_records()
     assert len(rows) == 3 and {row["result"] for row in rows} <= {"changed", "unchanged"}
+
+
+def test_caches_links_to_the_searches(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["caches", str(HERE / "trace")]) == 0
+    assert "Autotuning took 56.4 s of it → autotune" in " ".join(capsys.readouterr().out.split())
+    assert main(["caches", str(HERE / "trace"), "--json"]) == 0
+    cold = json.loads(capsys.readouterr().out)["result"]["cold_start"]
+    assert cold["autotuned_s"] == pytest.approx(_report(HERE / "trace").search_s, abs=1e-6)
+    assert main(["caches", str(ROOT / "tests" / "traces" / "torch-2.13" / "cache_miss")]) == 0
+    assert "Autotuning" not in capsys.readouterr().out

@@ -12,7 +12,7 @@ import pytest
 from real import TRACES, fresh
 
 from tltui.cli import main
-from tltui.inputs.vllm_cache import LIMIT, NotParsed, hash_of, parse_entries, parse_factors
+from tltui.inputs.vllm_cache import LIMIT, NotParsed, hash_of, parse_entries, parse_object
 from tltui.model.run import Run
 from tltui.questions.build import build
 from tltui.questions.caches.vllm_caches import VllmCaches, read_caches
@@ -162,7 +162,7 @@ HOSTILE = {
 def test_hostile_contents_are_refused(name: str, data: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(NotParsed):
-        (parse_factors if name.endswith("json") else parse_entries)(data)
+        (parse_object if name.endswith("json") else parse_entries)(data)
     top = cache(tmp_path, "0123456789")
     (top / "rank_0_0" / "backbone" / name).write_bytes(data)
     text = page_of(fresh(top))
@@ -174,7 +174,7 @@ def test_what_vllm_writes_is_read() -> None:
     assert parse_entries(repr(ENTRY).encode()) == ENTRY
     text = "{   (None, 0, 'inductor'): ('f\"[[[[' \n 'b', '/home/user/a\\'(((')}"
     assert parse_entries(text.encode()) == ast.literal_eval(text)
-    assert parse_factors(b'{"env": {"A": "[[[[{{{{ \\" [[["}}') == {"env": {"A": '[[[[{{{{ " [[['}}
+    assert parse_object(b'{"env": {"A": "[[[[{{{{ \\" [[["}}') == {"env": {"A": '[[[[{{{{ " [[['}}
 
 
 def test_links_and_pipes_are_not_opened(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Generic, TypeVar
 
 from tltui.inputs.directory_layouts import (
+    BEST_CONFIG,
     CACHED,
     CODE,
     READABLE,
@@ -136,6 +137,7 @@ def join(units: Iterable[UnitCode[U]], codes: Iterable[TraceCode[C]]) -> dict[U,
 
 
 VLLM_CACHE = "vLLM's compile cache"
+AUTOTUNE_CACHE = "Inductor's autotuning cache"
 TOGETHER = 64
 """Files looked at in one step."""
 NAMED_IN = 1 << 16
@@ -261,6 +263,8 @@ class DebugLog(Log):
     @property
     def told_by(self) -> str:  # type: ignore[override]
         """The kind of the directory, as pages name it."""
+        if self.kinds and all(kind.name == BEST_CONFIG for kind in self.kinds):
+            return AUTOTUNE_CACHE
         return VLLM_CACHE if self.is_vllm_cache else "torch_compile_debug"
 
     @property

@@ -51,6 +51,8 @@ CACHED = re.compile(r"c[a-z0-9]{8,80}\.debug")
 SHARD = re.compile(r"[a-z0-9]{2}")
 """A directory of Inductor's cache: the second and third letter of the hash."""
 SPYRE_CACHE = "inductor-spyre"
+BEST_CONFIG = "best_config"
+"""The artifact of a file of Inductor's autotuning cache, and the end of its name."""
 SDSC = re.compile(r"sdsc(?:_(\d{1,9}))?\.json")
 SDSC_BEGINS = re.compile(rb'\s*\{\s*"\d+_\w+"\s*:')
 INDUCTOR, CODE, RUNNABLE, READABLE = "torchinductor", "output_code.py", "fx_graph_runnable.py", "fx_graph_readable.py"
@@ -97,6 +99,8 @@ def written(name: str, is_of_unit: bool = True) -> Written:
         return kind
     if is_of_unit and SDSC.fullmatch(name):
         return Written(Kind("artifact", name.removesuffix(".json"), "json"), "torch_spyre/_inductor/codegen", 1)
+    if name.endswith(f".{BEST_CONFIG}"):
+        return Written(Kind("artifact", BEST_CONFIG, "json"), "torch/_inductor/runtime/autotune_cache.py", 303)
     if not is_of_unit and name.endswith("debug.log"):  # torchdynamo/debug.log, enable_aot_logging's aot_model___0_debug.log
         return FILES["debug.log"]
     return Written(Kind("artifact", name, "string"), _DEBUG, 1)
@@ -198,6 +202,8 @@ def layout_of(path: str, listing: Listing | None = None) -> Layout | None:
         if name == INDUCTOR:
             return Layout(pid, started, _units(path), path, None)
         return Layout(pid, started, tuple(unit for unit in _units(path) if unit[0] in units), "", units)
+    if configurations := _configurations(path):
+        return Layout(0, None, configurations, "", None)
     return _cache(path, name, directories)
 
 
@@ -230,6 +236,8 @@ def _of_file(path: str) -> Layout | None:
     name = os.path.basename(path)
     if SDSC.fullmatch(name) and _is_sdsc(path):
         return Layout(0, None, ((name, path),), "", None)
+    if name.endswith(f".{BEST_CONFIG}"):
+        return Layout(0, None, ((BEST_CONFIG, path),), "", None)
     return None
 
 
@@ -260,8 +268,9 @@ def _cache(path: str, name: str, directories: Sequence[str]) -> Layout | None:
         if not SHARD.fullmatch(shard):
             continue
         spyre_kernels = tuple((unit, place) for unit, place in _units(os.path.join(path, shard)) if CACHED.fullmatch(unit))
-        if spyre_kernels:
-            units += spyre_kernels
+        configurations = _configurations(os.path.join(path, shard))
+        if spyre_kernels or configurations:
+            units += (*spyre_kernels, *configurations)
             inside.add(shard)
     kernels = _spyre(os.path.join(path, SPYRE_CACHE)) if SPYRE_CACHE in directories else ()
     if kernels:
@@ -269,6 +278,15 @@ def _cache(path: str, name: str, directories: Sequence[str]) -> Layout | None:
     if not units and not kernels:
         return None
     return Layout(0, None, (*sorted(units), *kernels), "", frozenset(inside))
+
+
+def _configurations(path: str) -> tuple[tuple[str, str], ...]:
+    """Return the files of Inductor's autotuning cache in a directory, as files of one unit."""
+    try:
+        names = [entry.name for entry in _listed(path) if entry.name.endswith(f".{BEST_CONFIG}")]
+    except OSError:
+        return ()
+    return tuple((BEST_CONFIG, os.path.join(path, name)) for name in sorted(names))
 
 
 def _spyre(path: str) -> tuple[tuple[str, str], ...]:

@@ -102,15 +102,15 @@ class NotParsed(Exception):
     """A file that is not parsed; the message gives the reason."""
 
 
-def parse_factors(data: bytes) -> dict[str, Any]:
-    """Parse `cache_key_factors.json`. Raises `NotParsed`."""
+def parse_object(data: bytes) -> dict[str, Any]:
+    """Parse a file of JSON, such as `cache_key_factors.json`, within limits. Raises `NotParsed`."""
     text = _text(data)
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
         raise NotParsed("not JSON") from None
     if not isinstance(value, dict):
-        raise NotParsed("not a JSON object with factors")
+        raise NotParsed("not a JSON object")
     return value
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tltui.inputs.debug_directory import VLLM_CACHE
+from tltui.inputs.debug_directory import AUTOTUNE_CACHE, VLLM_CACHE
 from tltui.model.nodes import Process
 from tltui.text.frozen import frozen
 
@@ -91,8 +91,9 @@ def title_of(processes: Iterable[Process]) -> str:
     processes = list(processes)
     origins = {origin for process in processes for origin in process.origins}
     titles = [title for origin, title in TITLES.items() if origin in origins]
-    if origins == {DEBUG_DIR} and all(process.log.told_by == VLLM_CACHE for process in processes):
-        return VLLM_CACHE
+    told = {process.log.told_by for process in processes}
+    if origins == {DEBUG_DIR} and len(told) == 1 and told <= {VLLM_CACHE, AUTOTUNE_CACHE}:
+        return told.pop()
     return " or ".join((titles[0], *(title[:1].lower() + title[1:] for title in titles[1:]))) if titles else "The opened input"
 
 

@@ -127,6 +127,7 @@ QUESTIONS: tuple[Entry, ...] = (
     Entry(
         "autotune", "", "autotuning by operation and shape: choices, winner, cost of the search, your lines",
         "find causes", 730, "tltui.questions.autotune.page",
+        in_debug_dir=True,
     ),
     Entry(
         "warmup", "", "calls that compile the functions in advance, with the recorded shapes; as a script with -o warmup.py",

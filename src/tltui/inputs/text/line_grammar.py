@@ -146,7 +146,8 @@ _SCHEDULED = re.compile(r"^slurm-[^/]+\.out(?:\.\d+)?$")
 _TRACEBACK = b"Traceback (most recent call last)"
 _OF_COMPILER = re.compile(
     rb"[/\\]torch[/\\](?:_dynamo|_inductor|_functorch)[/\\][\w/\\.]{1,200}\.py(?:\", line |:)\d"
-    rb"|^[^\n]{0,100}?torch\._(?:dynamo|inductor)\.exc\.\w{3,60}:",
+    rb"|^[^\n]{0,100}?torch\._(?:dynamo|inductor)\.exc\.\w{3,60}:"
+    rb"|: accessing tensor output of CUDAGraphs that has been overwritten",
     re.MULTILINE,
 )
 """A frame of torch's compiler in a traceback (Python's form, or IPython's and rich's), or the name of one of its exceptions."""

@@ -18,6 +18,13 @@ from tltui.model.node_answers import part
 from tltui.model.nodes import Compile
 from tltui.model.record_reader import Reader, number_in, records_of, text_in, whole_in
 from tltui.model.run import Run
+from tltui.questions.autotune.best_configs import (
+    NO_CONFIGURATIONS,
+    Configuration,
+    ConfigurationChange,
+    changes,
+    configurations_of,
+)
 from tltui.questions.autotune.printed_tables import NEEDLE, Choice, PrintedTable, TableReader
 from tltui.questions.job_failures.job_failures import outputs_of
 from tltui.questions.stacks.tracebacks import display_name
@@ -29,7 +36,8 @@ from tltui.trace.log import Log
 
 EXTERN = frozenset((
     "mm", "addmm", "bmm", "baddbmm", "_int_mm", "_scaled_mm", "_grouped_mm", "_scaled_grouped_mm", "_sparse_semi_structured_mm",
-    "convolution", "_mm_plus_mm", "_mkl_linear", "_linear_pointwise", "_qlinear_pointwise",
+    "convolution", "_mm_plus_mm", "_mkl_linear", "_linear_pointwise", "_qlinear_pointwise", "qlinear_pointwise", "mm_plus_mm",
+    "mm_dtype", "bmm_dtype", "call_aten_dw", "call_aten_dx", "_weight_int8pack_mm", "fallback_mixed_mm",
 ))  # fmt: skip
 """Kernels outside of Inductor that torch calls without max-autotune too: `ExternKernelChoice` in torch/_inductor/kernel."""
 TEMPLATES = ("triton_", "cutlass_", "cpp_", "ck_", "rocm_", "decompose_k", "nv_universal_gemm", "cutedsl_", "tlx_", "subgraph_")
@@ -43,7 +51,9 @@ _SHAPE = re.compile(r"^\w+\[([^\]]*)\]")
 _NODES = {
     "packed_linear": ("_mkl_linear",), "linear_unary": ("_linear_pointwise",), "linear_binary": ("_linear_pointwise",),
     "int_mm": ("_int_mm",), "scaled_mm": ("_scaled_mm",), "grouped_mm": ("_grouped_mm",), "conv2d": ("convolution",),
-    "addmm": ("addmm", "mm"), "mm": ("mm", "addmm"),
+    "addmm": ("addmm", "mm"), "mm": ("mm", "addmm"), "baddbmm": ("baddbmm", "bmm"),
+    "convolution_bwd_input": ("convolution_backward",), "convolution_bwd_weight": ("convolution_backward",),
+    "flex_decoding": ("flex_attention",),
 }  # fmt: skip
 """Tuned operation → operators of its graph nodes, where these differ: torch moves a bias in or out of a matmul."""
 CHOICES_SHOWN = 10
@@ -131,6 +141,12 @@ class AutotuneReport:
     """Operations and shapes with another winner than in the run of `--baseline`, or tuned in one run only."""
     baseline_search_s: float | None = None
     """Seconds of all searches of that run; None without one."""
+    configurations: tuple[Configuration, ...] = ()
+    """Configurations of Triton kernels in Inductor's cache, the longest search first."""
+    refused: tuple[str, ...] = ()
+    """Files of that cache that were not read, with reasons."""
+    configured: tuple[ConfigurationChange, ...] = ()
+    """Kernels with another configuration than in the run of `--baseline`."""
 
 
 @frozen
@@ -159,7 +175,11 @@ def report_of(run: Run, compiles: Sequence[Compile], with_output: bool = True) -
     tunings.sort(key=lambda tuning: -(tuning.benchmark_s or 0.0))
     seconds = sum((tuning.benchmark_s or 0.0) + (tuning.precompile_s or 0.0) for tuning in tunings)
     counts = Counter(tuning.result for tuning in tunings)
-    return AutotuneReport(tuple(tunings), seconds, counts[UNCHANGED], counts[CHANGED], counts[UNKNOWN])
+    cached = configurations_of(run) if with_output else NO_CONFIGURATIONS
+    return AutotuneReport(
+        tuple(tunings), seconds, counts[UNCHANGED], counts[CHANGED], counts[UNKNOWN], configurations=cached.configurations,
+        refused=cached.refused,
+    )  # fmt: skip
 
 
 def compared_with(report: AutotuneReport, old: AutotuneReport) -> AutotuneReport:
@@ -172,7 +192,8 @@ def compared_with(report: AutotuneReport, old: AutotuneReport) -> AutotuneReport
         if left is None or right is None or without_number(names[0]) != without_number(names[1]):
             times = (left.winner_us if left else None, right.winner_us if right else None)
             differences.append(TuningChange(*key, *names, *times))
-    return replace(report, differences=tuple(differences), baseline_search_s=old.search_s)
+    configured = changes(old.configurations, report.configurations)
+    return replace(report, differences=tuple(differences), baseline_search_s=old.search_s, configured=configured)
 
 
 def names_in(text: str) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from tltui.questions.autotune.autotune_report import (
     compared_with,
     report_of,
 )
+from tltui.questions.autotune.configuration_sections import add_changes, add_configurations
 from tltui.questions.autotune.printed_tables import Choice
 from tltui.questions.question import Question
 from tltui.text import tokens
@@ -77,6 +78,13 @@ def document(run: Run, scope: Scope, options: Options, baseline: Run | None = No
         report = compared_with(report, report_of(baseline, list(baseline.compiles())))
     page.add((f"Autotune{scope.title}", tokens.TITLE))
     page.blank()
+    if report.configurations and not report.tunings:
+        count = fmt.plural(len(report.configurations), "kernel")
+        page.say(f"Inductor's cache has the configurations of {count}.", style=tokens.STRONG)
+        if report.baseline_search_s is not None:
+            _add_differences(page, report)
+        add_configurations(page, report)
+        return page.document(report)
     if not report.tunings:
         page.say("No autotuning recorded.")
         page.say(
@@ -85,6 +93,7 @@ def document(run: Run, scope: Scope, options: Options, baseline: Run | None = No
         )  # fmt: skip
         if report.baseline_search_s is not None:
             _add_differences(page, report)
+        add_configurations(page, report)
         return page.document(report)
     page.say(headline(report), style=tokens.STRONG)
     if report.unchanged:
@@ -100,14 +109,20 @@ def document(run: Run, scope: Scope, options: Options, baseline: Run | None = No
     page.table(TUNINGS, report.tunings)
     for tuning in report.tunings[:TABLES_SHOWN]:
         _add_tuning(page, tuning)
+    add_configurations(page, report)
     return page.document(report)
 
 
 def _add_differences(page: Page, report: AutotuneReport) -> None:
     page.heading("Differences from the baseline")
-    page.say(f"Search: {fmt.seconds(report.baseline_search_s or 0.0)} → {fmt.seconds(report.search_s)}.", "  ")
+    if report.search_s or report.baseline_search_s:
+        page.say(f"Search: {fmt.seconds(report.baseline_search_s or 0.0)} → {fmt.seconds(report.search_s)}.", "  ")
+    add_changes(page, report.configured)
     if report.differences:
         page.table(CHANGES, report.differences)
+    elif report.configurations and not report.tunings:
+        if not report.configured:
+            page.say("Kernels of both runs have equal configurations.", "  ")
     else:
         page.say("Both runs have the same operations, sizes and winners.", "  ")
 
@@ -186,7 +201,7 @@ QUESTION = Question(
     help="autotuning by operation and shape: choices, winner, cost of the search, your lines",
     group="find causes",
     order=730,
-    needs=Needs("has only the printed tables of autotuning, without your lines", reads_output=True),
+    needs=Needs("has only the printed tables of autotuning, without your lines", in_debug_dir=True, reads_output=True),
     document=document,
     answer=AutotuneReport,
     rows=TuningRow,

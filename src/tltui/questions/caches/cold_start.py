@@ -6,10 +6,12 @@ import posixpath
 import re
 from collections import Counter, defaultdict
 from collections.abc import Generator, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from tltui.model.node_answers import part
 from tltui.model.nodes import Compile
 from tltui.model.record_reader import Reader, records_of, text_in
+from tltui.questions.autotune.autotune_report import events_in
 from tltui.questions.caches.cache_report import ALL_CACHES, AOT, BYPASS, FX, HIT, MISS, CompileCaches
 from tltui.questions.caches.cold_start_report import ColdStart, KeptCache, NewSize, RemainingTime, SizeChange
 from tltui.questions.recompiles import guard_grammar
@@ -25,6 +27,8 @@ CACHED_PHASES = {AUTOGRAD: AOT, INDUCTOR: FX, KERNELS: COMPILED}
 """Phase → the cache that makes it unnecessary."""
 LOADING, BYPASSED, DISABLED = "loading from caches", "a cache was bypassed", "a cache was disabled"
 UNASKED, OTHER = "no lookup was logged", "everything else"
+AUTOTUNED_IN = 300
+"""Compiles up to which their searches of autotuning are looked for in all timing events."""
 _SIZES = frozenset((guard_grammar.SIZE, guard_grammar.CONDITION, guard_grammar.INT))
 _CODE_DIRECTORY = re.compile(r"[a-z0-9]{2}", re.ASCII)
 _OUTPUT_CODE = "inductor_output_code"
@@ -131,7 +135,11 @@ def cold_start_steps(
             function = caches_of_it.function if caches_of_it is not None else compile_.frame.code[0]
             new_sizes.append(NewSize(str(compile_.ref), function, durations.get(id(compile_), 0.0), changes))
             yield
-    return sums.result(saved_s, directories, new_sizes)
+    autotuned_s = 0.0
+    for compile_ in compiles if len(compiles) <= AUTOTUNED_IN else ():
+        autotuned_s += sum((event.benchmark_s or 0.0) + (event.precompile_s or 0.0) for event in events_in(compile_))
+        yield
+    return replace(sums.result(saved_s, directories, new_sizes), autotuned_s=autotuned_s)
 
 
 def size_changes(recompile: Explained) -> tuple[SizeChange, ...]:

@@ -66,3 +66,5 @@ class ColdStart:
     """Directories of Inductor's generated code, which are its cache directories; at most 8."""
     new_sizes: tuple[NewSize, ...]
     """The slowest first."""
+    autotuned_s: float = 0.0
+    """Seconds of the compiles in searches of autotuning; 0 for more compiles than are looked through."""

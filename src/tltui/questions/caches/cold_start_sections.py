@@ -43,8 +43,11 @@ LINES: Table[Line] = Table((
 ))  # fmt: skip
 
 
-def add_cold_start(page: Page, cold: ColdStart, processes: int) -> None:
-    """Add the sections. `processes` compiled. While a job runs, later records can show a lookup of any compile."""
+def add_cold_start(page: Page, cold: ColdStart, processes: int, autotune: str) -> None:
+    """Add the sections: `processes` compiled, and `autotune` is the address of that page.
+
+    While a job runs, later records can show a lookup of any compile.
+    """
     if not cold.compile_s or page.goes_on:
         return
     page.heading(f"Cold start of the next process ({fmt.seconds(cold.compile_s)} of compiling)")
@@ -52,6 +55,9 @@ def add_cold_start(page: Page, cold: ColdStart, processes: int) -> None:
     added = f"The seconds of {fmt.count(processes)} processes are added up. " if processes > 1 else ""
     notes = [note for note, amount in ((ENTRIES, cold.cached_s), (AGAIN, cold.repeated_s)) if amount]
     page.say(added + " ".join(notes), "  ", tokens.DIM)
+    if cold.autotuned_s >= SHORTEST_S:
+        took = (fmt.seconds(cold.autotuned_s), tokens.NUMBER)
+        page.row(["Autotuning took ", took, " of it  ", ("→ autotune", tokens.LINK, autotune)], "  ")
     if cold.cached_s and cold.directories:
         _directories(page, cold)
     _new_sizes(page, cold.new_sizes)

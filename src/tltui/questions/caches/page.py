@@ -573,7 +573,7 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, CachesRep
     taken_s = sum(compile_.compile_s or 0.0 for compile_ in compiles)
     cold = yield from cold_start_steps(scope.compiles, study.compiles, saved)
     report = CachesReport(totals, saved, taken_s, different, misses, compiles, silent, vllm, cold)
-    add_cold_start(page, cold, len(scope.processes))
+    add_cold_start(page, cold, len(scope.processes), scope.page("autotune"))
     yield
     yield from add_misses(page, report)
     for add in (

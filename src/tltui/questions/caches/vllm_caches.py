@@ -11,7 +11,7 @@ from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
 from tltui.inputs.debug_directory import DebugLog
-from tltui.inputs.vllm_cache import ENTRIES, FACTORS, LIMIT, NotParsed, hash_of, is_binary, is_graph, parse_entries, parse_factors
+from tltui.inputs.vllm_cache import ENTRIES, FACTORS, LIMIT, NotParsed, hash_of, is_binary, is_graph, parse_entries, parse_object
 from tltui.model.run import Run
 from tltui.text.formatting import end
 from tltui.text.frozen import frozen
@@ -163,7 +163,7 @@ def _read_unit(
         files.append(CacheFile(name, size, is_binary(data[:SNIFFED])))
         try:
             if name == FACTORS:
-                factors = _factors(parse_factors(data))
+                factors = _factors(parse_object(data))
             elif name in ENTRIES:
                 entries = parse_entries(data)
             elif is_graph(name):

@@ -28,6 +28,40 @@ def _row(pattern: str, next_step: str, source: str) -> AdviceRow:
 
 ROWS: tuple[AdviceRow, ...] = (
     _row(
+        r"tensor output of CUDAGraphs that has been overwritten",
+        "Clone the result outside of the compiled function, or call torch.compiler.cudagraph_mark_step_begin() before each step. "
+        'If gradients are accumulated, compile with mode="max-autotune-no-cudagraphs".',
+        "torch/_inductor/cudagraph_trees.py",
+    ),
+    _row(
+        r"in the cudagraph pool not tracked as outputs",
+        "Keep no tensor of a compiled call in other objects, and change no parameter through .data in it; "
+        'mode="max-autotune-no-cudagraphs" compiles without CUDA graphs.',
+        "torch/_inductor/cudagraph_trees.py",
+    ),
+    _row(
+        r"TimeoutExpired: .*compile_worker",
+        "The program had ended when a compile worker did not stop. TORCHINDUCTOR_COMPILE_THREADS=1 starts no workers.",
+        "torch/_inductor/compile_worker/subproc_pool.py",
+    ),
+    _row(
+        r"Attempting to use a closed pool|A compilation subprocess exited unexpectedly|\bBrokenProcessPool\b",
+        "A compile worker died: look for the kernel's out-of-memory killer in dmesg, and set TORCHINDUCTOR_COMPILE_THREADS=1. "
+        "Kernels are then compiled in the job's process.",
+        "torch/_inductor/async_compile.py, torch/_inductor/compile_worker/subproc_pool.py",
+    ),
+    _row(
+        r"\bSubprocException\b",
+        "The last exception in the message is that of a compile worker. With TORCHINDUCTOR_COMPILE_THREADS=1 the job raises it.",
+        "torch/_inductor/compile_worker/subproc_pool.py",
+    ),
+    _row(
+        r"GuardOnDataDependentSymNode|Could not (?:guard on|extract specialized integer from) data-dependent expression",
+        "Your code decides by a value that only the data have: state its range with torch._check before that line, "
+        "or call the line outside of the compiled function.",
+        "torch/fx/experimental/symbolic_shapes.py",
+    ),
+    _row(
         r"No valid triton configs|out of resource: ",
         "Reduce the tile sizes (for flex_attention: kernel_options), or turn max-autotune off.",
         "torch/_inductor/runtime/triton_heuristics.py",

@@ -36,6 +36,7 @@ from tltui.questions.job_failures.printed_messages import (
     DEEPSPEED,
     EXIT,
     MEMORY,
+    OVERWRITTEN,
     SPAWN,
     SRUN,
     TORCHRUN,
@@ -518,7 +519,7 @@ def failures_outside_trace(run: Run) -> tuple[RunFailure, ...]:
 
 def is_of_compiler(traceback: Traceback) -> bool:
     """Return whether an exception is one of torch's compiler, or was raised inside of it."""
-    return traceback.is_compile or any(
+    return traceback.is_compile or OVERWRITTEN in traceback.message or any(
         COMPILER.search(frame.file.replace("\\", "/")) is not None for raised in traceback.parts for frame in raised.frames
     )
 

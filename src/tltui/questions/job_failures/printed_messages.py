@@ -419,7 +419,8 @@ _FATAL_FRAME = re.compile(r'^  File "(?P<file>[^"]+)", line (?P<line>\d{1,9}) in
 _RULE = re.compile(r"^=+\s*$")
 _PARAGRAPH = re.compile(
     r"^(?:from user code:|User stack:|Set TORCHDYNAMO_VERBOSE=1|You can suppress this exception|Original traceback:"
-    r"|While executing)"
+    r"|While executing|ATTENTION: guard_size_oblivious|consider using data-dependent|Caused by: \(|User Stack \(most recent"
+    r"|For C\+\+ stack trace)"
 )
 _LAST_PARAGRAPH = re.compile(r"^Set TORCHDYNAMO_VERBOSE=1")
 _SHORT = frozenset((
@@ -432,6 +433,13 @@ _SHORT = frozenset((
 CONSTRAINT = "ConstraintViolationError"
 """Torch adds the user's stack to its message since 2.8 (`torch/fx/experimental/symbolic_shapes.py`)."""
 USER_STACK = "User stack:"
+DATA_DEPENDENT = "GuardOnDataDependentSymNode"
+"""Its message has paragraphs (`ShapeEnv._make_data_dependent_error`), and ends with a line about the C++ stack."""
+_LAST_OF_DATA_DEPENDENT = "For C++ stack trace, run with"
+OVERWRITTEN = "tensor output of CUDAGraphs that has been overwritten"
+"""Raised where the program uses the tensor, often outside of torch's compiler (torch/_inductor/cudagraph_trees.py)."""
+IN_SUBPROCESS = "An exception occurred in a subprocess:"
+"""The traceback of a compile worker follows in the message (torch/_inductor/compile_worker/subproc_pool.py)."""
 FATAL = "Fatal Python error"
 CHILD_FAILED = "ChildFailedError"
 INTERLOPERS = 20
@@ -474,6 +482,9 @@ class Traceback:
     def headline(self) -> str:
         """`RuntimeError: rank 1 gives up`: its first line."""
         lines = self.message.split("\n", 2)
+        worker = self.parts[-1] if self.parts and self.parts[-1].link == QUOTED else None
+        if worker is not None and worker.type and lines[0].rstrip().endswith(IN_SUBPROCESS):
+            return f"{self.name}: {lines[0].rstrip().removesuffix(IN_SUBPROCESS)}{worker.type}: {worker.message.strip()}"
         first = " ".join(lines[: 2 if lines[0].endswith("raised:") else 1]).strip()
         return f"{self.name}: {first}" if first else self.name
 
@@ -691,20 +702,26 @@ class TracebackReader:
         if _CHAINED.match(text):
             block.state = "chained"
             return True
-        is_constraint = block.type.endswith(CONSTRAINT)
+        is_constraint, is_data_dependent = block.type.endswith(CONSTRAINT), block.type.endswith(DATA_DEPENDENT)
+        if is_opener and any(line.rstrip().endswith(IN_SUBPROCESS) for line in block.lines[-3:]):
+            block.state = "message"
+            return True
         if is_opener and not (is_constraint and USER_STACK in block.lines and text.startswith("  File ")):
             return False
         if block.prefix.rank is not None:
             return True
-        is_compile = is_compile_failure(block.type) or is_constraint
+        is_compile = is_compile_failure(block.type) or is_constraint or is_data_dependent
         if not text.strip():
             if block.state == "blank" and not is_compile:
                 return False
             block.state = "blank"
             return True
-        if is_compile and not any(_LAST_PARAGRAPH.match(line) for line in block.lines[-2:]):
+        is_over = any(_LAST_PARAGRAPH.match(line) for line in block.lines[-2:]) or (
+            is_data_dependent and any(line.startswith(_LAST_OF_DATA_DEPENDENT) for line in block.lines[-2:])
+        )
+        if is_compile and not is_over:
             goes_on = block.state == "message" or text[0].isspace() or _PARAGRAPH.match(text) is not None
-            block.state = "message" if goes_on and block.is_wrapped else block.state
+            block.state = "message" if goes_on and (block.is_wrapped or is_data_dependent) else block.state
         else:
             goes_on = not is_compile and block.state == "message" and text[0].isspace()
         if not goes_on:

@@ -54,6 +54,28 @@ ROWS: tuple[WarningRow, ...] = (
         ALL, "torch/_inductor/compile_fx.py",
     ),
     WarningRow(
+        b"Please use the new API settings to control TF32 behavior", "A setting of TensorFloat32 has a new name",
+        "The old name works until torch removes it; values of both kinds must not be mixed.",
+        'Set torch.backends.cuda.matmul.fp32_precision = "tf32" (or "ieee") instead of allow_tf32.',
+        "2.9–2.13", "aten/src/ATen/Context.cpp",
+    ),
+    WarningRow(
+        b"failed to eagerly compile backwards for dynamic", "The backward could not be compiled with the forward",
+        "Torch compiles it again when it is called, where the exception is raised if it occurs again.", "",
+        "2.8–2.13", "torch/_functorch/_aot_autograd/graph_compile.py", "torch/_functorch/_aot_autograd/graph_compile.py",
+    ),
+    WarningRow(
+        b"skipping cudagraphs due to ", "CUDA graphs are skipped", "Each kernel is launched by itself.",
+        "Remove the cause that the message names, for example a tensor on the CPU or an input that the function changes.",
+        ALL, "torch/_inductor/cudagraph_utils.py",
+        detail=r"skipping cudagraphs due to (?:skipping cudagraphs due to )?(?P<detail>.*?)(?:\. Found from.*)?$",
+    ),
+    WarningRow(
+        b"backend='inductor' raised:", "Inductor failed on a graph", "The program caught the exception and printed only its text.",
+        'Compile with backend="aot_eager": if that works, the fault is in Inductor.',
+        ALL, "torch/_dynamo/exc.py", detail=r"^(?P<detail>(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:: .*|))$",
+    ),
+    WarningRow(
         b"Not enough SMs to use max_autotune_gemm mode", "max-autotune does not tune matrix multiplications",
         "Inductor tries Triton for them only on a GPU with at least 68 multiprocessors (16 on XPU).", "",
         ALL, "torch/_inductor/utils.py", "torch/_inductor/utils.py",
@@ -202,7 +224,9 @@ class WarningReader:
 
 
 def _is_quoted(row: WarningRow, data: bytes) -> bool:
-    """Return whether a line is code of torch in a traceback, with the text of the warning in quotes."""
+    """Return whether a line is code of torch in a traceback, with the text of the warning in quotes, or an exception itself."""
+    if b"BackendCompilerFailed" in data:
+        return True
     return data[: data.find(row.needle)].endswith((b'"', b"'"))
 
 

@@ -26,7 +26,7 @@ def add_warnings(page: Page, run: Run, warnings: Sequence[OutputWarning]) -> Non
     for warning in warnings:
         page.row([(warning.title, tokens.WARN), *_where(page, warning)])
         if warning.detail:
-            page.labelled("error", sanitize(fmt.one_line(warning.detail)), INDENT, 6)
+            page.labelled("cause", sanitize(fmt.one_line(warning.detail)), INDENT, 6)
         page.say(warning.means, INDENT)
         if warning.fix:
             page.say(warning.fix, INDENT)

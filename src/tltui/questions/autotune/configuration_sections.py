@@ -1,0 +1,56 @@
+"""Sections of the page `autotune` about configurations in Inductor's cache."""
+
+from __future__ import annotations
+
+from tltui.documents import format as fmt
+from tltui.documents.columns import Column, Table
+from tltui.documents.page import Page
+from tltui.questions.autotune.autotune_report import AutotuneReport
+from tltui.questions.autotune.best_configs import Configuration, ConfigurationChange
+from tltui.text import tokens
+from tltui.text.formatting import micros
+from tltui.text.sanitize import sanitize
+
+REFUSED_SHOWN = 5
+COORDINATE_DESCENT = "coordinate descent"
+
+
+def _kernel(item: Configuration) -> tuple[str, str]:
+    if item.kernel:
+        return sanitize(item.kernel), tokens.NAME
+    return f"one of {fmt.plural(len(item.candidates), 'kernel')}" if item.candidates else "unknown", tokens.DIM
+
+
+CONFIGURATIONS: Table[Configuration] = Table((
+    Column("kernel", _kernel),
+    Column("configuration", lambda row: sanitize(row.text)),
+    Column("found by", lambda row: COORDINATE_DESCENT if row.by_coordinate_descent else "", drop=1,
+           when=lambda rows: any(row.by_coordinate_descent for row in rows)),
+    Column("search", lambda row: (micros(row.search_ms * 1e3), tokens.NUMBER) if row.search_ms is not None else "", right=True,
+           shrinks=False),
+), noun="configurations", shown=40, folded=2000)  # fmt: skip
+CHANGES: Table[ConfigurationChange] = Table((
+    Column("kernel", lambda row: (sanitize(row.kernel) or "unknown", tokens.NAME)),
+    Column("changed parameters", lambda row: sanitize(row.text)),
+), noun="differences", shown=40, folded=2000)  # fmt: skip
+
+
+def add_configurations(page: Page, found: AutotuneReport) -> None:
+    """Add the chosen configurations of Triton kernels."""
+    if not found.configurations and not found.refused:
+        return
+    page.heading("Configurations in Inductor's cache")
+    page.say("Torch uses these instead of a new search while the kernel and the version of torch are the same.", "  ", tokens.DIM)
+    if found.configurations:
+        page.table(CONFIGURATIONS, found.configurations)
+    for line in found.refused[:REFUSED_SHOWN]:
+        page.say(f"not read: {sanitize(line)}", "  ", tokens.DIM)
+    if len(found.refused) > REFUSED_SHOWN:
+        page.say(f"{fmt.count(len(found.refused) - REFUSED_SHOWN)} more files were not read.", "  ", tokens.DIM)
+
+
+def add_changes(page: Page, differences: tuple[ConfigurationChange, ...]) -> None:
+    """Add the kernels with another configuration than in the baseline."""
+    if differences:
+        page.say("Kernels with another configuration:", "  ")
+        page.table(CHANGES, differences)

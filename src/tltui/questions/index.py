@@ -89,6 +89,10 @@ QUESTIONS: tuple[Entry, ...] = (
         sorts=("each", "merged"), sort_label="iterations:", in_debug_dir=True,
     ),
     Entry(
+        "blocks", "", "repeated blocks of a model, and the predicted effect of compiling each block separately",
+        "find causes", 155, "tltui.questions.blocks.page",
+    ),
+    Entry(
         "memory", "", "tensors saved for backward by layer and line, and the estimated peak of each graph",
         "find causes", 155, "tltui.questions.memory.page",
         in_debug_dir=True,

@@ -199,11 +199,16 @@ class _Reading:
                     return name
                 if key not in inputs:
                     inputs[key] = len(inputs)
-                    types.append(source.type)
+                    types.append(self.type(source))
                 return f"${inputs[key]}"
 
             statements.append(f"{_WORD.sub(word, self.expression(node))} : {node.type}")
         return _Form(tuple(statements), tuple(types))
+
+    def type(self, node: FxNode) -> str:
+        """Return the type of a value; Dynamo gives each input a second name without a type."""
+        first = self.graph.graph.find(node.args[0], node.graph) if node.kind == "alias" and node.args else None
+        return node.type or (first.type if first is not None else "")
 
     def expression(self, node: FxNode) -> str:
         """Return the statement of a node without its own name, and without the names that it frees."""

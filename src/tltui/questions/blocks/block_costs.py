@@ -78,11 +78,12 @@ class CompileBlocks:
     separate_s: float | None
     """Predicted compile time with each block compiled separately."""
     kernel_calls: int | None
-    """Kernel calls of one run; None if the layers of no kernel are known."""
+    """Kernel calls of one run; None without generated code."""
     separate_kernel_calls: int | None
-    """Predicted kernel calls in the blocks of one run; the operations outside of them then run in eager mode."""
+    """Predicted kernel calls in the blocks of one run; None if the kernels of a group are unknown. The operations outside of the
+    blocks then run in eager mode."""
     rest_kernel_calls: int | None
-    """Kernel calls that compute nothing in the blocks."""
+    """Kernel calls that compute nothing in the blocks; None if the layers of no kernel are known."""
     kernels: int
     """Different generated kernels; 0 if none is known."""
     rest_nodes: int
@@ -111,13 +112,13 @@ def blocks_of(compile_: Compile, reader: Reader) -> CompileBlocks | None:
     groups = graph_blocks.groups
     kernels = _kernels(compile_, groups)
     version = version_by_metrics(compile_, reader)
-    costs = tuple(GroupCost(None, *_of_one_block(group, kernels)) for group in groups)
-    repeated = sum(group.nodes * len(group.members) for group in groups)
-    calls = [len(group.members) * (cost.kernel_calls or 0) for group, cost in zip(groups, costs, strict=True)]
+    costs = tuple(GroupCost(None, *_of_one_block(group, kernels, len(groups) == 1)) for group in groups)
+    repeated = graph_blocks.repeated_nodes
+    calls = [len(group.members) * cost.kernel_calls for group, cost in zip(groups, costs, strict=True) if cost.kernel_calls]
     blocks = CompileBlocks(
         str(compile_.ref), compile_.frame.code[0], graph_blocks.nodes, repeated, groups, costs, None, (), None,
-        kernels.calls if kernels is not None else None, sum(calls) if kernels is not None else None,
-        kernels.rest if kernels is not None else None, len(kernels.definitions) if kernels is not None else 0,
+        kernels.calls if kernels is not None else None, sum(calls) if len(calls) == len(groups) else None,
+        kernels.rest if kernels is not None and kernels.calls_of else None, len(kernels.definitions) if kernels is not None else 0,
         graph_blocks.nodes - repeated, tuple(kernels.lost) if kernels is not None else (),
         kernels.unknown if kernels is not None else 0, (sum(len(group.members) for group in groups) - 1) * CALL_US,
         limit_name(version), INTEGERS if exists_in(version, INTEGERS) else "",
@@ -151,11 +152,14 @@ class _Kernels:
     """Block → kernel calls that compute something of it."""
     definitions_of: dict[str, set[tuple[str, object]]] = field(default_factory=dict)
     lost: list[LostFusion] = field(default_factory=list)
+    times: Counter[tuple[str, object]] = field(default_factory=Counter)
+    """Generated kernel, or the name of an external one → its calls."""
 
     def add(self, unit: str, kernel: Kernel, blocks: Sequence[str]) -> None:
         """Add a kernel call that computes something of these blocks."""
         self.calls += kernel.times
         definition = (unit, kernel.definition)
+        self.times[definition if kernel.definition is not None else (unit, kernel.name)] += kernel.times
         if kernel.definition is not None:
             self.definitions.add(definition)
         if not blocks:
@@ -171,7 +175,7 @@ class _Kernels:
 
 
 def _kernels(compile_: Compile, groups: Iterable[BlockGroup]) -> _Kernels | None:
-    """Return the kernels by block; None if the layers of no kernel are known."""
+    """Return the kernels by block; None without kernels."""
     provenance = provenance_of(compile_)
     layers = layers_of(compile_, provenance)
     members = {path for group in groups for path in group.members}
@@ -182,7 +186,7 @@ def _kernels(compile_: Compile, groups: Iterable[BlockGroup]) -> _Kernels | None
         for kernel in unit.kernels:
             blocks = dict.fromkeys(_block(path, members) for path in of_kernel.get(kernel.key, ()))
             kernels.add(unit.unit, kernel, tuple(blocks))
-    return kernels if kernels.calls_of else None
+    return kernels if kernels.calls else None
 
 
 def _block(path: str, members: set[str]) -> str:
@@ -239,11 +243,19 @@ def separate_seconds(blocks: CompileBlocks, seconds: CompileSeconds) -> tuple[fl
     return tuple(results)
 
 
-def _of_one_block(group: BlockGroup, kernels: _Kernels | None) -> tuple[int | None, int | None]:
-    """Return the kernel calls and the different kernels of one block: the median of the blocks, the lower one of an even number."""
+def _of_one_block(group: BlockGroup, kernels: _Kernels | None, is_only: bool) -> tuple[int | None, int | None]:
+    """Return the kernel calls and the different kernels of one block: the median of the blocks, the lower one of an even number.
+
+    If the layers of no kernel are known, a kernel belongs to the only group if it is called at least once for two of its blocks.
+    """
     if kernels is None:
         return None, None
+    count = len(group.members)
+    if not kernels.calls_of and is_only:
+        of_blocks = {kernel: times for kernel, times in kernels.times.items() if 2 * times >= count}
+        own = sum(kernel in kernels.definitions for kernel in of_blocks)
+        return (round(sum(of_blocks.values()) / count), own) if of_blocks else (None, None)
     calls = sorted(kernels.calls_of[path] for path in group.members)
-    own = sorted(len(kernels.definitions_of.get(path, ())) for path in group.members)
-    middle = (len(calls) - 1) // 2
-    return (calls[middle], own[middle]) if calls[middle] else (None, None)
+    different = sorted(len(kernels.definitions_of.get(path, ())) for path in group.members)
+    middle = (count - 1) // 2
+    return (calls[middle], different[middle]) if calls[middle] else (None, None)

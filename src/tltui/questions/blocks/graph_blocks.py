@@ -82,6 +82,11 @@ class GraphBlocks:
     """Nodes that compute something."""
     groups: tuple[BlockGroup, ...]
 
+    @property
+    def repeated_nodes(self) -> int:
+        """Nodes in repeated blocks."""
+        return sum(group.nodes * len(group.members) for group in self.groups)
+
 
 @frozen
 class _Form:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
 
 from tltui.documents import format as fmt
 from tltui.documents.columns import Column, Table
@@ -18,6 +19,7 @@ from tltui.questions.blocks.block_costs import CompileBlocks, GroupCost, blocks_
 from tltui.questions.blocks.graph_blocks import BlockGroup, DifferentBlock, GraphBlocks, GuardedValue
 from tltui.questions.coverage.input_sections import Away, add_not_indexed
 from tltui.questions.question import Question
+from tltui.questions.stacks.tracebacks import display_name
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece
@@ -41,10 +43,11 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 
     def fill(page: Page) -> Generator[None, None, tuple[CompileBlocks, ...]]:
         is_one = len(scope.compiles) == 1
-        page.add((f"Repeated blocks of [{scope.compiles[0].ref}]" if is_one else f"Repeated blocks{scope.title}", tokens.TITLE))
+        page.add((f"Blocks of [{scope.compiles[0].ref}]" if is_one else f"Blocks{scope.title}", tokens.TITLE))
         results, away = yield from _read(scope)
         if not results:
-            page.say(page.so_far(NOTHING), "", tokens.DIM)
+            if not away:
+                page.say(page.so_far(NOTHING), "", tokens.DIM)
         elif is_one or len(results) == 1:
             _compile(page, results[0])
         else:
@@ -68,7 +71,7 @@ def _read(scope: Scope) -> Generator[None, None, tuple[tuple[CompileBlocks, ...]
             away.append((str(compile_.ref), error))
             continue
         if blocks is not None:
-            results.append(blocks)
+            results.append(replace(blocks, function=display_name(compile_.frame)))
     return tuple(results), away
 
 
@@ -86,7 +89,7 @@ def name_of(group: BlockGroup) -> str:
     return f"{fmt.count(len(group.members))} × {sanitize(group.class_name or f'{group.container}.*')}"
 
 
-def share_of(blocks: CompileBlocks) -> str:
+def share_of(blocks: CompileBlocks | GraphBlocks) -> str:
     """Return `93%`, the share of nodes in repeated blocks."""
     return fmt.percent(blocks.repeated_nodes, blocks.nodes).strip()
 
@@ -108,11 +111,11 @@ def _many(page: Page, results: Sequence[CompileBlocks]) -> None:
 Line = tuple[BlockGroup, GroupCost, int]
 """A group, its cost, and the nodes of the graph."""
 GROUPS: Table[Line] = Table((
-    Column("blocks", lambda line: (name_of(line[0]), tokens.STRONG)),
+    Column("blocks", lambda line: (name_of(line[0]), tokens.STRONG), shrinks=False),
     Column("list", lambda line: sanitize(line[0].container), drop=1),
     Column("nodes each", lambda line: (fmt.count(line[0].nodes), tokens.NUMBER), right=True, drop=3),
     Column("of all", lambda line: fmt.percent(line[0].nodes * len(line[0].members), line[2]), right=True),
-    Column("kernel calls each", lambda line: _count(line[1].kernel_calls), right=True, drop=2),
+    Column("calls each", lambda line: _count(line[1].kernel_calls), right=True, drop=2),
     Column("versions", lambda line: (fmt.count(line[0].versions), tokens.WARN if line[0].versions > 1 else ""), right=True),
     Column("compile", lambda line: (_about(line[1].compile_s), tokens.NUMBER), right=True),
 ))  # fmt: skip
@@ -149,12 +152,13 @@ def _prediction(page: Page, blocks: CompileBlocks) -> None:
     else:
         whole, separate = fmt.seconds(blocks.compile_s), fmt.seconds(blocks.separate_s)
         page.labelled("compile time", f"{whole} → ≈ {separate}", "  ", LABEL)
+    calls = fmt.plural(blocks.kernel_calls or 0, "call") + " per run"
     if blocks.kernel_calls is None:
-        page.labelled("kernels", page.so_far("unknown (the layers of no kernel are known)"), "  ", LABEL)
+        page.labelled("kernels", page.so_far("unknown (the log has no generated code of this compile)"), "  ", LABEL)
+    elif blocks.separate_kernel_calls is None:
+        page.labelled("kernels", f"{calls}; those of the blocks are unknown (no layers of kernels)", "  ", LABEL)
     else:
-        separate = fmt.count(blocks.separate_kernel_calls or 0)
-        text = f"{fmt.plural(blocks.kernel_calls, 'call')} per run → ≈ {separate} in the blocks"
-        page.labelled("kernels", text, "  ", LABEL)
+        page.labelled("kernels", f"{calls} → ≈ {fmt.count(blocks.separate_kernel_calls)} in the blocks", "  ", LABEL)
     if blocks.rest_nodes:
         text = f"{fmt.plural(blocks.rest_nodes, 'node')} outside of the blocks then run in eager mode"
         if blocks.rest_kernel_calls:
@@ -212,8 +216,8 @@ def _versions(page: Page, blocks: CompileBlocks) -> None:
             count = fmt.plural(group.without_gradient, "block")
             page.say(f"{name_of(group)}: only the input of {count} needs no gradient, which takes one more version.", "  ")
     if blocks.versions > 1:
-        limit = f"at most {blocks.limit_setting} (by default {DEFAULT_LIMIT}) of them, later blocks run in eager mode."
-        page.say(f"Each version is compiled when the first block needs it, {limit}", "  ")
+        text = f"Beyond {blocks.limit_setting} ({DEFAULT_LIMIT} by default) versions, blocks run in eager mode."
+        page.say(f"Each version is compiled when the first block needs it. {text}", "  ")
     if blocks.integer_setting and any(value.is_integer for group in groups for value in group.guarded):
         page.row(["With ", (f"{blocks.integer_setting} = True", tokens.STRONG),
                   " integer attributes become dynamic once they change: two versions then serve all blocks."], "  ")  # fmt: skip
@@ -267,50 +271,38 @@ def _lost(page: Page, blocks: CompileBlocks) -> None:
         page.say(f"The layers of {fmt.plural(blocks.kernels_of_unknown_layer, 'kernel')} are unknown.", "  ", tokens.DIM)
 
 
-LEAST_SHARE, LEAST_BLOCKS, LEAST_S = 0.5, 4, 1.0
-"""Share of repeated nodes, number of blocks, and predicted seconds that are saved: from here on `timing` has a line."""
+LEAST_SHARE, LEAST_BLOCKS, LEAST_S = 0.5, 4, 2.0
+"""Share of repeated nodes, number of equal blocks, and seconds of a compile: from here on `timing` has a line."""
 ON_TIMING = 8
-"""Compiles up to which `timing` looks for repeated blocks: the page of a function or a compile."""
+"""Compiles up to which `timing` looks for repeated blocks."""
 
 
 def add_blocks_line(page: Page, scope: Scope) -> Generator[None, None, None]:
-    """Add a line about compiles with repeated blocks, if separate compilation saves time. Of equal compiles the slowest counts."""
+    """Add a line about the slowest compile that consists mainly of repeated blocks."""
     compiles = [compile_ for compile_ in scope.compiles if compile_.is_compile]
     if len(compiles) > ON_TIMING or page.goes_on:
         return
-    best: CompileBlocks | None = None
-    for compile_ in compiles:
+    for compile_ in sorted(compiles, key=lambda compile_: -compile_.compile_s):
+        if compile_.compile_s < LEAST_S:
+            return
         yield
         try:
-            graph_blocks = graph_blocks_of(compile_)
-            blocks = blocks_of(compile_) if graph_blocks is not None and has_many(graph_blocks) else None
+            blocks = graph_blocks_of(compile_)
         except Elsewhere:
             continue
-        if blocks is not None and is_worthwhile(blocks) and saved_s(blocks) > (saved_s(best) if best is not None else 0.0):
-            best = blocks
-    if best is None or best.compile_s is None or best.separate_s is None:
-        return
-    words = f"  {name_of(best.groups[0])}, {share_of(best)} of the nodes: compile each block separately, "
-    words += f"{fmt.seconds(best.compile_s)} → ≈ {fmt.seconds(best.separate_s)}  "
-    page.blank()
-    page.row([("Blocks", tokens.STRONG), words, ("→ blocks", tokens.LINK, f"@blocks:{best.ref}")], "")
+        if blocks is not None and is_worthwhile(blocks):
+            words = f"  {name_of(blocks.groups[0])}, {share_of(blocks)} of the nodes: compile each block separately  "
+            page.blank()
+            page.row([("Blocks", tokens.STRONG), words, ("→ blocks", tokens.LINK, f"@blocks:{compile_.ref}")], "")
+            return
 
 
-def saved_s(blocks: CompileBlocks) -> float:
-    """Return the predicted seconds that separate compilation saves."""
-    return (blocks.compile_s or 0.0) - (blocks.separate_s or 0.0) if blocks.separate_s is not None else 0.0
-
-
-def is_worthwhile(blocks: CompileBlocks) -> bool:
-    """Return whether separate compilation saves a considerable time, and no block exceeds the recompile limit."""
-    return blocks.versions <= DEFAULT_LIMIT and saved_s(blocks) >= LEAST_S
-
-
-def has_many(blocks: GraphBlocks) -> bool:
-    """Return whether repeated blocks are most of a graph."""
+def is_worthwhile(blocks: GraphBlocks) -> bool:
+    """Return whether a graph consists mainly of many equal blocks, and none of them exceeds the recompile limit."""
     if not blocks.groups or len(blocks.groups[0].members) < LEAST_BLOCKS:
         return False
-    return sum(group.nodes * len(group.members) for group in blocks.groups) >= LEAST_SHARE * blocks.nodes
+    few_versions = all(group.versions <= DEFAULT_LIMIT for group in blocks.groups)
+    return few_versions and blocks.repeated_nodes >= LEAST_SHARE * blocks.nodes
 
 
 @frozen

@@ -34,6 +34,8 @@ from tltui.api import TltuiWarning as TltuiWarning
 from tltui.api import Unavailable as Unavailable
 from tltui.questions.autotune.autotune_report import AutotuneReport
 from tltui.questions.autotune.page import TuningRow
+from tltui.questions.blocks.block_costs import CompileBlocks
+from tltui.questions.blocks.page import BlockRow
 from tltui.questions.caches.cache_report import CachesReport
 from tltui.questions.caches.page import CacheRow
 from tltui.questions.cudagraphs.cudagraph_report import CudagraphReport
@@ -82,6 +84,13 @@ def absent(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result
 
 def autotune(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[TuningRow, AutotuneReport]:
     """Autotuning by operation and shape: choices, winner, cost of the search. One row per search, the most expensive first."""
+
+def blocks(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[BlockRow, tuple[CompileBlocks, ...]]:
+    """Repeated blocks of a model by isomorphism of their graphs, a row per group of equal blocks.
+
+    `separate_s` predicts the compile time with each block compiled separately (`block.compile()`). Only compiles with repeated
+    blocks have rows; of more than 200 compiles the 200 slowest are examined.
+    """
 
 def caches(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[CacheRow, CachesReport]:
     """Cache hits, misses, bypasses: a row per cache lookup of a compile. `data.misses` has the differences of

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from tltui.api.results import Result
     from tltui.questions.autotune.autotune_report import AutotuneReport
     from tltui.questions.autotune.page import TuningRow
+    from tltui.questions.blocks.block_costs import CompileBlocks
+    from tltui.questions.blocks.page import BlockRow
     from tltui.questions.caches.cache_report import CachesReport
     from tltui.questions.caches.page import CacheRow
     from tltui.questions.cudagraphs.cudagraph_report import CudagraphReport
@@ -74,6 +76,16 @@ class RunViews:
     ) -> Result[TuningRow, AutotuneReport]:
         """Autotuning by operation and shape: choices, winner, cost of the search. One row per search, the most expensive first."""
         return self._ask("autotune", ref, rank, frame, width=width)  # type: ignore[no-any-return]
+
+    def blocks(
+        self, ref: str | Node = "", *, rank: int | None = None, frame: int | None = None, width: int = 100,
+    ) -> Result[BlockRow, tuple[CompileBlocks, ...]]:
+        """Repeated blocks of a model by isomorphism of their graphs, a row per group of equal blocks.
+
+        `separate_s` predicts the compile time with each block compiled separately (`block.compile()`). Only compiles with repeated
+        blocks have rows; of more than 200 compiles the 200 slowest are examined.
+        """
+        return self._ask("blocks", ref, rank, frame, width=width)  # type: ignore[no-any-return]
 
     def caches(
         self, ref: str | Node = "", *, rank: int | None = None, frame: int | None = None, width: int = 100,

@@ -307,6 +307,10 @@ EXAMPLES = {
   tltui layers /tmp/tracedir 0/0 layers.3.attn            all kernels of that layer
   tltui layers /tmp/tracedir 0/0 'layers.*.attn' --json   for this layer in all repetitions
 """,
+    "blocks": """\
+  tltui blocks /tmp/tracedir                              compiles with repeated blocks, and their predicted compile times
+  tltui blocks /tmp/tracedir 0/0                          blocks, prediction, recompilations and lost fusions of [0/0]
+""",
     "memory": """\
   tltui memory /tmp/tracedir                              saved bytes, and forward and backward peaks of each compile
   tltui memory /tmp/tracedir 0/0                          each saved tensor with its layer and line; storages at the peaks

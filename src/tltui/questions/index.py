@@ -90,6 +90,10 @@ QUESTIONS: tuple[Entry, ...] = (
         sorts=("each", "merged"), sort_label="iterations:", in_debug_dir=True,
     ),
     Entry(
+        "blocks", "", "repeated blocks of a model, and the predicted effect of compiling each block separately",
+        "find causes", 155, "tltui.questions.blocks.page",
+    ),
+    Entry(
         "memory", "", "tensors saved for backward by layer and line, and the estimated peak of each graph",
         "find causes", 155, "tltui.questions.memory.page",
         sorts=("kind", "size", "name", "layer", "line", "forward", "backward"), in_debug_dir=True,

@@ -22,13 +22,14 @@ from tltui.questions.layers.layer_costs import (
     signature_of,
     together,
 )
-from tltui.questions.layers.node_layers import Frames, Key, Program, ancestors, frames_of_guards, program_of
+from tltui.questions.layers.node_layers import Frames, Key, Naming, Program, ancestors, frames_of_guards, program_of
 from tltui.questions.provenance import unit_artifacts
 from tltui.questions.provenance.graph_names import COMPUTED, GraphText, parse_graph
 from tltui.questions.provenance.provenance import LIMIT, provenance_of
 from tltui.questions.provenance.records import Kernel, Provenance, UnitProvenance
 from tltui.questions.provenance.unit_artifacts import KERNELS, TEXTS, WRAPPER, Parts, Stacks, parts_of
 from tltui.questions.stacks.tracebacks import StackFrame
+from tltui.text.frozen import frozen
 from tltui.text.graphs.fx_graph import FxNode
 from tltui.text.torch_names import Owner, Parameter, common, parameter_of
 
@@ -362,6 +363,15 @@ class _Texts:
     def _program(self, pre: Artifact) -> tuple[Program, bool]:
         graph = self.graph(pre)
         assert graph is not None
+        parameters, naming, guards = self.modules(pre)
+        frames = frames_of_guards(guards, naming) if parameters else Frames()
+        paths = {name: naming(parameter.root, parameter.path) for name, parameter in parameters.items()}
+        return program_of(graph, parameters, paths, frames), bool(parameters)
+
+    def modules(self, pre: Artifact) -> tuple[dict[str, Parameter], Naming, str]:
+        """Return the parameters among the inputs of a pre-grad graph, the naming of their modules, and the text of the guards."""
+        graph = self.graph(pre)
+        assert graph is not None
         exported = self.last(EXPORTED)
         signed = signature_of(self.reader.text(exported.record, LIMIT)) if exported is not None else {}
         names = [node.name for node in graph.nodes if node.kind == "placeholder" and node.graph == 0]
@@ -378,10 +388,40 @@ class _Texts:
 
         guards = self.last(GUARDS, pre.attempt) or self.last(GUARDS)
         text = self.reader.text(guards.record, LIMIT) if guards is not None and parameters else ""
-        roots = {parameter.root for parameter in parameters.values()}
-        frames = frames_of_guards(text, naming) if roots else Frames()
-        paths = {name: naming(parameter.root, parameter.path) for name, parameter in parameters.items()}
-        return program_of(graph, parameters, paths, frames), bool(parameters)
+        return parameters, naming, text
+
+
+@frozen
+class CapturedLayers:
+    """The graph that Dynamo captured, with the layer of each node."""
+
+    graph: GraphText
+    layers: dict[str, str]
+    """Key of a node (`GraphText.key`) → path of its innermost layer, in the order in which they run."""
+    parameters: dict[str, str]
+    """Graph input that is a parameter or a buffer → its path in the model: `layers.3.attn.weight`."""
+    naming: Naming
+    guards: str
+    """The text of the guards; '' if there is none."""
+
+
+def captured_layers(compile_: Compile) -> CapturedLayers | None:
+    """Return the graph of the last attempt of a compile with its layers; None without a graph that names parameters."""
+    texts = _Texts(compile_)
+    captured = texts.last(unit_artifacts.DYNAMO_GRAPH)
+    graph = texts.graph(captured)
+    if captured is None or graph is None:
+        return None
+    parameters, naming, guards = texts.modules(captured)
+    if not parameters:
+        return None
+    program, _ = texts.program(captured)
+    paths = {
+        name: ".".join(word for word in (naming(parameter.root, parameter.path), parameter.name) if word)
+        for name, parameter in parameters.items()
+    }  # fmt: skip
+    layers = {step.name: step.layer for step in program.steps if step.layer is not None}
+    return CapturedLayers(graph, layers, paths, naming, guards)
 
 
 @dataclass(slots=True)

@@ -306,25 +306,60 @@ class _Gap:
     before: Step | None
     after: Step | None
     base: str
+    modules: tuple[tuple[str, str], ...]
+    """Modules that may run in it, with their numbers merged: those of the anchors in `base`, and `base`."""
+
+    @classmethod
+    def between(cls, before: Step | None, after: Step | None, base: str) -> _Gap:
+        """Return the gap between two anchors in one call of the module `base`."""
+        paths = [
+            path for anchor in (before, after) if anchor is not None for path in ancestors(anchor.layer or "")
+            if is_below(path, base)
+        ]  # fmt: skip
+        return cls(before, after, base, tuple((path, merged(path)) for path in dict.fromkeys((*paths, base))))
 
 
 def _layers_between(program: Program, frames: Frames) -> None:
     places = [n for n, step in enumerate(program.steps) if step.anchor]
-    files_of_layer: dict[str, set[tuple[int, Key]]] = {}
+    reads = _Reads()
     entered = _entered(program, frames, places)
     bounds = [-1, *places, len(program.steps)]
     for first, last in pairwise(bounds):
         before = program.steps[first] if first >= 0 else None
         after = program.steps[last] if last < len(program.steps) else None
-        base = _base(program, before, after, files_of_layer)
-        gap = _Gap(before, after, base)
+        base = _base(program, before, after, reads)
+        gap = _Gap.between(before, after, base)
         candidates = {n: _owners(program, frames, gap, program.steps[n], n, entered) for n in range(first + 1, last)}
         for n, layer in _settled(candidates, gap, program).items():
             program.steps[n].layer = layer
         _within(program, range(first + 1, last), first, last, base)
 
 
-def _base(program: Program, before: Step | None, after: Step | None, files_of_layer: dict[str, set[tuple[int, Key]]]) -> str:
+@dataclass(slots=True)
+class _Reads:
+    """Reads of parameters in the current call of each module: the number of the parameter and the line."""
+
+    marks: dict[str, set[tuple[int, Key]]] = field(default_factory=dict)
+    _below: dict[str, set[str]] = field(default_factory=dict)
+    """Module → itself and the modules in it that have reads."""
+
+    def add(self, path: str, marks: set[tuple[int, Key]]) -> None:
+        """Add reads in a module."""
+        if path not in self.marks:
+            self.marks[path] = set()
+            for outer in ancestors(path):
+                self._below.setdefault(outer, set()).add(path)
+        self.marks[path] |= marks
+
+    def forget(self, path: str) -> None:
+        """Remove the reads in a module, whose call has ended, and in the modules in it."""
+        for inner in tuple(self._below.get(path, ())):
+            del self.marks[inner]
+            for outer in ancestors(inner):
+                self._below[outer].discard(inner)
+
+
+def _base(program: Program, before: Step | None, after: Step | None, reads: _Reads) -> str:
     """Return the innermost module whose one call holds both anchors.
 
     A repeated read of an anchor in the same module means a second call; the common module is then its parent.
@@ -333,15 +368,13 @@ def _base(program: Program, before: Step | None, after: Step | None, files_of_la
         return ""
     base = "" if before is None else program.module(common((before.layer or "", after.layer)))
     marks = {(number, after.key) for number in after.reads}
-    while base and marks & files_of_layer.get(base, set()):
-        for path in [path for path in files_of_layer if is_below(path, base)]:
-            del files_of_layer[path]
+    while base and not marks.isdisjoint(reads.marks.get(base, ())):
+        reads.forget(base)
         base = program.module(base.rpartition(".")[0])
     for path in reversed(list(ancestors(after.layer))):
-        if before is None or not is_below(before.layer or "", path):
-            for old in [earlier for earlier in files_of_layer if is_below(earlier, path)] if path else ():
-                del files_of_layer[old]
-        files_of_layer.setdefault(path, set()).update(marks)
+        if path and (before is None or not is_below(before.layer or "", path)):
+            reads.forget(path)
+        reads.add(path, marks)
     return base
 
 
@@ -378,14 +411,7 @@ def _owners(
     owners = frames.owners(step.at)
     if not owners:
         return []
-    layers = []
-    for anchor in (gap.before, gap.after):
-        for path in ancestors(anchor.layer or "") if anchor is not None else ():
-            if is_below(path, gap.base) and path not in layers and merged(path) in owners:
-                layers.append(path)
-    if merged(gap.base) in owners and gap.base not in layers:
-        layers.append(gap.base)
-    return [path for path in layers if _agrees(program, frames, gap, step, path, n, entered)]
+    return [path for path, name in gap.modules if name in owners and _agrees(program, frames, gap, step, path, n, entered)]
 
 
 def _leaves(program: Program, frames: Frames) -> None:

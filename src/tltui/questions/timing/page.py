@@ -17,6 +17,7 @@ from tltui.model.input_coverage import Needs
 from tltui.model.nodes import Compile
 from tltui.model.ref import parse_ref, ranges
 from tltui.model.run import Run
+from tltui.questions.blocks.page import add_blocks_line
 from tltui.questions.caches.cold_start_sections import add_cold_start_line
 from tltui.questions.coverage.input_sections import add_not_read
 from tltui.questions.coverage.job_inputs import not_read
@@ -609,6 +610,7 @@ def _fill(page: Page, run: Run, scope: Scope, sort: str) -> Generator[None, None
     add_time(page, timing.phases, "")
     add_open(page, timing)
     yield from add_cold_start_line(page, scope)
+    yield from add_blocks_line(page, scope)
     if not str(scope.ref):
         add_chart(page, (yield from read_chart(run)))
     if timing.flames:

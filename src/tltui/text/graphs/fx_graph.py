@@ -54,8 +54,11 @@ def parameters(text: str) -> Iterator[tuple[str, str]]:
 
 def split(text: str) -> list[str]:
     """Split a line into statements at `;` outside of strings."""
-    if ";" not in text:
+    first = text.find(";")
+    if first < 0:
         return [text]
+    if first > max(text.rfind('"'), text.rfind("'")):
+        return [part for part in map(str.strip, text.split(";")) if part]
     parts = [""]
     for match in _PIECE.finditer(text):
         if match.group() == ";":

@@ -1,0 +1,1 @@
+"""Repeated blocks of a model, and the effect of compiling each block separately."""

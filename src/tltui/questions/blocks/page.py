@@ -1,0 +1,366 @@
+"""The page `blocks`: repeated blocks of a model, and the predicted effect of compiling each block separately."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
+
+from tltui.documents import format as fmt
+from tltui.documents.columns import Column, Table
+from tltui.documents.page import Page
+from tltui.documents.rank_groups import alike_on_ranks, on_ranks
+from tltui.documents.scope import Scope
+from tltui.inputs.index.indexed_log import Elsewhere
+from tltui.model.input_coverage import Needs
+from tltui.model.nodes import Compile
+from tltui.model.run import Run
+from tltui.model.status import DEFAULT_LIMIT
+from tltui.questions.blocks.block_costs import CompileBlocks, GroupCost, blocks_of, graph_blocks_of
+from tltui.questions.blocks.graph_blocks import BlockGroup, DifferentBlock, GraphBlocks, GuardedValue
+from tltui.questions.coverage.input_sections import Away, add_not_indexed
+from tltui.questions.question import Question
+from tltui.questions.stacks.tracebacks import display_name
+from tltui.text import tokens
+from tltui.text.composite_documents import GrowingDocument
+from tltui.text.document import Document, Options, Piece
+from tltui.text.frozen import frozen
+from tltui.text.sanitize import sanitize
+
+AT_MOST = 200
+"""Compiles that are examined, the slowest first: a block matters where compiling takes long."""
+DIFFERENT_SHOWN = 8
+LOST_SHOWN = 12
+LABEL = 14
+NOTHING = "No repeated blocks: no list of modules has two members with equal graphs."
+BASIS = (
+    "The prediction takes the phases of this compile in proportion to nodes and kernels. docs/blocks-measured.md compares it with"
+    " measurements."
+)
+
+
+def document(run: Run, scope: Scope, options: Options) -> Document:
+    """Return the page about a part of the run."""
+
+    def fill(page: Page) -> Generator[None, None, tuple[CompileBlocks, ...]]:
+        is_one = len(scope.compiles) == 1
+        page.add((f"Blocks of [{scope.compiles[0].ref}]" if is_one else f"Blocks{scope.title}", tokens.TITLE))
+        results, away = yield from _read(scope)
+        if not results:
+            if not away:
+                page.say(page.so_far(NOTHING), "", tokens.DIM)
+        elif is_one or len(results) == 1:
+            _compile(page, results[0])
+        else:
+            _many(page, results)
+        if len(scope.compiles) > AT_MOST:
+            page.say(f"Examined: the {AT_MOST} slowest of {fmt.count(len(scope.compiles))} compiles.", "", tokens.DIM)
+        add_not_indexed(page, away, "blocks")
+        page.more()
+        return results
+
+    return GrowingDocument(scope.page("blocks"), f"blocks{scope.title}", options, fill, Page)
+
+
+def _read(scope: Scope) -> Generator[None, None, tuple[tuple[CompileBlocks, ...], list[Away]]]:
+    results, away = [], []
+    for compile_ in examined(scope.compiles):
+        yield
+        try:
+            blocks = blocks_of(compile_)
+        except Elsewhere as error:
+            away.append((str(compile_.ref), error))
+            continue
+        if blocks is not None:
+            results.append(replace(blocks, function=display_name(compile_.frame)))
+    return tuple(results), away
+
+
+def examined(compiles: Sequence[Compile]) -> list[Compile]:
+    """Return the compiles to examine, in their order."""
+    if len(compiles) <= AT_MOST:
+        return [compile_ for compile_ in compiles if compile_.is_compile]
+    slowest = sorted(compiles, key=lambda compile_: -compile_.compile_s)[:AT_MOST]
+    chosen = {id(compile_) for compile_ in slowest}
+    return [compile_ for compile_ in compiles if id(compile_) in chosen and compile_.is_compile]
+
+
+def name_of(group: BlockGroup) -> str:
+    """Return `12 × WhisperEncoderLayer`; without a class the path of the list."""
+    return f"{fmt.count(len(group.members))} × {sanitize(group.class_name or f'{group.container}.*')}"
+
+
+def share_of(blocks: CompileBlocks | GraphBlocks) -> str:
+    """Return `93%`, the share of nodes in repeated blocks."""
+    return fmt.percent(blocks.repeated_nodes, blocks.nodes).strip()
+
+
+def _many(page: Page, results: Sequence[CompileBlocks]) -> None:
+    """Add a line per compile with repeated blocks; compiles of several ranks that are alike share a line."""
+    for group in alike_on_ranks(results, lambda blocks: blocks.ref, page.newest, lambda blocks: blocks.groups):
+        blocks = group[0]
+        pieces = [
+            piece for ranks in on_ranks((one.ref for one in group), page.newest) for piece in ranks.pieces(f"@blocks:{ranks.ref}")
+        ]
+        words = ", ".join(map(name_of, blocks.groups))
+        pieces.append(f"  {words}, {share_of(blocks)} of the nodes")
+        if blocks.separate_s is not None and blocks.compile_s is not None:
+            pieces.append((f"  {fmt.seconds(blocks.compile_s)} → ≈ {fmt.seconds(blocks.separate_s)}", tokens.NUMBER))
+        page.row(pieces, "")
+
+
+Line = tuple[BlockGroup, GroupCost, int]
+"""A group, its cost, and the nodes of the graph."""
+GROUPS: Table[Line] = Table((
+    Column("blocks", lambda line: (name_of(line[0]), tokens.STRONG), shrinks=False),
+    Column("list", lambda line: sanitize(line[0].container), drop=1),
+    Column("nodes each", lambda line: (fmt.count(line[0].nodes), tokens.NUMBER), right=True, drop=3),
+    Column("of all", lambda line: fmt.percent(line[0].nodes * len(line[0].members), line[2]), right=True),
+    Column("calls each", lambda line: _count(line[1].kernel_calls), right=True, drop=2),
+    Column("versions", lambda line: (fmt.count(line[0].versions), tokens.WARN if line[0].versions > 1 else ""), right=True),
+    Column("compile", lambda line: (_about(line[1].compile_s), tokens.NUMBER), right=True),
+))  # fmt: skip
+
+
+def _count(value: int | None) -> str:
+    return "unknown" if value is None else f"≈ {fmt.count(value)}"
+
+
+def _about(value: float | None) -> str:
+    return "unknown" if value is None else f"≈ {fmt.seconds(value)}"
+
+
+def _compile(page: Page, blocks: CompileBlocks) -> None:
+    """Add all sections about one compile."""
+    words: list[Piece] = [(f"[{blocks.ref}]", tokens.LINK, blocks.ref)]
+    if blocks.function:
+        words.append((sanitize(blocks.function), tokens.FUNCTION))
+    words.append(f"{fmt.plural(blocks.nodes, 'captured node')}, {share_of(blocks)} in repeated blocks")
+    page.joined(words)
+    page.blank()
+    page.table(GROUPS, [(group, cost, blocks.nodes) for group, cost in zip(blocks.groups, blocks.costs, strict=True)])
+    _prediction(page, blocks)
+    _how(page, blocks)
+    _versions(page, blocks)
+    _different(page, blocks)
+    _lost(page, blocks)
+
+
+def _prediction(page: Page, blocks: CompileBlocks) -> None:
+    page.heading("Each block compiled separately (prediction)")
+    if blocks.separate_s is None or blocks.compile_s is None:
+        page.labelled("compile time", "unknown (the log has no times of this compile)", "  ", LABEL)
+    else:
+        whole, separate = fmt.seconds(blocks.compile_s), fmt.seconds(blocks.separate_s)
+        page.labelled("compile time", f"{whole} → ≈ {separate}", "  ", LABEL)
+    calls = fmt.plural(blocks.kernel_calls or 0, "call") + " per run"
+    if blocks.kernel_calls is None:
+        page.labelled("kernels", page.so_far("unknown (the log has no generated code of this compile)"), "  ", LABEL)
+    elif blocks.separate_kernel_calls is None:
+        page.labelled("kernels", f"{calls}; those of the blocks are unknown (no layers of kernels)", "  ", LABEL)
+    else:
+        page.labelled("kernels", f"{calls} → ≈ {fmt.count(blocks.separate_kernel_calls)} in the blocks", "  ", LABEL)
+    if blocks.rest_nodes:
+        text = f"{fmt.plural(blocks.rest_nodes, 'node')} outside of the blocks then run in eager mode"
+        if blocks.rest_kernel_calls:
+            text += f" instead of in {fmt.plural(blocks.rest_kernel_calls, 'kernel call')} of their own"
+        page.labelled("the rest", text, "  ", LABEL)
+    count = sum(len(group.members) for group in blocks.groups)
+    overhead = f"≈ +{blocks.call_overhead_us:,.0f} µs for the calls of {fmt.plural(count, 'compiled block')}"
+    page.labelled("each run", overhead, "  ", LABEL)
+    page.say(BASIS, "  ", tokens.DIM)
+
+
+def _how(page: Page, blocks: CompileBlocks) -> None:
+    page.heading("How to compile each block separately")
+    page.say("Remove the torch.compile call of the whole model. Compile the blocks before the first call:", "  ")
+    for container in dict.fromkeys(group.container for group in blocks.groups):
+        for line in _compile_calls([group for group in blocks.groups if group.container == container]):
+            page.add("    ", (line, tokens.STRONG))
+
+
+def _compile_calls(groups: Sequence[BlockGroup]) -> Iterator[str]:
+    """Yield the lines that compile the blocks of one list, by their numbers where the list has other modules.
+
+    `compile()` of a module has no effect for the classes of `torch.nn`, whose files Dynamo skips.
+    """
+    place = f"model.{_in_python(groups[0].container)}"
+    is_torch = any(group.class_module.startswith("torch.") for group in groups)
+    numbers = sorted(int(path.rpartition(".")[2]) for group in groups for path in group.members)
+    if any(group.different for group in groups):
+        yield f"for n in ({', '.join(map(str, numbers))}):"
+    elif is_torch:
+        yield f"for n in range(len({place})):"
+    else:
+        yield f"for block in {place}:"
+        yield "    block.compile()"
+        return
+    yield f"    {place}[n] = torch.compile({place}[n])" if is_torch else f"    {place}[n].compile()"
+
+
+def _in_python(path: str) -> str:
+    """Return a module path as an expression: `down_blocks[0].attentions`."""
+    first, *rest = sanitize(path).split(".")
+    return first + "".join(f"[{word}]" if word.isdecimal() else f".{word}" for word in rest)
+
+
+def _versions(page: Page, blocks: CompileBlocks) -> None:
+    """Warn about guarded values that differ between the blocks, and about inputs without a gradient."""
+    groups = [group for group in blocks.groups if group.guarded or 0 < group.without_gradient < len(group.members)]
+    if not groups:
+        return
+    page.heading("Recompilation")
+    for group in groups:
+        for value in group.guarded:
+            _guarded_value(page, group, value)
+        if 0 < group.without_gradient < len(group.members):
+            count = fmt.plural(group.without_gradient, "block")
+            page.say(f"{name_of(group)}: only the input of {count} needs no gradient, which takes one more version.", "  ")
+    if blocks.versions > 1:
+        text = f"Beyond {blocks.limit_setting} ({DEFAULT_LIMIT} by default) versions, blocks run in eager mode."
+        page.say(f"Each version is compiled when the first block needs it. {text}", "  ")
+    if blocks.integer_setting and any(value.is_integer for group in groups for value in group.guarded):
+        page.row(["With ", (f"{blocks.integer_setting} = True", tokens.STRONG),
+                  " integer attributes become dynamic once they change: two versions then serve all blocks."], "  ")  # fmt: skip
+
+
+def _guarded_value(page: Page, group: BlockGroup, value: GuardedValue) -> None:
+    """Add an attribute with a guard and different values."""
+    pieces: list[Piece] = [
+        f"{name_of(group)}: guards on ", (sanitize(value.attribute), tokens.NAME), f" need {fmt.plural(value.values, 'value')}: ",
+    ]  # fmt: skip
+    file, _, line = value.place.rpartition(":")
+    pieces += [page.place(file, int(line)), ": one compiled version per value."]
+    page.row(pieces, "  ")
+    page.code(value.code, "    ")
+
+
+def _different(page: Page, blocks: CompileBlocks) -> None:
+    """Add the modules of the same lists whose graphs are not equal."""
+    different = [(group, other) for group in blocks.groups for other in group.different]
+    if not different:
+        return
+    page.heading("Other modules of the same lists")
+    for group, other in different[:DIFFERENT_SHOWN]:
+        _different_block(page, group, other)
+    if len(different) > DIFFERENT_SHOWN:
+        page.say(f"and {fmt.count(len(different) - DIFFERENT_SHOWN)} more", "  ", tokens.DIM)
+
+
+def _different_block(page: Page, group: BlockGroup, other: DifferentBlock) -> None:
+    pieces: list[Piece] = [
+        (sanitize(other.path), tokens.NAME), f"  {fmt.plural(other.nodes, 'node')}, {fmt.count(other.differing_nodes)} ",
+        f"without an equal node in {sanitize(group.members[0])}",
+    ]  # fmt: skip
+    page.row(pieces, "  ")
+    page.code(other.statement, "    ")
+
+
+def _lost(page: Page, blocks: CompileBlocks) -> None:
+    """Add the kernels that separate compilation divides."""
+    if not blocks.lost_fusions:
+        return
+    title = f"Lost fusions ({fmt.plural(len(blocks.lost_fusions), 'kernel')})"
+    page.heading(title)
+    page.say("These kernels compute nodes of several blocks, or of a block and of the rest:", "  ", tokens.DIM)
+    for lost in blocks.lost_fusions[:LOST_SHOWN]:
+        modules = ", ".join(path or "outside" for path in lost.blocks)
+        page.row([(page.clip_middle(sanitize(lost.key), page.width - 6), tokens.NAME), f"  {sanitize(modules)}"], "  ")
+    if len(blocks.lost_fusions) > LOST_SHOWN:
+        page.say(f"and {fmt.count(len(blocks.lost_fusions) - LOST_SHOWN)} more", "  ", tokens.DIM)
+    if blocks.kernels_of_unknown_layer:
+        page.say(f"The layers of {fmt.plural(blocks.kernels_of_unknown_layer, 'kernel')} are unknown.", "  ", tokens.DIM)
+
+
+LEAST_SHARE, LEAST_BLOCKS, LEAST_S = 0.5, 4, 2.0
+"""Share of repeated nodes, number of equal blocks, and seconds of a compile: from here on `timing` has a line."""
+ON_TIMING = 8
+"""Compiles up to which `timing` looks for repeated blocks."""
+
+
+def add_blocks_line(page: Page, scope: Scope) -> Generator[None, None, None]:
+    """Add a line about the slowest compile that consists mainly of repeated blocks."""
+    compiles = [compile_ for compile_ in scope.compiles if compile_.is_compile]
+    if len(compiles) > ON_TIMING or page.goes_on:
+        return
+    for compile_ in sorted(compiles, key=lambda compile_: -compile_.compile_s):
+        if compile_.compile_s < LEAST_S:
+            return
+        yield
+        try:
+            blocks = graph_blocks_of(compile_)
+        except Elsewhere:
+            continue
+        if blocks is not None and is_worthwhile(blocks):
+            words = f"  {name_of(blocks.groups[0])}, {share_of(blocks)} of the nodes: compile each block separately  "
+            page.blank()
+            page.row([("Blocks", tokens.STRONG), words, ("→ blocks", tokens.LINK, f"@blocks:{compile_.ref}")], "")
+            return
+
+
+def is_worthwhile(blocks: GraphBlocks) -> bool:
+    """Return whether a graph consists mainly of many equal blocks, and none of them exceeds the recompile limit."""
+    if not blocks.groups or len(blocks.groups[0].members) < LEAST_BLOCKS:
+        return False
+    few_versions = all(group.versions <= DEFAULT_LIMIT for group in blocks.groups)
+    return few_versions and blocks.repeated_nodes >= LEAST_SHARE * blocks.nodes
+
+
+@frozen
+class BlockRow:
+    """A group of equal blocks of one compile."""
+
+    ref: str
+    """The address of the compile."""
+    function: str | None
+    """The function that it compiles."""
+    container: str
+    """The path of the list of modules."""
+    class_name: str
+    """The class of the modules; empty if no guard names it."""
+    blocks: int
+    """How many modules are equal."""
+    nodes: int
+    """Captured nodes of one of them."""
+    all_nodes: int
+    """Captured nodes of the compile."""
+    versions: int
+    """Compiled versions that they need when each is compiled separately."""
+    block_compile_s: float | None
+    """Predicted seconds to compile these versions."""
+    compile_s: float | None
+    """Seconds that the compile took: the same in each of its rows."""
+    separate_s: float | None
+    """Predicted seconds with each block compiled separately: the same in each of its rows."""
+    kernel_calls: int | None
+    """Kernel calls of one block in a run."""
+    lost_fusions: int
+    """Kernels of the compile with nodes of several blocks, or of a block and of the rest: the same in each of its rows."""
+
+
+def block_rows(data: tuple[CompileBlocks, ...]) -> Iterator[BlockRow]:
+    """Yield a row per group."""
+    for blocks in data:
+        for group, cost in zip(blocks.groups, blocks.costs, strict=True):
+            yield BlockRow(
+                blocks.ref, blocks.function, group.container, group.class_name, len(group.members), group.nodes, blocks.nodes,
+                group.versions, cost.compile_s, blocks.compile_s, blocks.separate_s, cost.kernel_calls, len(blocks.lost_fusions),
+            )  # fmt: skip
+
+
+QUESTION = Question(
+    name="blocks",
+    help="repeated blocks of a model, and the predicted effect of compiling each block separately",
+    group="find causes",
+    order=155,
+    needs=Needs("", ("graph_code",), "the captured graph"),
+    document=document,
+    answer=tuple[CompileBlocks, ...],
+    rows=BlockRow,
+    records=block_rows,
+    doc="""
+    Repeated blocks of a model by isomorphism of their graphs, a row per group of equal blocks.
+
+    `separate_s` predicts the compile time with each block compiled separately (`block.compile()`). Only compiles with repeated
+    blocks have rows; of more than 200 compiles the 200 slowest are examined.
+    """,
+)

@@ -1,0 +1,117 @@
+"""Repeated blocks: equal graphs of modules of a list, their versions, and the page with the prediction."""
+
+import json
+from pathlib import Path
+
+import pytest
+from real import TRACES, compile_at, fresh, trace
+
+import tltui
+from tltui.cli import main
+from tltui.export import lines_of
+from tltui.questions.blocks.block_costs import CompileBlocks, blocks_of
+from tltui.questions.blocks.graph_blocks import blocks_in
+from tltui.questions.build import build
+from tltui.questions.layers.layer_kernels import captured_layers
+from tltui.text.document import Options
+
+LOG = str(TRACES / "blocks")
+
+
+def blocks(name: str = "blocks", ref: str = "0/0") -> CompileBlocks:
+    result = blocks_of(compile_at(trace(name), ref))
+    assert result is not None
+    return result
+
+
+def page(ref: str, name: str = "blocks", width: int = 100, **options: str) -> list[str]:
+    document = build(trace(name), ref, Options(width=width, **options))  # type: ignore[arg-type]
+    while not document.advance():
+        pass
+    return list(lines_of(document, "text"))
+
+
+def test_equal_modules_of_a_list_are_a_group() -> None:
+    layers, tail = blocks().groups
+    assert (layers.container, layers.class_name, layers.nodes) == ("layers", "Block", 5)
+    assert layers.members == ("layers.0", "layers.1", "layers.3", "layers.4"), "layers.2 has another constant"
+    assert (tail.container, tail.class_name, tail.members) == ("tail", "Numbered", ("tail.0", "tail.1", "tail.2"))
+    assert blocks().nodes == 39 and blocks().repeated_nodes == 4 * 5 + 3 * 4
+
+
+def test_one_different_constant_makes_a_module_different() -> None:
+    [other] = blocks().groups[0].different
+    assert (other.path, other.nodes, other.differing_nodes) == ("layers.2", 5, 1)
+    assert other.statement == "torch.nn.functional.leaky_relu(linear_4, 0.2)"
+
+
+def test_a_guarded_attribute_with_a_value_per_block_needs_a_version_per_block() -> None:
+    layers, tail = blocks().groups
+    assert not layers.guarded and layers.versions == 1
+    [number] = tail.guarded
+    assert (number.attribute, number.values, number.is_integer, number.code) == ("number", 3, True, "if self.number < 0:")
+    assert number.place.endswith("blocks.py:34") and tail.versions == 3
+
+
+def test_the_input_of_the_first_block_may_need_no_gradient() -> None:
+    captured = captured_layers(compile_at(trace("layers"), "0/0"))
+    assert captured is not None
+    [group] = blocks_in(captured, True).groups
+    assert group.without_gradient == 0 and group.versions == 1, "the embedding before them is trained"
+    captured.parameters.clear()
+    [group] = blocks_in(captured, True).groups
+    assert group.without_gradient == 2, "without parameters no value needs a gradient"
+
+
+def test_the_prediction_counts_versions_and_kernels() -> None:
+    found = blocks()
+    layers, tail = found.costs
+    assert layers.compile_s is not None and tail.compile_s is not None and found.compile_s is not None
+    assert found.separate_s is not None and layers.compile_s < found.compile_s and found.separate_s > layers.compile_s
+    assert tail.compile_s > layers.compile_s / 2, "three versions"
+    assert (layers.kernel_calls, tail.kernel_calls, found.separate_kernel_calls) == (6, 3, 4 * 6 + 3 * 3)
+    lost = {one.key: one.blocks for one in found.lost_fusions}
+    assert lost["cpp_fused_add_native_layer_norm_view_6"] == ("layers.3", "layers.4")
+    assert lost["cpp_fused_embedding_native_layer_norm_0"] == ("", "layers.0")
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_page_states_group_prediction_and_warning(width: int) -> None:
+    lines = page("@blocks:0/0", width=width)
+    text = "\n".join(lines)
+    assert max(map(len, lines)) <= width and lines[0] == "Blocks of [0/0]"
+    assert "4 × Block" in text and "3 × Numbered: guards on number need 3 values" in text
+    assert "for n in (0, 1, 3, 4):" in text and "model.layers[n].compile()" in text, "layers.2 is left out"
+    assert "for block in model.tail:" in text
+    assert "layers.2  5 nodes, 1 without an equal node in layers.0" in text
+    assert "torch._dynamo.config.allow_unspec_int_on_nn_module = True" in text
+
+
+def test_timing_has_a_line_where_separate_compilation_saves_time() -> None:
+    [line] = [line for line in page("@timing:0/0", width=120) if line.startswith("Blocks")]
+    assert line == ("Blocks  4 × Block, 82% of the nodes: compile each block separately  → blocks")
+    assert not [line for line in page("@timing:0/0", "layers") if line.startswith("Blocks")], "two blocks are few"
+
+
+def test_a_compile_without_repeated_blocks_has_no_group() -> None:
+    assert blocks_of(compile_at(trace("provenance/wrapped"), "0/0")) is None
+    assert page("@blocks", "torch-2.13/breaks")[1] == "No repeated blocks: no list of modules has two members with equal graphs."
+
+
+def test_an_index_names_the_log_that_has_the_code(tmp_path: Path) -> None:
+    saved = tmp_path / "x.tlx"
+    assert main(["index", str(TRACES / "blocks"), "-o", str(saved)]) == 0
+    document = build(fresh(saved), "@blocks", Options(width=100))
+    while not document.advance():
+        pass
+    lines = list(lines_of(document, "text"))
+    assert lines[0] == "Blocks" and not any(line.startswith("No repeated blocks") for line in lines)
+    assert any(line.startswith("Not in the index (1 compile)") for line in lines)
+
+
+def test_rows_and_json(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = tltui.blocks(tltui.open(LOG))
+    assert [(row.container, row.blocks, row.versions) for row in rows] == [("layers", 4, 1), ("tail", 3, 3)]
+    assert main(["blocks", LOG, "--json"]) == 0
+    [result] = json.loads(capsys.readouterr().out)["result"]
+    assert result["groups"][0]["members"][2] == "layers.3" and result["costs"][1]["kernel_calls"] == 3

@@ -41,17 +41,17 @@ async def test_the_picture(job: Path, size: tuple[int, int], theme: str) -> None
         await driver.until(lambda: "kinds of ranks" in screen_text(driver.app) and view.document.complete)
         await driver.until(lambda: driver.browser.is_at_rest)
         text = screen_text(driver.app)
-        assert "A B C D" in text and "differences from most ranks" in text
+        assert "A B C D" in text and "differences from the reference ranks" in text
         snap(driver.app, f"matrix-{size[0]}x{size[1]}-{theme}")
 
 
 async def test_a_key_changes_what_the_cells_tell(job: Path) -> None:
     async with opened(job) as driver:
         await driver.press("M")
-        await driver.until(lambda: "differences from most ranks" in screen_text(driver.app))
+        await driver.until(lambda: "differences from the reference ranks" in screen_text(driver.app))
         for said in (
             "outcome of each compile", "graphs, one letter per distinct graph", "compile time relative to", "cache results",
-            "differences from most ranks",
+            "differences from the reference ranks",
         ):  # fmt: skip
             await driver.press("S")
             await driver.until(lambda said=said: said in screen_text(driver.app))

@@ -44,8 +44,8 @@ def test_frames_of_a_test_runner_fold(tmp_path: Path) -> None:
     )
     log = Log(tmp_path / "x.log").start().artifact("dynamo_graph_break_reason", record).metrics()
     document = page(log.open(), "@problems", 120)
-    assert "7 frames of the test runner" in text(document)
-    folds = [section for section in document.sections() if section.title == "7 frames of the test runner"]
+    assert "7 test runner frames" in text(document)
+    folds = [section for section in document.sections() if section.title == "7 test runner frames"]
     assert [(section.folded, section.aside, section.last - section.first) for section in folds] == [(True, True, 7)]
     assert "pluggy" not in initial_text(document)
 

@@ -33,8 +33,8 @@ NOT_ON_PAGES = {
     "failure in the output": "said as a sentence", "role": "said as a sentence: failed first, lost the connection, ended",
     "counts": "a rule", "own": "a rule: your line", "library": "a rule: your line", "python": "a rule: your line",
     "torch": "a rule: your line",
-    "kernels with nodes": "said in full on the page", "kernels with lines": "said in full on the page",
-    "nodes with kernels": "said in full on the page",
+    "kernels → nodes": "said in full on the page", "kernels → lines": "said in full on the page",
+    "nodes → kernels": "said in full on the page",
 }  # fmt: skip
 """Words of design.md §2 that no page uses alone, and what stands there instead."""
 

@@ -105,9 +105,9 @@ def test_what_torch_did_not_write_is_marked() -> None:
     counted = {own["source"]: own["count"] for own in backward["coverage"]["kernel_nodes_from"]}
     assert counted["dataflow"] == len(derived) and sum(counted.values()) == 39
     said = page("lazy_backward", Options(width=100, filter="backward"))
-    assert "kernels with nodes  39 of 39: " in said and f"≈ {len(derived)} from data flow" in said
+    assert "kernels → nodes  39 of 39: " in said and f"≈ {len(derived)} from data flow" in said
     assert "≈ derived from code and graph, not recorded by torch" in said
-    assert "kernels with lines  39 of 39: from stacks of the kernels" in said
+    assert "kernels → lines  39 of 39: from stack traces of the kernels" in said
     names = ", ".join(derived[0]["post_nodes"])
     assert f"      post-grad ≈ {names[:40]}" in said
     assert "≈" not in page("lazy_backward", Options(width=100, filter="forward"))

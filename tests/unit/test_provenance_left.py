@@ -68,7 +68,7 @@ def test_the_file_says_what_the_mapping_says(tmp_path: Path) -> None:
     assert {own.nodes_from for own in found.kernels} == {own.lines_from for own in found.kernels} == {"kernel_information"}
     assert found.source == "kernel_information"
     said = "\n".join(view_document(fresh(directory), BY_NAME["provenance"], parse_ref("none"), Options(width=80)).text())
-    assert "kernels with nodes  6 of 6: from kernel_information.json" in said
+    assert "kernels → nodes  6 of 6: from kernel_information.json" in said
 
 
 def test_the_mapping_comes_first(tmp_path: Path) -> None:

@@ -121,7 +121,7 @@ def test_names_that_differ_are_said(tmp_path: Path) -> None:
 def test_provenance_leads_from_a_kernel_to_its_files() -> None:
     said = shown(fresh(UNIT), f"@provenance:+{UNIT.name}")
     assert f"sdsc      +{UNIT.name}:sdsc_0 mul, +{UNIT.name}:sdsc_1 add" in said
-    assert "kernels with nodes  2 of 2: from torch's node mappings" in said and "job/mlp.py:7 in forward" in said
+    assert "kernels → nodes  2 of 2: from torch's node mappings" in said and "job/mlp.py:7 in forward" in said
 
 
 def test_the_table_comes_first_and_the_json_below() -> None:

@@ -435,7 +435,7 @@ def test_real_jobs(name: str) -> None:
 
 def test_one_rank_is_compared_with_nobody(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["stragglers", str(TRACES / "torch-2.13" / "train")]) == 0
-    assert "Nothing to compare. This page needs logs of at least two ranks." in capsys.readouterr().out
+    assert "Nothing to compare. This page needs logs from at least two ranks." in capsys.readouterr().out
 
 
 def test_the_command_prints_the_page(planted: tuple[dict[str, Any], Run]) -> None:

@@ -129,7 +129,7 @@ def test_tracebacks() -> None:
         (0, False, "User code traceback"),
         (1, False, "user"),
         (0, False, "Traceback (most recent call last)"),
-        (1, True, "17 frames of torch"),
+        (1, True, "17 torch frames"),
     ]
 
 

@@ -101,7 +101,7 @@ def test_frames_are_the_same_only_with_the_same_source_line(tmp_path: Path) -> N
 
 def test_frames_of_the_framework_are_folded(tmp_path: Path) -> None:
     text = initial_text(page(made(tmp_path, "aXYZb", "aXYZc", "aWd")))
-    assert "├ 3 frames of torch" in text
+    assert "├ 3 torch frames" in text
     assert "W   W()" in text  # one alone is no longer than its fold
     assert "X   X()" not in text
 

@@ -56,7 +56,7 @@ def test_a_program_that_ended_at_a_known_place(name: str) -> None:
     assert inside(process) == (None if name == "interrupted" else found), "an interrupted compile is not open any more"
     if KNOWN[name] is None:
         assert found is None
-        assert answer(where(run)).startswith("The process was not compiling at the end of its log, after ")
+        assert answer(where(run)).startswith("The process was not compiling at the end of its log; the last compile was ")
         return
     assert found is not None
     assert (found.activity, found.function, found.id, found.phases[-1].name) == KNOWN[name]
@@ -94,7 +94,7 @@ def test_ranks_of_which_one_hangs() -> None:
     run = opened(HANGS / "ranks")
     found = where(run)
     assert answer(found).startswith("At the end of its log rank 2 was in block1 [2/0]: backend_compile since ")
-    assert answer(found).endswith("; ranks 0, 1, 3 were not compiling at the end of their logs, after block1 [1/0].")
+    assert answer(found).endswith("; ranks 0, 1, 3 were not compiling at the end of their logs; the last compile was block1 [1/0].")
     stuck, others = found.groups
     assert (stuck.finished_ranks, stuck.not_begun_ranks, stuck.finished_compiles, others.finished_compiles, found.clocks) == (
         (0, 1, 3),
@@ -399,7 +399,7 @@ def test_metrics_that_are_damaged(tmp_path: Path) -> None:
     rank = Rank(0).compiled("block0")
     rank.lines = [line for line in rank.lines if "compilation_metrics" not in line]
     run = ended(job(tmp_path, rank))
-    assert said(run) == "Rank 0 was not compiling at the end of its log, after block0 [0/0]."
+    assert said(run) == "Rank 0 was not compiling at the end of its log; the last compile was block0 [0/0]."
 
 
 def test_work_at_run_time(tmp_path: Path) -> None:
@@ -607,4 +607,4 @@ def test_the_answer_has_each_id_of_the_compile(tmp_path: Path) -> None:
     """A rank that lacks an earlier function has another id for the last compile."""
     ranked(tmp_path, "--ranks", 4, "--compiles", 4, "--detail", "tiny", "--plant", "missing_compile:ranks=0,compile=1")
     text_ = answer(where(open_run(discover([str(tmp_path)]))))
-    assert text_ == "All 4 ranks were not compiling at the end of their logs, after block3 [3/0], [2/0] on rank 0."
+    assert text_ == "None of the 4 ranks was compiling at the end of its log; the last compile was block3 [3/0], [2/0] on rank 0."

@@ -212,7 +212,7 @@ def test_on_a_terminal_torchs_own_frames_are_a_line() -> None:
     document = page(trace(TEXTS), "@problems:2/0")
     whole, brief = list(lines_of(document)), list(folded_lines(document))
     assert sum("_dynamo/" in line for line in whole) == 30 and not any("_dynamo/" in line for line in brief)
-    assert "    42 frames of the traceback, outermost first  (folded: --all shows the lines)" in brief
+    assert "    42 frames of the traceback, outermost first  (hidden: --all shows the lines)" in brief
     places = [set(re.findall(r"texts\.py:\d+", " ".join(lines))) for lines in (whole, brief)]
     assert places[0] == places[1] == {"texts.py:42", "texts.py:44", "texts.py:104"}
 
@@ -220,7 +220,7 @@ def test_on_a_terminal_torchs_own_frames_are_a_line() -> None:
 def test_so_they_are_in_a_traceback_that_torch_wrote() -> None:
     document = page(trace(TEXTS), "2/0:dynamo_error")
     brief = list(folded_lines(document))
-    assert any(line.strip().startswith("40 frames of torch: ") for line in brief)
+    assert any(line.strip().startswith("40 torch frames: ") for line in brief)
     assert not any("convert_frame.py\", line" in line for line in brief)
     assert any("return lin(x.sin())" in line for line in brief)
 
@@ -229,7 +229,7 @@ def test_so_they_are_in_a_traceback_that_torch_wrote() -> None:
 def test_the_command_line_on_a_terminal(arguments: list[str], all_of_them: bool) -> None:
     said = on_a_terminal(["problems", str(TRACES / TEXTS), "2/0", *arguments])
     assert ("convert_frame.py:" in said) is all_of_them
-    assert ("40 frames of torch" in said) is all_of_them and "your line" in said
+    assert ("40 torch frames" in said) is all_of_them and "your line" in said
     assert "42 frames of the traceback, outermost first" in said
 
 

@@ -107,7 +107,7 @@ TITLES = {
 NAMES_SHOWN = 12
 LABEL = 10
 PANE_LABEL = 12
-COUNT_LABEL = 20
+COUNT_LABEL = 17
 LISTED = 200
 """Compiles up to which each has its own lines."""
 AT_ONCE = 32

@@ -155,8 +155,8 @@ def _indent(page: Page, guides: str) -> str:
 def _add_folded(page: Page, nodes: Sequence[TrieNode], first: str, deeper: str, is_subtree: bool) -> None:
     owners = {node.frame.owner for node in nodes}
     torch = owners <= {Owner.TORCH, Owner.PYTHON}
-    whose = "torch" if torch else "libraries" if owners == {Owner.LIBRARY} else "torch and libraries"
-    text = f"{fmt.plural(len(nodes), 'frame')} of {whose}"
+    whose = "torch" if torch else "library" if owners == {Owner.LIBRARY} else "torch and library"
+    text = fmt.plural(len(nodes), f"{whose} frame")
     records = sum(node.record_count for node in nodes)
     if is_subtree and records:
         text += f", {fmt.plural(records, 'record')}"

@@ -218,8 +218,8 @@ FOLD_FRAMES = 2
 """Frames of torch or of libraries in a row from which on they are shown closed."""
 
 TORCH = "torch"
-WHOSE = {Owner.USER: "", Owner.LIBRARY: "libraries", Owner.PYTHON: TORCH, Owner.TORCH: TORCH}
-"""Of whom a frame is said to be: Python's own stand between those of torch."""
+WHOSE = {Owner.USER: "", Owner.LIBRARY: "library", Owner.PYTHON: TORCH, Owner.TORCH: TORCH}
+"""The owner in the title of a frame. Frames of Python are between those of torch."""
 _KERNEL = re.compile(r"^(\w+) = async_compile\.(\w+)\(")
 _PYTHON = re.compile(r"(?:async def|def|class|if __name__)\b")
 _FRAME = re.compile(r'^(\s*)File "([^"]+)"(?:, line (\d+))?(?:, in (.*))?$')
@@ -407,7 +407,7 @@ def _run_section(run: _Run, level: int) -> Section:
     if not run.whose:
         return Section(run.first, run.last, level, short_title("user: " + " › ".join(run.frames)))
     many = len(run.frames) >= FOLD_FRAMES
-    title = f"{len(run.frames)} frames of {run.whose}" if many else f"a frame of {run.whose}"
+    title = f"{len(run.frames)} {run.whose} frames" if many else f"a {run.whose} frame"
     return Section(run.first, run.last, level, short_title(f"{title}: {run.frames[0]}"), many, many and run.whose == TORCH)
 
 

@@ -1,6 +1,7 @@
 """Repeated blocks: equal graphs of modules of a list, their versions, and the page with the prediction."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import tltui
 from tltui.cli import main
 from tltui.export import lines_of
 from tltui.questions.blocks.block_costs import CompileBlocks, blocks_of
-from tltui.questions.blocks.graph_blocks import blocks_in
+from tltui.questions.blocks.graph_blocks import _Members, blocks_in
 from tltui.questions.build import build
 from tltui.questions.layers.layer_kernels import captured_layers
 from tltui.text.document import Options
@@ -45,6 +46,13 @@ def test_one_different_constant_makes_a_module_different() -> None:
     assert other.statement == "torch.nn.functional.leaky_relu(linear_4, 0.2)"
 
 
+def test_a_later_call_of_a_module_in_a_block_is_no_part_of_the_block() -> None:
+    members = _Members()
+    for number, path in enumerate(("layers.0", "layers.0", "layers.1", "layers.0", "layers.1")):
+        members.add(path, number)
+    assert members.nodes == {"layers.0": [0, 1], "layers.1": [2]}
+
+
 def test_a_guarded_attribute_with_a_value_per_block_needs_a_version_per_block() -> None:
     layers, tail = blocks().groups
     assert not layers.guarded and layers.versions == 1
@@ -60,7 +68,21 @@ def test_the_input_of_the_first_block_may_need_no_gradient() -> None:
     assert group.without_gradient == 0 and group.versions == 1, "the embedding before them is trained"
     captured.parameters.clear()
     [group] = blocks_in(captured, True).groups
-    assert group.without_gradient == 2, "without parameters no value needs a gradient"
+    assert group.without_gradient == 0 and group.versions == 1, "without parameters no input needs a gradient: one version too"
+
+
+def test_an_input_with_other_strides_takes_one_more_version() -> None:
+    captured = captured_layers(compile_at(trace("blocks"), "0/0"))
+    assert captured is not None
+    changed = (
+        replace(node, type="f32[2, 4, 8][32, 1, 4]cpu") if node.name == "x" else node for node in captured.graph.nodes
+    )  # fmt: skip
+    graph = replace(captured.graph, graph=replace(captured.graph.graph, nodes=tuple(changed)))
+    group = blocks_in(replace(captured, graph=graph), False).groups[0]
+    assert group.members == ("layers.0", "layers.1", "layers.3", "layers.4"), "their nodes are equal"
+    assert (group.versions, group.graph_versions) == (2, 2)
+    [other] = group.other_inputs
+    assert (other.path, other.type, other.usual_type) == ("layers.0", "f32[2, 4, 8][32, 1, 4]cpu", "f32[2, 4, 8][32, 8, 1]cpu")
 
 
 def test_the_prediction_counts_versions_and_kernels() -> None:

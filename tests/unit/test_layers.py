@@ -146,6 +146,8 @@ def test_call_sites_begin_where_calls_part() -> None:
         ("L_model_modules_module_modules_fc_parameters_bias_", Parameter("model", ("module", "fc"), "bias")),
         ("L_self_modules_orig_mod_modules_fc_parameters_bias_", Parameter("self", ("fc",), "bias")),
         ("L_fn_modules_2_parameters_bias_", Parameter("fn", ("2",), "bias")),
+        ("L_self_dict_modules_transformer_blocks_modules_3_modules_fc_parameters_weight_",
+         Parameter("self", ("transformer_blocks", "3", "fc"), "weight")),
         ("L__self___layers_0_attn_qkv_weight", Parameter("", ("layers", "0", "attn_qkv"), "")),
         ("self.L__self___layers_0_fc_weight", Parameter("", ("layers", "0", "fc"), "")),
         ("self.layers.0.fc.weight", Parameter("", ("layers", "0", "fc"), "weight")),

@@ -154,11 +154,15 @@ class Parameter:
     """`weight`; '' where that cannot be told from the path."""
 
 
+DICTIONARY = "_dict"
+"""End of the root of a module whose class has a `__getattr__` that reads `__dict__["_modules"]`, like the models of diffusers."""
+
+
 def parameter_of(name: str, exported: bool = False) -> Parameter | None:
     """Return the parameter behind an input or attribute of a graph, None for any other name."""
     name = name.removeprefix("self.")
     if match := _MARKED.match(name):
-        root, tail = match["root"], "_" + match["rest"]
+        root, tail = match["root"].removesuffix(DICTIONARY), "_" + match["rest"]
         modules, _, leaf = _last_cut(tail)
         parts = tuple(part for part in modules.split("_modules_") if part)
         return Parameter(root, unwrapped(parts), leaf.rstrip("_").removesuffix("__1"))

@@ -228,7 +228,7 @@ def separate_seconds(blocks: CompileBlocks, seconds: CompileSeconds) -> tuple[fl
     """Predict the seconds of each group with its blocks compiled separately; first those that do not depend on the blocks.
 
     Kernels: the mean of a C++ file times the files that remain. Other phases: the share of the nodes, for each version, after the
-    constant costs of the first compile. Equal kernels of several versions are compiled once.
+    constant costs of the first compile. Versions for guarded values have equal kernels, which are compiled once.
     """
     kernels_s = sum(phase.self_s for phase in seconds.phases if phase.name == KERNELS)
     others_s = sum(phase.self_s for phase in seconds.phases if phase.name != KERNELS)
@@ -239,7 +239,7 @@ def separate_seconds(blocks: CompileBlocks, seconds: CompileSeconds) -> tuple[fl
     for group, cost in zip(blocks.groups, blocks.costs, strict=True):
         share = group.nodes / blocks.nodes
         kernels = kernels_s if cost.kernels is None else kernels_s * min(cost.kernels / files, 1.0)
-        results.append(group.versions * (VERSION_S + (others_s - constant_s) * share) + kernels)
+        results.append(group.versions * (VERSION_S + (others_s - constant_s) * share) + group.graph_versions * kernels)
     return tuple(results)
 
 

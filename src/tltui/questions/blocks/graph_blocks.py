@@ -31,6 +31,17 @@ class DifferentBlock:
 
 
 @frozen
+class OtherInput:
+    """A module of a group with an input of another type."""
+
+    path: str
+    type: str
+    """The first type that differs: `f32[2, 16, 64][1024, 1, 16]cpu`."""
+    usual_type: str
+    """The type of most modules of the group."""
+
+
+@frozen
 class GuardedValue:
     """An attribute of the modules of a group that has a guard, with different values."""
 
@@ -47,7 +58,10 @@ class GuardedValue:
 
 @frozen
 class BlockGroup:
-    """Modules of one list with equal graphs: the same operations, arguments, shapes, dtypes and constants."""
+    """Modules of one list with equal graphs: the same operations, arguments, shapes, dtypes and constants.
+
+    The types of their inputs may differ: strides of the input of a first block.
+    """
 
     container: str
     """Path of the list: `model.layers`."""
@@ -63,15 +77,14 @@ class BlockGroup:
     """Other modules of the list."""
     guarded: tuple[GuardedValue, ...]
     """Guarded attributes that differ: each different combination of values is a compiled version."""
-    guard_versions: int
-    """Different combinations of guarded values."""
     without_gradient: int
-    """Modules whose input needs no gradient while that of the others does: a compiled version of their own."""
-
-    @property
-    def versions(self) -> int:
-        """Compiled versions that the modules need when each is compiled separately."""
-        return min(self.guard_versions + bool(0 < self.without_gradient < len(self.members)), len(self.members))
+    """Modules whose input needs no gradient while that of the others does."""
+    other_inputs: tuple[OtherInput, ...]
+    """Modules whose inputs have another dtype, shape or stride than those of the first ones that are most."""
+    graph_versions: int
+    """Different combinations of input types and of the need of gradients: their kernels differ."""
+    versions: int
+    """Compiled versions that the modules need when each is compiled separately: those combinations with guarded values."""
 
 
 @frozen
@@ -103,6 +116,16 @@ class _Members:
     """Modules of one list, in the order in which they run, with the numbers of their nodes."""
 
     nodes: dict[str, list[int]] = field(default_factory=dict)
+    _last: str = ""
+    _left: set[str] = field(default_factory=set)
+
+    def add(self, path: str, number: int) -> None:
+        """Add a node of a module. Nodes of a later call are no part of the block: code outside may call a module in it again."""
+        if path != self._last:
+            self._left.add(self._last)
+            self._last = path
+        if path not in self._left:
+            self.nodes.setdefault(path, []).append(number)
 
 
 def blocks_in(captured: CapturedLayers, trains: bool) -> GraphBlocks:
@@ -120,25 +143,43 @@ def blocks_in(captured: CapturedLayers, trains: bool) -> GraphBlocks:
         if len(open_members) < 2:
             continue
         forms = {path: reading.form(path, numbers) for path, numbers in open_members.items()}
-        equal: dict[tuple[str, _Form], list[str]] = defaultdict(list)
+        equal: dict[tuple[str, tuple[str, ...]], list[str]] = defaultdict(list)
         for path, form in forms.items():
-            equal[classes.get(path, ""), form].append(path)
-        repeated = [(form, class_name, paths) for (class_name, form), paths in equal.items() if len(paths) > 1]
-        repeated.sort(key=lambda group: -len(group[2]) * len(group[0].statements))
-        others = [path for path in forms if not any(path in paths for _, _, paths in repeated)]
-        for n, (form, class_name, paths) in enumerate(repeated):
+            equal[classes.get(path, ""), form.statements].append(path)
+        repeated = [(class_name, paths) for (class_name, _), paths in equal.items() if len(paths) > 1]
+        repeated.sort(key=lambda group: -len(group[1]) * len(forms[group[1][0]].statements))
+        others = [path for path in forms if not any(path in paths for _, paths in repeated)]
+        for n, (class_name, paths) in enumerate(repeated):
             covered += paths
             different = tuple(
-                _different(path, forms[path], form, reading, open_members[path]) for path in (others if n == 0 else ())
+                _different(path, forms[path], forms[paths[0]], reading, open_members[path]) for path in (others if n == 0 else ())
             )  # fmt: skip
-            guarded, versions = _guarded(captured, paths)
-            module, _, name = class_name.rpartition(".")
-            without = sum(not _needs_gradient(reading, gradients, open_members[path]) for path in paths) if gradients else 0
-            groups.append(BlockGroup(
-                container, name, module, tuple(paths), len(form.statements), different, guarded, versions, without
-            ))  # fmt: skip
+            needs = {path: not gradients or _needs_gradient(reading, gradients, open_members[path]) for path in paths}
+            groups.append(_group(captured, container, class_name, {path: forms[path] for path in paths}, different, needs))
     groups.sort(key=lambda group: -group.nodes * len(group.members))
     return GraphBlocks(len(reading.nodes), tuple(groups))
+
+
+def _group(
+    captured: CapturedLayers, container: str, class_name: str, forms: Mapping[str, _Form], different: tuple[DifferentBlock, ...],
+    needs_gradient: Mapping[str, bool],
+) -> BlockGroup:  # fmt: skip
+    """Return the group of modules with equal graphs, and count the versions that they need."""
+    paths = tuple(forms)
+    guarded, combinations = _guarded(captured, paths)
+    usual = Counter(form.inputs for form in forms.values()).most_common(1)[0][0]
+    other_inputs = []
+    for path, form in forms.items():
+        if form.inputs != usual:
+            pairs = zip(form.inputs, usual, strict=True)
+            other_inputs.append(OtherInput(path, *next(pair for pair in pairs if pair[0] != pair[1])))
+    without = sum(not needs for needs in needs_gradient.values())
+    graphs = {path: (form.inputs, needs_gradient[path]) for path, form in forms.items()}
+    module, _, name = class_name.rpartition(".")
+    return BlockGroup(
+        container, name, module, paths, len(forms[paths[0]].statements), different, guarded, without if without < len(paths) else 0,
+        tuple(other_inputs), len(set(graphs.values())), len({(graphs[path], combinations[path]) for path in paths}),
+    )  # fmt: skip
 
 
 def _containers(reading: _Reading) -> dict[str, _Members]:
@@ -150,7 +191,7 @@ def _containers(reading: _Reading) -> dict[str, _Members]:
         if lists is None:
             lists = lists_of_path[layer] = tuple(_lists_in(layer))
         for container, path in lists:
-            results.setdefault(container, _Members()).nodes.setdefault(path, []).append(number)
+            results.setdefault(container, _Members()).add(path, number)
     return results
 
 
@@ -267,8 +308,12 @@ _VALUE = re.compile(
 )
 
 
-def _guarded(captured: CapturedLayers, members: Sequence[str]) -> tuple[tuple[GuardedValue, ...], int]:
-    """Return the guarded attributes that differ between the modules of a group, and the combinations of their values."""
+_Values = dict[str, tuple[str | None, ...]]
+"""Module → values of the guarded attributes."""
+
+
+def _guarded(captured: CapturedLayers, members: Sequence[str]) -> tuple[tuple[GuardedValue, ...], _Values]:
+    """Return the guarded attributes that differ between the modules of a group, and their values in each module."""
     wanted = set(members)
     values: dict[str, dict[str, str]] = defaultdict(dict)
     lines: dict[str, tuple[str, str]] = {}
@@ -281,14 +326,14 @@ def _guarded(captured: CapturedLayers, members: Sequence[str]) -> tuple[tuple[Gu
             values[attribute][member] = match[3]
             lines.setdefault(attribute, (match[4], match[5]))
     differing = {attribute: by_member for attribute, by_member in values.items() if len(set(by_member.values())) > 1}
-    combinations = {tuple(by_member.get(member) for by_member in differing.values()) for member in members}
+    combinations = {member: tuple(by_member.get(member) for by_member in differing.values()) for member in members}
     results = tuple(
         GuardedValue(
             attribute, len(set(by_member.values())), *lines[attribute],
             all(value.lstrip("-").isdecimal() for value in by_member.values()),
         ) for attribute, by_member in differing.items()
     )  # fmt: skip
-    return results, len(combinations)
+    return results, combinations
 
 
 def _prefixes(path: str) -> Iterable[str]:

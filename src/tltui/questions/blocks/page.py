@@ -205,16 +205,19 @@ def _in_python(path: str) -> str:
 
 def _versions(page: Page, blocks: CompileBlocks) -> None:
     """Warn about guarded values that differ between the blocks, and about inputs without a gradient."""
-    groups = [group for group in blocks.groups if group.guarded or 0 < group.without_gradient < len(group.members)]
+    groups = [group for group in blocks.groups if group.versions > 1]
     if not groups:
         return
     page.heading("Recompilation")
     for group in groups:
         for value in group.guarded:
             _guarded_value(page, group, value)
-        if 0 < group.without_gradient < len(group.members):
+        if group.without_gradient:
             count = fmt.plural(group.without_gradient, "block")
             page.say(f"{name_of(group)}: only the input of {count} needs no gradient, which takes one more version.", "  ")
+        for other in group.other_inputs[:DIFFERENT_SHOWN]:
+            text = f"{sanitize(other.path)}: an input is {sanitize(other.type)}, not {sanitize(other.usual_type)}."
+            page.say(f"{text} It takes one more version.", "  ")
     if blocks.versions > 1:
         text = f"Beyond {blocks.limit_setting} ({DEFAULT_LIMIT} by default) versions, blocks run in eager mode."
         page.say(f"Each version is compiled when the first block needs it. {text}", "  ")

@@ -309,6 +309,8 @@ JOINT = "aot_joint_graph"
 EXPORTED = "exported_program"
 RUNTIMES = ("inductor_runtime_and_tensor_meta", "inductor_tlparse_runtime")
 _READ = TEXTS | {GUARDS, JOINT, EXPORTED, *RUNTIMES}
+IN_DICTIONARY = ".__dict__['_modules']"
+"""Modules in guards of a class with a `__getattr__`, like the models of diffusers."""
 NO_GRAPH = "torch wrote no graph of the program"
 NO_NAMES = "no graph reads module parameters by name"
 
@@ -388,7 +390,7 @@ class _Texts:
 
         guards = self.last(GUARDS, pre.attempt) or self.last(GUARDS)
         text = self.reader.text(guards.record, LIMIT) if guards is not None and parameters else ""
-        return parameters, naming, text
+        return parameters, naming, text.replace(IN_DICTIONARY, "._modules")
 
 
 @frozen

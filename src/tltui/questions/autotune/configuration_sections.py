@@ -26,7 +26,7 @@ def _whole(value: int | None) -> tuple[str, str]:
 
 CONFIGURATIONS: Table[Configuration] = Table((
     Column("kernel", _kernel),
-    Column("parameters", lambda row: sanitize(" ".join(f"{name}={value}" for name, value in row.blocks))),
+    Column("parameters", lambda row: sanitize(" ".join(f"{item.name}={item.value}" for item in row.parameters))),
     Column("warps", lambda row: _whole(row.num_warps), right=True, shrinks=False),
     Column("stages", lambda row: _whole(row.num_stages), right=True, shrinks=False),
     Column("", lambda row: "descent" if row.by_coordinate_descent else "", drop=1,

@@ -11,7 +11,7 @@ import pytest
 from real import TRACES, fresh
 
 from tltui.cli import main
-from tltui.questions.autotune.best_configs import LIMIT, Configuration, changes, configurations_of
+from tltui.questions.autotune.best_configs import LIMIT, Configuration, Parameter, changes, configurations_of
 
 AUTOTUNE = TRACES / "inputs" / "autotune"
 
@@ -21,13 +21,21 @@ def test_the_page_has_kernel_configuration_and_time(capsys: pytest.CaptureFixtur
     answer = json.loads(capsys.readouterr().out)["result"]
     first, second, _, last = answer["configurations"]
     assert (first["kernel"], first["num_warps"], first["search_ms"]) == ("triton_red_fused_native_layer_norm_1", 16, 231.0)
-    assert first["by_coordinate_descent"] and first["blocks"] == [["XBLOCK", 1], ["R0_BLOCK", 2048]]
+    assert first["by_coordinate_descent"] and first["parameters"][1] == {"name": "R0_BLOCK", "value": 2048}
     assert second["kernel"] == "triton_poi_fused_add_relu_0"
     assert last["kernel"] == "triton_per_fused_softmax_2"  # by Triton's cache: two kernels are in its directory
     assert main(["autotune", str(AUTOTUNE / "cache")]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "Inductor's cache has the configurations of 4 kernels." in text and "coordinate descent 231 ms" in text
-    assert "one of 2 kernels XBLOCK=128 num_warps=4 num_stages=1" in text
+    assert "Inductor's cache has the configurations of 4 kernels." in text
+    assert "R0_BLOCK=2048 16 1 descent 231 ms" in text and "found by coordinate descent" in text
+    assert "one of 2 kernels XBLOCK=128 4 1 3.00 ms" in text
+
+
+def test_the_first_page_begins_with_the_configurations(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["summary", str(AUTOTUNE / "cache")]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "Inductor's autotuning cache has no timestamps" in text and "tltui autotune" in text
+    assert "Configurations of Triton kernels in Inductor's cache." in text and "No error" not in text
 
 
 def test_a_baseline_shows_kernels_configured_differently(capsys: pytest.CaptureFixture[str]) -> None:
@@ -44,7 +52,7 @@ def test_a_baseline_shows_kernels_configured_differently(capsys: pytest.CaptureF
 
 def test_kernels_of_two_versions_of_torch_are_paired_by_name() -> None:
     def made(kernel: str, warps: int, file: str) -> Configuration:
-        return Configuration(kernel, (), (("XBLOCK", 8),), warps, 1, None, None, file)
+        return Configuration(kernel, (), (Parameter("XBLOCK", 8),), warps, 1, None, None, file)
 
     old = [made("a", 4, "x/1.best_config"), made("b", 4, "x/2.best_config"), made("b", 2, "x/3.best_config")]
     new = [made("a", 8, "y/4.best_config"), made("b", 8, "y/5.best_config")]
@@ -94,7 +102,7 @@ def test_values_of_other_types_are_left_out(tmp_path: Path) -> None:
     (tmp_path / "ab" / "x.best_config").write_text(json.dumps(fields))
     (item,) = configurations_of(fresh(tmp_path)).configurations
     assert item.kernel == "" and item.candidates == () and item.search_ms is None and item.by_coordinate_descent is None
-    assert item.blocks[:2] == (("XBLOCK", 8), ("flag", 1)) and (item.num_warps, item.num_stages) == (4, None)
+    assert item.parameters[:2] == (Parameter("XBLOCK", 8), Parameter("flag", 1)) and (item.num_warps, item.num_stages) == (4, None)
 
 
 def test_nothing_outside_of_the_directory_is_opened(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

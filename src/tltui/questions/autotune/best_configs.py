@@ -36,6 +36,15 @@ _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 @frozen
+class Parameter:
+    """A parameter of a kernel."""
+
+    name: str
+    """Its name, such as `XBLOCK`."""
+    value: int | str
+
+
+@frozen
 class Configuration:
     """The chosen configuration of one Triton kernel."""
 
@@ -43,8 +52,8 @@ class Configuration:
     """Its name; '' if the cache does not show it."""
     candidates: tuple[str, ...]
     """Kernels in its directory, if `kernel` is unknown: one of them has this configuration."""
-    blocks: tuple[tuple[str, int | str], ...]
-    """Its parameters, such as `XBLOCK`, with their values."""
+    parameters: tuple[Parameter, ...]
+    """Its parameters, without warps and stages."""
     num_warps: int | None
     num_stages: int | None
     search_ms: float | None
@@ -58,7 +67,8 @@ class Configuration:
     def text(self) -> str:
         """Return it as `XBLOCK=128 num_warps=4 num_stages=1`."""
         more = (("num_warps", self.num_warps), ("num_stages", self.num_stages))
-        return " ".join(f"{name}={value}" for name, value in (*self.blocks, *more) if value is not None)
+        texts = [f"{item.name}={item.value}" for item in self.parameters]
+        return " ".join((*texts, *(f"{name}={value}" for name, value in more if value is not None)))
 
 
 @frozen
@@ -120,19 +130,19 @@ def _records(run: Run) -> Iterator[tuple[DebugLog, int]]:
 
 def _configuration(fields: dict[str, Any], path: str) -> Configuration:
     warps, stages = _whole(fields.get("num_warps")), _whole(fields.get("num_stages"))
-    blocks = tuple(
-        (str(name)[:TEXT_LIMIT], value[:TEXT_LIMIT] if isinstance(value, str) else int(value))
+    parameters = tuple(
+        Parameter(str(name)[:TEXT_LIMIT], value[:TEXT_LIMIT] if isinstance(value, str) else int(value))
         for name, value in list(fields.items())[:PARAMETERS]
         if name not in _NOT_PARAMETERS and isinstance(value, (int, str))
     )
-    if warps is None and not blocks:
+    if warps is None and not parameters:
         raise NotParsed("no configuration of a kernel")
     search = fields.get("time_taken_ms")
     is_time = isinstance(search, (int, float)) and not isinstance(search, bool) and 0 <= search < 1e12
     found = fields.get("found_by_coordesc")
     names = _named_by_triton(path, fields.get("triton_cache_hash")) or _named_by_source(path)
     return Configuration(
-        names[0] if len(names) == 1 else "", () if len(names) == 1 else names, blocks, warps, stages,
+        names[0] if len(names) == 1 else "", () if len(names) == 1 else names, parameters, warps, stages,
         float(search) if is_time and search is not None else None, found if isinstance(found, bool) else None, path,
     )  # fmt: skip
 

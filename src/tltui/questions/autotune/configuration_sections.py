@@ -12,7 +12,6 @@ from tltui.text.formatting import micros
 from tltui.text.sanitize import sanitize
 
 REFUSED_SHOWN = 5
-COORDINATE_DESCENT = "coordinate descent"
 
 
 def _kernel(item: Configuration) -> tuple[str, str]:
@@ -21,10 +20,16 @@ def _kernel(item: Configuration) -> tuple[str, str]:
     return f"one of {fmt.plural(len(item.candidates), 'kernel')}" if item.candidates else "unknown", tokens.DIM
 
 
+def _whole(value: int | None) -> tuple[str, str]:
+    return "" if value is None else fmt.count(value), tokens.NUMBER
+
+
 CONFIGURATIONS: Table[Configuration] = Table((
     Column("kernel", _kernel),
-    Column("configuration", lambda row: sanitize(row.text)),
-    Column("found by", lambda row: COORDINATE_DESCENT if row.by_coordinate_descent else "", drop=1,
+    Column("parameters", lambda row: sanitize(" ".join(f"{item.name}={item.value}" for item in row.parameters))),
+    Column("warps", lambda row: _whole(row.num_warps), right=True, shrinks=False),
+    Column("stages", lambda row: _whole(row.num_stages), right=True, shrinks=False),
+    Column("", lambda row: "descent" if row.by_coordinate_descent else "", drop=1,
            when=lambda rows: any(row.by_coordinate_descent for row in rows)),
     Column("search", lambda row: (micros(row.search_ms * 1e3), tokens.NUMBER) if row.search_ms is not None else "", right=True,
            shrinks=False),
@@ -41,6 +46,8 @@ def add_configurations(page: Page, found: AutotuneReport) -> None:
         return
     page.heading("Configurations in Inductor's cache")
     page.say("Torch uses these instead of a new search while the kernel and the version of torch are the same.", "  ", tokens.DIM)
+    if any(item.by_coordinate_descent for item in found.configurations):
+        page.say("descent: found by coordinate descent.", "  ", tokens.DIM)
     if found.configurations:
         page.table(CONFIGURATIONS, found.configurations)
     for line in found.refused[:REFUSED_SHOWN]:

@@ -484,7 +484,8 @@ class Traceback:
         lines = self.message.split("\n", 2)
         worker = self.parts[-1] if self.parts and self.parts[-1].link == QUOTED else None
         if worker is not None and worker.type and lines[0].rstrip().endswith(IN_SUBPROCESS):
-            return f"{self.name}: {lines[0].rstrip().removesuffix(IN_SUBPROCESS)}{worker.type}: {worker.message.strip()}"
+            message = worker.message.strip().split("\n", 1)[0]
+            return f"{self.name}: {lines[0].rstrip().removesuffix(IN_SUBPROCESS)}{worker.type}: {message}"
         first = " ".join(lines[: 2 if lines[0].endswith("raised:") else 1]).strip()
         return f"{self.name}: {first}" if first else self.name
 

@@ -9,9 +9,10 @@ from typing import NamedTuple
 from tltui.documents import format as fmt
 from tltui.documents.page import Page, to_page
 from tltui.documents.scope import FOLLOW, key_hint, key_of, link_hint, rank_count, stands_for
+from tltui.inputs.debug_directory import AUTOTUNE_CACHE
 from tltui.inputs.forms import DEBUG_DIR, TEXT
 from tltui.model.expected_artifacts import FRESH
-from tltui.model.input_coverage import untold
+from tltui.model.input_coverage import title_of, untold
 from tltui.model.nodes import Compile
 from tltui.model.ref import NORANK, parse_ref
 from tltui.model.run import Run, has_break, has_error, in_order, next_compile
@@ -283,7 +284,9 @@ def _start(page: Page, run: Run, summary: Summary, pace: Pace, culprits: Sequenc
     recorded = [Hint("@where", text, "tltui where", WHERE)] if (text := dumps_sentence(run)) else []
     wrong += _warned(run) + _without_graphs(summary) + _printed(run, summary)
     hints = wrong + recorded + _most_expensive(summary, is_alone=not wrong)
-    if not wrong:
+    if title_of(run.processes()) == AUTOTUNE_CACHE:
+        hints = [Hint("@autotune", "Configurations of Triton kernels in Inductor's cache.", "tltui autotune")]
+    elif not wrong:
         hints = hints or _first(run, summary)
         read = " in the readable part" if run.damaged or run.failures else ""
         well = page.so_far(f"No error, graph break or recompile{read}.")

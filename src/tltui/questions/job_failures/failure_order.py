@@ -186,6 +186,11 @@ class PrintedReader:
                 self._warnings.read(line)
             at = end + 1
 
+    @property
+    def has_all_warnings(self) -> bool:
+        """Whether further warnings are not kept."""
+        return self._warnings.is_full
+
     def read_warning(self, text: str, offset: int, record: int) -> None:
         """Read a message of another logger of torch, which may be a warning."""
         self._warnings.read_message(text, offset, record)

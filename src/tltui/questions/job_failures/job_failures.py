@@ -333,6 +333,8 @@ def _read_on(log: Log, state: _State) -> None:
         elif columns.kind[record] in elastic and (record > state.record or not state.done):
             for line in _message(log, record):
                 state.reader.read_message(line)
+        elif state.reader.has_all_warnings:
+            continue
         elif columns.kind[record] in warning and (record > state.record or not state.done):
             state.reader.read_warning(log.text(record, MESSAGE), columns.offset[record], record)
     if last:  # its last record may still grow

@@ -191,10 +191,15 @@ class WarningReader:
         """Whether details of the last warning may follow."""
         return self._below > 0
 
+    @property
+    def is_full(self) -> bool:
+        """Whether further warnings are not kept."""
+        return len(self.warnings) >= MOST
+
     def read(self, line: TextLine) -> None:
         """Read a line that no logger of torch wrote."""
         row = next((row for row in ROWS if row.needle in line.data), None)
-        if row is None or len(self.warnings) >= MOST or _is_quoted(row, line.data):
+        if row is None or self.is_full or _is_quoted(row, line.data):
             self._read_detail(line)
             return
         text = line.text[:LINE_LIMIT]
@@ -215,7 +220,7 @@ class WarningReader:
     def read_message(self, text: str, offset: int, record: int) -> None:
         """Read a message of a logger of torch."""
         row = next((row for row in ROWS if row.module and row.needle.decode() in text), None)
-        if row is None or len(self.warnings) >= MOST:
+        if row is None or self.is_full:
             return
         frames = [match for line in text.split("\n") if (match := _FRAME.match(line)) and not is_framework(match["file"])]
         match = _FUNCTION.search(text) or (frames[-1] if frames else None)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import repeat
 from typing import Any
 
 from tltui.model.node_answers import part, reader_of, reads
@@ -201,7 +202,8 @@ class _Part:
 def read_traceback(text: str) -> tuple[TracebackPart, ...]:
     """Parse a text into parts, in order; () without any frame or traceback."""
     reader = _Reader()
-    for line, member in _ungrouped(text.split("\n")):
+    lines = text.split("\n")
+    for line, member in _ungrouped(lines) if "Exception Group" in text else zip(lines, repeat(False)):
         if member:
             reader.begin(RAISED, MEMBER)
         else:
@@ -316,17 +318,19 @@ class _Reader:
 
     def _below_frames(self, part: _Part, line: str) -> None:
         """Process a source line, the marks below it, the exception, or the end of a stack."""
-        if repeated := _REPEATED.match(line):
+        bare = line.lstrip()
+        if repeated := _REPEATED.match(line) if bare[:1] == "[" else None:
             if part.frames:
                 last = part.frames[-1]
                 part.frames[-1] = replace(last, repeat_count=last.repeat_count + int(repeated[1]))
             return
-        if part.frames and _MARKS.match(line):  # at any column: where the file has changed since, Python marks another line
+        # at any column: where the file has changed since, Python marks another line
+        if part.frames and bare[:1] in ("~", "^") and _MARKS.match(line):
             return
-        deep = len(line) - len(line.lstrip())
-        if part.frames and part.frame_indent >= 0 and deep > part.frame_indent:
-            if part.frames[-1].code is None:
-                part.frames[-1] = replace(part.frames[-1], code=line.strip())
+        if part.frames and 0 <= part.frame_indent < len(line) - len(bare):
+            last = part.frames[-1]
+            if last.code is None:  # `replace` takes several times as long
+                part.frames[-1] = StackFrame(last.name, last.file, last.line, bare.rstrip(), last.is_framework, last.repeat_count)
         elif part.kind == RAISED:
             match = _RAISED.match(line[part.indent :])
             part.type = match["type"].rpartition(".")[2] if match else ""

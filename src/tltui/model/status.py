@@ -479,23 +479,8 @@ def backward_s(metrics: Sequence[Metrics]) -> float | None:
     return sum(durations) if durations else None
 
 
-_OF_TEXTS: dict[tuple[int, bool, bool, int], SharedFacts] = {}
-"""Facts of compiles without metrics that only a text shows: a long text has many with equal ones."""
-
-
 def facts_of(compile_: Recorded) -> SharedFacts:
     """Derive the facts from the metrics and the counted artifacts."""
-    counts = compile_.counts
-    if compile_.metrics or compile_.is_traced or "dynamo_error" in counts:
-        return _derive_facts(compile_)
-    key = counts.get(BREAK, 0), counts.get(LIMIT, 0) > 0, compile_.is_told_failed, len(compile_.attempts)
-    facts = _OF_TEXTS.get(key)
-    if facts is None:
-        facts = _OF_TEXTS[key] = _derive_facts(compile_)
-    return facts
-
-
-def _derive_facts(compile_: Recorded) -> SharedFacts:
     forward = [m for m in compile_.metrics if m.event == FORWARD]
     backward = [m for m in compile_.metrics if is_backward(m)]
     failed = next((m for m in forward if m.fail_type), None)

@@ -254,6 +254,7 @@ def measured_calls(home: Path) -> str:
 
 def constants() -> None:
     """Print the seconds of the first and of later compiles of a small layer, and the time of a call of a compiled block."""
+    os.environ.update(_environ(tempfile.mkdtemp(), None))  # before torch is imported, which reads them
     import torch
 
     class Layer(torch.nn.Module):
@@ -264,7 +265,6 @@ def constants() -> None:
         def forward(self, x: Any) -> Any:
             return torch.relu(self.linear(x)) + x
 
-    os.environ.update(_environ(tempfile.mkdtemp(), None))
     torch.set_num_threads(1)
     x = torch.randn(4, 8)
     with torch.no_grad():

@@ -53,6 +53,18 @@ def test_a_later_call_of_a_module_in_a_block_is_no_part_of_the_block() -> None:
     assert members.nodes == {"layers.0": [0, 1], "layers.1": [2]}
 
 
+def test_last_nodes_are_part_of_a_block_where_one_block_certainly_has_them() -> None:
+    captured = captured_layers(compile_at(trace("blocks"), "0/0"))
+    assert captured is not None
+    ends = [
+        name for name, path in captured.layers.items() if path in ("layers.0", "layers.1", "layers.3") and name.startswith("x_")
+    ]
+    assert len(ends) == 3, "the sums with the residual connection"
+    uncertain = replace(captured, layers=captured.layers | dict.fromkeys(ends, ""))
+    group = blocks_in(uncertain, False).groups[0]
+    assert (group.members, group.nodes) == (("layers.0", "layers.1", "layers.3", "layers.4"), 5)
+
+
 def test_a_guarded_attribute_with_a_value_per_block_needs_a_version_per_block() -> None:
     layers, tail = blocks().groups
     assert not layers.guarded and layers.versions == 1

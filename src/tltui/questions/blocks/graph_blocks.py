@@ -143,6 +143,7 @@ def blocks_in(captured: CapturedLayers, trains: bool) -> GraphBlocks:
         if len(open_members) < 2:
             continue
         forms = {path: reading.form(path, numbers) for path, numbers in open_members.items()}
+        _complete(reading, container, open_members, forms)
         equal: dict[tuple[str, tuple[str, ...]], list[str]] = defaultdict(list)
         for path, form in forms.items():
             equal[classes.get(path, ""), form.statements].append(path)
@@ -158,6 +159,33 @@ def blocks_in(captured: CapturedLayers, trains: bool) -> GraphBlocks:
             groups.append(_group(captured, container, class_name, {path: forms[path] for path in paths}, different, needs))
     groups.sort(key=lambda group: -group.nodes * len(group.members))
     return GraphBlocks(len(reading.nodes), tuple(groups))
+
+
+def _complete(reading: _Reading, container: str, members: dict[str, list[int]], forms: dict[str, _Form]) -> None:
+    """Add the last nodes of modules that are attributed to an enclosing module, where a module of the list has them.
+
+    The nodes after the last parameter of a block may also belong to the code that calls it: only after the last block this is
+    certain. They are added if all equal modules then equal that module.
+    """
+    usual, count = Counter(forms.values()).most_common(1)[0]
+    if count < 2:
+        return
+    size = len(usual.statements)
+    taken = {number for numbers in members.values() for number in numbers}
+    longer = (form for form in forms.values() if len(form.statements) > size and form.statements[:size] == usual.statements)
+    for complete in dict.fromkeys(longer):
+        added = {}
+        for path in [path for path, form in forms.items() if form == usual]:
+            first = members[path][-1] + 1
+            rest = range(first, min(first + len(complete.statements) - size, len(reading.nodes)))
+            if any(number in taken or not is_below(container, reading.layers[number]) for number in rest):
+                break
+            added[path] = [*members[path], *rest]
+        extended = {path: reading.form(path, numbers) for path, numbers in added.items()}
+        if len(extended) == count and all(form.statements == complete.statements for form in extended.values()):
+            members.update(added)
+            forms.update(extended)
+            return
 
 
 def _group(

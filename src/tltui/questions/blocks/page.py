@@ -113,12 +113,16 @@ Line = tuple[BlockGroup, GroupCost, int]
 GROUPS: Table[Line] = Table((
     Column("blocks", lambda line: (name_of(line[0]), tokens.STRONG), shrinks=False),
     Column("list", lambda line: sanitize(line[0].container), drop=1),
-    Column("nodes each", lambda line: (fmt.count(line[0].nodes), tokens.NUMBER), right=True, drop=3),
-    Column("of all", lambda line: fmt.percent(line[0].nodes * len(line[0].members), line[2]), right=True),
-    Column("calls each", lambda line: _count(line[1].kernel_calls), right=True, drop=2),
-    Column("versions", lambda line: (fmt.count(line[0].versions), tokens.WARN if line[0].versions > 1 else ""), right=True),
-    Column("compile", lambda line: (_about(line[1].compile_s), tokens.NUMBER), right=True),
+    Column("nodes each", lambda line: (fmt.count(line[0].nodes), tokens.NUMBER), right=True, drop=3, shrinks=False),
+    Column("of all", lambda line: fmt.percent(line[0].nodes * len(line[0].members), line[2]), right=True, shrinks=False),
+    Column("calls each", lambda line: _count(line[1].kernel_calls), right=True, drop=2, shrinks=False),
+    Column("versions", lambda line: _versions_cell(line[0].versions), right=True, shrinks=False),
+    Column("compile", lambda line: (_about(line[1].compile_s), tokens.NUMBER), right=True, shrinks=False),
 ))  # fmt: skip
+
+
+def _versions_cell(count: int) -> Piece:
+    return (fmt.count(count), tokens.WARN if count > 1 else "")
 
 
 def _count(value: int | None) -> str:

@@ -15,6 +15,7 @@ from pages import page
 from real import trace
 from viewed import text
 
+from tltui.questions.recompiles.failed_guard_text import cause_of
 from tltui.questions.recompiles.frame_recompiles import FrameRecompiles
 from tltui.questions.recompiles.guard_grammar import MARKED
 from tltui.questions.recompiles.page import Recompiles
@@ -362,3 +363,17 @@ def test_guards_that_differ_only_in_an_index_are_one_line() -> None:
     assert "also module attribute G['model'].training True → False (3 guards)" in shown
     assert "also module attribute G['model'].training False → True (2 guards)" in shown
     assert re.search(r"\(3 guards\)   True  False   True\n", shown)
+
+
+def test_numbers_in_closures_are_dynamic_and_default_values_are_constants() -> None:
+    """With `dynamic=True` torch recompiles the program 4 times."""
+    shown = " ".join(text(page(trace("recompiled/activation_factories"), "@recompiles")).split())
+    assert "float value activation.__closure__[0].cell_contents 0.1, 0.05, 0.025" in shown
+    assert "Set dynamic=True. (dynamic=None needs one recompilation to see that it varies.) Predicted effect: 8 → 4 or 5" in shown
+    assert "Torch treats default values of arguments as constants. Pass the value as an argument." in shown
+
+
+def test_numbers_behind_a_global_are_constants() -> None:
+    assert cause_of("fn.__closure__[0].cell_contents == 3", "").kind == "int value"
+    assert cause_of("G['fn'].__closure__[0].cell_contents == 3", "").kind == "closure"
+    assert cause_of("fn.__closure__[0].cell_contents == 'a'", "").kind == "closure"

@@ -88,7 +88,7 @@ def first(frame: FrameRecompiles, recompile: int = 0) -> Reason:
     ("utils_device.CURRENT_DEVICE == None", "global state", "default device", None, "None", ""),
     ("___check_torch_function_mode_stack()", "global state", "torch function modes", None, "", ""),
     ("G['FACTOR'] == 2", "global", "G['FACTOR']", None, "2", ""),
-    ("fn.__closure__[0].cell_contents == 3", "closure", "fn.__closure__[0].cell_contents", None, "3", ""),
+    ("fn.__closure__[0].cell_contents == 3", "int value", "fn.__closure__[0].cell_contents", None, "3", ""),
     ("self._modules['drop'].training == True", "module attribute", "self._modules['drop'].training", None, "True", ""),
     ("len(items) == 2", "length", "items", None, "2", ""),
     ("not kwargs", "length", "kwargs", None, "0", ""),
@@ -118,7 +118,7 @@ def test_what_a_reason_is_about(words: str, kind: str, source: str, dim: int | N
 
 
 def test_hints_tell_where_a_value_is_from() -> None:
-    assert cause_of("x == 3", 'guard on "scale"').kind == "closure"
+    assert cause_of("x == 3", 'guard on "scale"').kind == "int value"
     about = "torch.compile considers integer attributes of the nn.Module to be static. If you …"
     assert (cause_of("m.index == 3", about).kind, cause_of("m.index == 3", about).value) == ("module attribute", "int value")
 

@@ -328,6 +328,8 @@ def _with_origin(cause: Cause, hint: str) -> Cause:
         return cause
     source = cause.source
     if "__closure__" in source or "cell_contents" in source or 'guard on "' in hint:
+        if cause.kind in guard_grammar.NUMBERS and not source.startswith("G["):
+            return cause  # torch makes it dynamic like an argument; what a global leads to is constant
         return replace(cause, kind=guard_grammar.CLOSURE, value=cause.kind)
     if _MODULE.search(source) or "attributes of the nn.Module" in hint:
         return as_attribute(cause)

@@ -526,6 +526,7 @@ CAUSES: dict[str, str] = {
 """Classes of causes with their descriptions."""
 
 VALUES = frozenset((INT, FLOAT, BOOL, STR, VALUE))
+NUMBERS = frozenset((INT, FLOAT))
 NAMED = frozenset((ATTRIBUTE, CLOSURE, GLOBAL))
 """Values that are named by where they come from."""
 TENSORS = frozenset((SIZE, STRIDE, RANK, DTYPE, DEVICE, GRAD, TENSOR))

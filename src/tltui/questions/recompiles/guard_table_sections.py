@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
+from tltui.questions.recompiles import guard_grammar
 from tltui.questions.recompiles.explanations import name_of
 from tltui.questions.recompiles.guard_table import GuardTable, TableRow
 from tltui.questions.recompiles.predictions import without_index
@@ -52,8 +53,9 @@ def _alike(rows: Sequence[TableRow]) -> list[tuple[TableRow, int]]:
     """Group rows of equal values whose sources differ only in an index: the first of each group and how many there are."""
     groups: dict[tuple[str, str, int | None, tuple[str, ...]], list[TableRow]] = defaultdict(list)
     for row in rows:
-        groups[(row.cause, without_index(row.source), row.dim, row.values)].append(row)
-    return [(members[0], len(members)) for members in groups.values()]
+        cause = guard_grammar.INT if row.cause in guard_grammar.NUMBERS else row.cause  # one value may be an int and a float
+        groups[(cause, without_index(row.source), row.dim, row.values)].append(row)
+    return [(members[0], len({row.source for row in members})) for members in groups.values()]
 
 
 def _name(row: TableRow, count: int) -> str:

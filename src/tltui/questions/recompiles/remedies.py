@@ -452,10 +452,15 @@ def _failed(facts: CauseFacts) -> Advice:
     return Advice(f"{subject} failed ({failures}). The call was wrong, or torch could not compile it: see `tltui problems`.")
 
 
+def is_default(source: str) -> bool:
+    """Return whether a source is the default value of an argument, which is a constant for torch."""
+    return ".__defaults__" in source or ".__kwdefaults__" in source
+
+
 def _int(facts: CauseFacts, settings: Settings) -> Advice:
     if facts.held:
         return stays_dynamic(facts)
-    if ".__defaults__" in facts.source or ".__kwdefaults__" in facts.source:
+    if is_default(facts.source):
         return Advice("Torch treats default values of arguments as constants. Pass the value as an argument.", "argument")
     if facts.fixed is not None:
         return Advice(_again(facts))

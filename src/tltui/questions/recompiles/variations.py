@@ -24,7 +24,16 @@ from tltui.questions.recompiles.predictions import (
     predictions_of,
     without_index,
 )
-from tltui.questions.recompiles.remedies import MAYBE_MARK, REASONS_USED, REFS_LISTED, Advice, CauseFacts, Settings, advice_for
+from tltui.questions.recompiles.remedies import (
+    MAYBE_MARK,
+    REASONS_USED,
+    REFS_LISTED,
+    Advice,
+    CauseFacts,
+    Settings,
+    advice_for,
+    is_default,
+)
 from tltui.text.frozen import frozen
 
 VALUES_SHOWN = 12
@@ -374,7 +383,7 @@ def _removed(facts: CauseFacts, remedy: str, keys: frozenset[Key], every: frozen
     if remedy in ("mark unbacked", "unbacked sources"):
         return keys | {(kind, *key[1:]) for key in keys for kind in (guard_grammar.SIZE, guard_grammar.CONDITION)}
     if remedy == "dynamic=True":
-        return keys | {key for key in every if key[0] in _DYNAMIC}
+        return keys | {key for key in every if key[0] in _DYNAMIC and not is_default(key[1])}
     if remedy == "dynamic parameters":
         return keys | {key for key in every if key[0] == guard_grammar.SIZE and is_parameter(key[1])}
     if remedy == "mark first":

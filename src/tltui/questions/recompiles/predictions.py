@@ -211,9 +211,19 @@ class Simulation:
         doubtful = {key for candidate in candidates for key in candidate.doubtful}
         certain = {key: effect for key, effect in effects.items() if key not in doubtful}
         shares = any(candidate.remedy == "dynamic=True" for candidate in candidates)
-        fewest, most = self.remaining(effects, False, shares), self.remaining(certain, True, shares)
+        fewest, most = self.range_of(effects, certain, shares)
         names, remedies = tuple(c.name for c in candidates), tuple(c.remedy for c in candidates)
-        return Prediction(names, remedies, self.before, fewest, max(fewest, most))
+        return Prediction(names, remedies, self.before, fewest, most)
+
+    def range_of(self, effects: Mapping[Key, str], certain: Mapping[Key, str], shares: bool) -> tuple[int, int]:
+        """Return how many recompilations remain at least and at most, if only the `certain` effects are sure.
+
+        A size that is specialized again shares no symbol, so with uncertain effects equal sizes may be apart.
+        """
+        fewest, most = self.remaining(effects, False, shares), self.remaining(certain, True, shares)
+        if shares and len(certain) < len(effects):
+            fewest = min(fewest, self.remaining(effects, False, False))
+        return fewest, max(fewest, most)
 
 
 def _serving(

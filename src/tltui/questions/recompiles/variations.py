@@ -380,7 +380,10 @@ def _removed(facts: CauseFacts, remedy: str, keys: frozenset[Key], every: frozen
         sources = {source for _, source, _ in keys}
         others = (guard_grammar.SIZE, guard_grammar.INT) if remedy == "dynamic sources" else (guard_grammar.MARK,)
         return keys | {key for key in every if key[1] in sources and key[0] in others}
-    if remedy in ("mark unbacked", "unbacked sources"):
+    if remedy == "unbacked sources":  # an entry names a tensor, with all of its sizes
+        kinds = (guard_grammar.SIZE, guard_grammar.INT, guard_grammar.CONDITION)
+        return keys | {key for key in every if key[1] in sources and key[0] in kinds}
+    if remedy == "mark unbacked":
         return keys | {(kind, *key[1:]) for key in keys for kind in (guard_grammar.SIZE, guard_grammar.CONDITION)}
     if remedy == "dynamic=True":
         return keys | {key for key in every if key[0] in _DYNAMIC and not is_default(key[1])}

@@ -146,10 +146,10 @@ class Predictor:
             }  # fmt: skip
             resized = {key[1] for key in effects if key[0] == SIZE}
             effects |= {key: DYNAMIC for key in keys if key[0] == STRIDE and key[1] in resized}
-            fewest, most = simulation.remaining(effects, False, everything), simulation.remaining(certain, True, everything)
+            fewest, most = simulation.range_of(effects, certain, everything)
             if everything and may_end:  # with other breaks, torch may skip the function before it compiles what comes after them
                 fewest = 0
-            low, high = low + fewest, high + max(fewest, most)
+            low, high = low + fewest, high + most
         return replace(change, predicted=(low, high))
 
 

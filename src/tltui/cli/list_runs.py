@@ -1,8 +1,9 @@
-"""`tltui list`: the runs of a directory, a line each."""
+"""`tltui list`: the runs of a directory, a line each; in a terminal a screen that opens them."""
 
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 from collections.abc import Iterator
 
@@ -16,6 +17,8 @@ EXAMPLES = """\
 A run is a directory with a trace, a saved index (.tlx) or a packed trace, directly in DIR. Saved indexes open fastest:
 hundreds in about a second.
 The column "change" compares a run with the run that began before it.
+In a terminal the list is a screen: enter opens a run, q comes back to the list. In a pipe, or with an option for printed text
+other than --ascii, it is printed.
 
 examples:
   tltui list /shared/traces
@@ -25,11 +28,14 @@ examples:
 
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
-    """Yield the list of runs. Raises `Failure` for what is no directory."""
+    """Yield the list of runs, or show it. Raises `Failure` for what is no directory."""
     if options.directory is None:
         raise Failure("missing DIR", "for example: tltui list /shared/traces")
     names = run_names(options.directory)
-    yield from _printed(options, names)
+    if _is_shown(options):
+        options.exit_code = _show(options, names)
+    else:
+        yield from _printed(options, names)
 
 
 def run_names(directory: str) -> list[str]:
@@ -54,6 +60,42 @@ def _printed(options: argparse.Namespace, names: list[str]) -> Iterator[bytes]:
 
     options.paths = [given]
     yield from as_text(run_list_document(result, layout(options)), options, complete=True)
+
+
+def _is_shown(options: argparse.Namespace) -> bool:
+    """Return whether the list is a screen: in a terminal, unless an option asks for printed text."""
+    from tltui.cli.loading import no_terminal
+
+    is_printed = options.json or options.markdown or options.all or options.color or options.to or options.is_stdout
+    return not is_printed and not no_terminal()
+
+
+def _show(options: argparse.Namespace, names: list[str]) -> int:
+    """Show the list, and each run that is chosen in it; return the exit code. Raises `Failure` for a directory without runs."""
+    from tltui.app import start_of_list
+    from tltui.cli.loading import search
+    from tltui.list_app import choose_run
+    from tltui.questions.compare.run_list import list_of
+    from tltui.screens.run_list import RunChoice
+    from tltui.sources.discover import NothingFound
+
+    settings = argparse.Namespace(theme=None, ascii=options.ascii, no_mouse=None)
+    choice = RunChoice(options.directory, names, options.sort)
+    code: int | None = None
+    while code is None:
+        code = choose_run(choice, settings)
+        if code or not choice.is_made:
+            break
+        try:
+            path = os.path.join(choice.directory, choice.chosen)
+            code = start_of_list(search([path], latest=False), settings)
+        except (Failure, NothingFound) as none:
+            code, choice.remark = None, str(none).partition("\n")[0]
+        gc.unfreeze()  # the app of the run froze what it had at its first frame
+        gc.collect()
+    if not (code or choice.has_runs or choice.unread):
+        raise Failure(f"no run in '{choice.directory}'", "\n  ".join(list_of(choice.directory, choice.entries).not_opened))
+    return code
 
 
 def _add_sort(parser: Parser) -> None:

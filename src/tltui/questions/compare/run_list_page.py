@@ -16,7 +16,7 @@ from tltui.text.sanitize import sanitize
 NAME_WIDTH, SHORT_NAME_WIDTH = 24, 16
 """Cells of the name of a run in the table, and in one of at most `NARROW` columns."""
 NARROW = 90
-CHANGE_WIDTH = 32
+CHANGE_WIDTH = 36
 """Cells of the changes, before which other columns give way: three changes."""
 ORDERS = ("began", "name", "torch", "ranks", "compiles", "errors", "eager", "breaks", "time")
 """The orders of the table, the default first."""
@@ -101,7 +101,10 @@ def run_list_document(result: RunList, options: Options) -> Document:
     table = _runs_table(page.width)
     order = table.applied(page.sort)
     sorting = "the oldest first" if order == table.order else f"sorted by {order}"
-    page.add((f"{fmt.plural(len(result.runs), 'run')} in {sanitize(result.directory)}", tokens.TITLE), f", {sorting}")
+    directory = sanitize(result.directory)
+    if options.key_of is not None:  # a screen cuts what is longer than its lines
+        directory = page.clip_middle(directory, page.width // 2)
+    page.add((f"{fmt.plural(len(result.runs), 'run')} in {directory}", tokens.TITLE), f", {sorting}")
     if result.runs:
         page.blank()
         page.table(table, result.runs)

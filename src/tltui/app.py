@@ -166,6 +166,7 @@ async def _dispatch(self: MessagePump, message: Message) -> None:
 
 Heard = Callable[[int, "FrameType | None"], Any]
 SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+STOPS = (signal.SIGTSTP, signal.SIGCONT)
 PATIENCE = 2.0
 """Seconds that leaving may take."""
 _ON_ITS_WAY = 0.02
@@ -270,9 +271,13 @@ def _attributes(terminal: int) -> list[Any] | None:
 
 @contextmanager
 def quitting_on_signals(app: FaultHandling) -> Iterator[None]:
-    """Quit on `SIGNALS` while the block runs. Signals that `nohup` ignores stay ignored."""
+    """Quit on `SIGNALS` while the block runs. Signals that `nohup` ignores stay ignored.
+
+    What the app does at `STOPS` ends with the block as well: otherwise it would stay in memory.
+    """
     leaving = _Leaving(app)
     before = {number: signal.getsignal(number) for number in SIGNALS}
+    at_stops = {number: signal.getsignal(number) for number in STOPS}
     handled = [number for number in SIGNALS if before[number] is not signal.SIG_IGN]
     for number in handled:
         signal.signal(number, leaving.heard)
@@ -281,6 +286,8 @@ def quitting_on_signals(app: FaultHandling) -> Iterator[None]:
     finally:
         for number in handled:
             signal.signal(number, before[number])
+        for number, handler in at_stops.items():
+            signal.signal(number, handler)
 
 
 SWITCH_INTERVAL = 0.0005

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 
 from textual import events
@@ -12,6 +13,7 @@ from tltui.model.run import Run
 from tltui.screens.run_list import RunChoice, RunListScreen
 from tltui.screens.workbench import AppContext
 from tltui.sources.discover import Found
+from tltui.terminal.driver import forget_parsers
 
 
 class RunListApp(WorkbenchApp):
@@ -42,6 +44,13 @@ class RunListApp(WorkbenchApp):
     def action_help_quit(self) -> None:
         """Show how to quit on ctrl+c."""
         self.list_screen.show_message("q quits tltui; y copies")
+
+
+def free_run() -> None:
+    """Free the memory of a run whose app has ended."""
+    forget_parsers()
+    gc.unfreeze()  # the app froze what there was at its first frame
+    gc.collect()
 
 
 def choose_run(choice: RunChoice, options: argparse.Namespace) -> int:

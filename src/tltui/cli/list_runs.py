@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import gc
 import os
 from collections.abc import Iterator
 
@@ -74,7 +73,7 @@ def _show(options: argparse.Namespace, names: list[str]) -> int:
     """Show the list, and each run that is chosen in it; return the exit code. Raises `Failure` for a directory without runs."""
     from tltui.app import start_of_list
     from tltui.cli.loading import search
-    from tltui.list_app import choose_run
+    from tltui.list_app import choose_run, free_run
     from tltui.questions.compare.run_list import list_of
     from tltui.screens.run_list import RunChoice
     from tltui.sources.discover import NothingFound
@@ -91,8 +90,7 @@ def _show(options: argparse.Namespace, names: list[str]) -> int:
             code = start_of_list(search([path], latest=False), settings)
         except (Failure, NothingFound) as none:
             code, choice.remark = None, str(none).partition("\n")[0]
-        gc.unfreeze()  # the app of the run froze what it had at its first frame
-        gc.collect()
+        free_run()
     if not (code or choice.has_runs or choice.unread):
         raise Failure(f"no run in '{choice.directory}'", "\n  ".join(list_of(choice.directory, choice.entries).not_opened))
     return code

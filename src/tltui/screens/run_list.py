@@ -22,12 +22,12 @@ from tltui.text.sanitize import sanitize
 from tltui.widgets.bars import RunBar
 from tltui.widgets.document_view import DocumentView
 from tltui.widgets.key_input import bindings
-from tltui.work.scheduler import Place, Steps
+from tltui.work.scheduler import Place, Scheduler, Steps
 
 if TYPE_CHECKING:
     from tltui.questions.compare.run_list import Entry
 
-INTERVAL = 0.3
+INTERVAL = 0.5
 """Seconds between two pictures of the list while it is read."""
 
 
@@ -72,6 +72,8 @@ class RunListScreen(PanesScreen[None]):
         self.choice = choice
         self._faulted = faulted
         self._maker = Renderer(self.trace, self.scheduler, self.answer, faulted, self.ascii_only)
+        self._reader = Scheduler(self.scheduler.gate, faulted)
+        """Reads runs on its own thread: a run may take long, and what the page needs does not wait for it."""
         self._later: Timer | None = None
         self._has_rows = False
 
@@ -119,13 +121,14 @@ class RunListScreen(PanesScreen[None]):
 
     def on_unmount(self) -> None:
         """Stop reading."""
+        self._reader.stop()
         self.end_work()
 
     # reading
 
     def _read(self, names: Sequence[str] | None) -> None:
-        self.scheduler.drop(self)
-        self.scheduler.do(self._reading(names), place=Place.LONG, owner=self, fault=self._failed)
+        self._reader.drop(self)
+        self._reader.do(self._reading(names), place=Place.LONG, owner=self, fault=self._failed)
 
     def _reading(self, names: Sequence[str] | None) -> Steps:
         """Read entries, on another thread; None: all that are in the directory now."""
@@ -150,7 +153,6 @@ class RunListScreen(PanesScreen[None]):
     def _take(self, name: str, entry: Entry) -> None:
         self.choice.entries[name] = entry
         self.choice.unread.remove(name)
-        self._say_progress()
         if self._later is None:
             self._later = self.set_timer(INTERVAL, self._draw)
 

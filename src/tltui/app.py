@@ -41,6 +41,7 @@ from tltui.screens.workbench import AppContext, Workbench, front, say
 from tltui.sources.discover import Found, NothingFound
 from tltui.terminal.frames import Frames
 from tltui.text import tokens
+from tltui.text.frozen import frozen
 from tltui.text.search.child_process import end_all
 from tltui.text.tokens import TRUE
 from tltui.widgets.key_input import TypeAhead
@@ -51,8 +52,12 @@ from tltui.work.scheduler import Gate, Scheduler
 class QuitKey(App[None]):
     """An app that looks at this key before any binding does."""
 
+    is_left_for_sure = False
+    """Whether it was left by this key, which does not lead back to a list of runs."""
+
     def leave_for_sure(self) -> None:
         """Quit."""
+        self.is_left_for_sure = True
         self.exit()
 
     async def on_event(self, event: events.Event) -> None:
@@ -161,6 +166,7 @@ async def _dispatch(self: MessagePump, message: Message) -> None:
 
 Heard = Callable[[int, "FrameType | None"], Any]
 SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+STOPS = (signal.SIGTSTP, signal.SIGCONT)
 PATIENCE = 2.0
 """Seconds that leaving may take."""
 _ON_ITS_WAY = 0.02
@@ -265,9 +271,13 @@ def _attributes(terminal: int) -> list[Any] | None:
 
 @contextmanager
 def quitting_on_signals(app: FaultHandling) -> Iterator[None]:
-    """Quit on `SIGNALS` while the block runs. Signals that `nohup` ignores stay ignored."""
+    """Quit on `SIGNALS` while the block runs. Signals that `nohup` ignores stay ignored.
+
+    What the app does at `STOPS` ends with the block as well: otherwise it would stay in memory.
+    """
     leaving = _Leaving(app)
     before = {number: signal.getsignal(number) for number in SIGNALS}
+    at_stops = {number: signal.getsignal(number) for number in STOPS}
     handled = [number for number in SIGNALS if before[number] is not signal.SIG_IGN]
     for number in handled:
         signal.signal(number, leaving.heard)
@@ -276,6 +286,8 @@ def quitting_on_signals(app: FaultHandling) -> Iterator[None]:
     finally:
         for number in handled:
             signal.signal(number, before[number])
+        for number, handler in at_stops.items():
+            signal.signal(number, handler)
 
 
 SWITCH_INTERVAL = 0.0005
@@ -286,17 +298,15 @@ WITHOUT_COLOURS = "vt"
 """Prefix of the TERM of terminals without colours."""
 
 
-class TltuiApp(FaultHandling, TypeAhead, QuitKey, Frames):
-    """The Textual app."""
+class WorkbenchApp(FaultHandling, TypeAhead, QuitKey, Frames):
+    """An app whose screens are workbenches."""
 
     CSS_PATH = "styles.tcss"
     TITLE = "tltui"
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = []
 
-    def __init__(
-        self, run: Run, config: Config, *, theme: str, ascii_only: bool, mouse: bool, job: Job | None = None
-    ) -> None:
+    def __init__(self, run: Run, config: Config, *, theme: str, ascii_only: bool) -> None:
         no_colour = os.environ.pop("NO_COLOR", None)  # Textual would turn everything grey; ours is a theme, `mono`
         super().__init__(ansi_color=theme not in TRUE or None)
         if no_colour is not None:
@@ -305,25 +315,14 @@ class TltuiApp(FaultHandling, TypeAhead, QuitKey, Frames):
         self.animation_level = "none"
         self.scheduler = Scheduler(Gate(run.reading), self.report)
         """Does what no key waits for."""
-        self.browser = Browser(AppContext(run, config, self.scheduler, ascii_only, mouse, job=job), self.report)
         self._config = config
         self.set_class(ascii_only, "-ascii")
 
-    def on_mount(self) -> None:
-        """Show the main screen."""
+    def begin(self) -> None:
+        """Handle signals and the keys of the config file, once the app has the terminal."""
         self.loop = asyncio.get_running_loop()
         handle_stop_signals(self)
         self.set_keymap({name: ",".join(keys) or NO_KEY for name, keys in self._config.keys.items()})
-        self.browser.fit(self.size.width)
-        self.browser.fit(self.size.width)
-        self.push_screen(self.browser)
-
-    async def on_event(self, event: events.Event) -> None:
-        """Handle every event first; a key press means that the user has taken over."""
-        is_new = isinstance(event, (events.Key, events.MouseDown)) and not event.is_forwarded
-        if is_new and self.browser.is_whole:
-            self.browser.user_acts()
-        await super().on_event(event)
 
     def intercepts(self, event: events.Key | events.Paste) -> bool:
         """Pass a key to the open prompt before anything else, except for the key that always quits."""
@@ -346,21 +345,6 @@ class TltuiApp(FaultHandling, TypeAhead, QuitKey, Frames):
         bench = front(self)
         return bench is not None and bench.awaits_document
 
-    def on_again(self, message: Again) -> None:
-        """Read everything from the beginning, in a new main screen that replaces this one."""
-        old = self.browser
-        run = Run(message.discovered)
-        run.reading = old.trace.reading  # the gate of the scheduler stays
-        self.browser = Browser(replace(old.around, run=run), self.report, old)
-        old.is_replaced = True
-        self.switch_screen(self.browser)
-
-    def pop_screen(self) -> AwaitComplete:
-        """Close the front screen; a repeated key press never closes the main screen."""
-        if self.screen is self.browser:
-            return AwaitComplete()
-        return super().pop_screen()
-
     async def _check_bindings(self, key: str, priority: bool = False) -> bool:
         """Run the command of a key; a key without one is answered in the line below."""
         is_bound = await super()._check_bindings(key, priority)
@@ -379,14 +363,69 @@ class TltuiApp(FaultHandling, TypeAhead, QuitKey, Frames):
             return await super().run_action(action, default_namespace, namespaces)
         except Exception as error:
             self.report(error)
-            if action == "quit" or (action == "leave" and default_namespace is self.browser):
+            if action == "quit" or (action == "leave" and default_namespace is self.main_screen):
                 self.exit()  # what fails to leave leaves
             elif action in ("leave", "close") and default_namespace is self.screen:
                 self.pop_screen()
             return True
 
+    @property
+    def main_screen(self) -> Workbench[Any]:
+        """The screen below all others."""
+        raise NotImplementedError
+
+    def pop_screen(self) -> AwaitComplete:
+        """Close the front screen; a repeated key press never closes the main screen."""
+        if self.screen is self.main_screen:
+            return AwaitComplete()
+        return super().pop_screen()
+
+    async def action_quit(self) -> None:
+        """Handle Textual's own quit command."""
+        self.leave_for_sure()
+
+
+class TltuiApp(WorkbenchApp):
+    """The Textual app of a run."""
+
+    def __init__(
+        self, run: Run, config: Config, *, theme: str, ascii_only: bool, mouse: bool, job: Job | None = None,
+        is_of_list: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(run, config, theme=theme, ascii_only=ascii_only)
+        around = AppContext(run, config, self.scheduler, ascii_only, mouse, job=job, is_of_list=is_of_list)
+        self.browser = Browser(around, self.report)
+
+    @property
+    def main_screen(self) -> Browser:
+        """The screen below all others."""
+        return self.browser
+
+    def on_mount(self) -> None:
+        """Show the main screen."""
+        self.begin()
+        self.browser.fit(self.size.width)
+        self.push_screen(self.browser)
+
+    async def on_event(self, event: events.Event) -> None:
+        """Handle every event first; a key press means that the user has taken over."""
+        is_new = isinstance(event, (events.Key, events.MouseDown)) and not event.is_forwarded
+        if is_new and self.browser.is_whole:
+            self.browser.user_acts()
+        await super().on_event(event)
+
+    def on_again(self, message: Again) -> None:
+        """Read everything from the beginning, in a new main screen that replaces this one."""
+        old = self.browser
+        run = Run(message.discovered)
+        run.reading = old.trace.reading  # the gate of the scheduler stays
+        self.browser = Browser(replace(old.around, run=run), self.report, old)
+        old.is_replaced = True
+        self.switch_screen(self.browser)
+
     def leave_for_sure(self) -> None:
         """Quit on ctrl+q, from help too. If a job question is open, a second press leaves the job running."""
+        self.is_left_for_sure = True
         if not self.browser.is_mounted or self.browser.attending.is_asking:
             self.exit()
             return
@@ -395,10 +434,6 @@ class TltuiApp(FaultHandling, TypeAhead, QuitKey, Frames):
         except Exception as error:
             self.report(error)
             self.exit()
-
-    async def action_quit(self) -> None:
-        """Handle Textual's own quit command."""
-        self.leave_for_sure()
 
     def action_help_quit(self) -> None:
         """Show how to quit on ctrl+c."""
@@ -422,23 +457,53 @@ def chosen_theme(option: str | None, config: Config) -> str:
     return "ansi-light" if is_light else "ansi-dark"
 
 
+@frozen
+class UiSettings:
+    """The settings of the UI: those of the options, else of the config file, as far as the terminal allows."""
+
+    config: Config
+    theme: str
+    ascii_only: bool
+    mouse: bool
+
+
+def ui_settings(options: argparse.Namespace) -> UiSettings:
+    """Return the settings."""
+    config = read_config(BY_ID)
+    config = replace(config, problems=(*config.problems, *keymap_problems(config.keys)))
+    encoding = (sys.stdout.encoding or "").lower().replace("-", "")
+    ascii_only = config.ascii if options.ascii is None and config.ascii is not None else bool(options.ascii)
+    mouse = config.mouse if options.no_mouse is None else False
+    return UiSettings(config, chosen_theme(options.theme, config), ascii_only or not encoding.startswith("utf"), mouse)
+
+
 def start(discovered: Found, options: argparse.Namespace, job: Job | None = None) -> int:
     """Run the UI, with the job that was started for it; return the exit code.
 
     Raises `NothingFound` if the search ends without a log.
     """
-    config = read_config(BY_ID)
-    config = replace(config, problems=(*config.problems, *keymap_problems(config.keys)))
-    theme = chosen_theme(options.theme, config)
-    encoding = (sys.stdout.encoding or "").lower().replace("-", "")
-    ascii_only = config.ascii if options.ascii is None and config.ascii is not None else bool(options.ascii)
-    ascii_only = ascii_only or not encoding.startswith("utf")
-    mouse = config.mouse if options.no_mouse is None else False
+    return _ended(discovered, options, job).return_code or 0
+
+
+def start_of_list(discovered: Found, options: argparse.Namespace) -> int | None:
+    """Run the UI for a run of a list; return the exit code, None to go back to the list.
+
+    Raises `NothingFound` if the search ends without a log.
+    """
+    app = _ended(discovered, options, is_of_list=True)
+    return app.return_code or (0 if app.is_left_for_sure else None)
+
+
+def _ended(discovered: Found, options: argparse.Namespace, job: Job | None = None, is_of_list: bool = False) -> TltuiApp:
+    """Run the app to its end, and return it."""
+    ui = ui_settings(options)
     sys.setswitchinterval(SWITCH_INTERVAL)
     gc.disable()  # until the first frame is up: what is made until then stays
-    app = TltuiApp(Run(discovered), config, theme=theme, ascii_only=ascii_only, mouse=mouse, job=job)
+    app = TltuiApp(
+        Run(discovered), ui.config, theme=ui.theme, ascii_only=ui.ascii_only, mouse=ui.mouse, job=job, is_of_list=is_of_list
+    )
     with quitting_on_signals(app):
-        app.run(mouse=mouse)
+        app.run(mouse=ui.mouse)
     if app.browser.no_log_reason:
         raise NothingFound(app.browser.no_log_reason)
-    return app.return_code or 0
+    return app

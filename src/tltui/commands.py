@@ -19,6 +19,7 @@ class Where(Enum):
     DOCUMENT = "documents"
     PROVENANCE = "provenance mode"
     COMPARE = "comparing side by side"
+    LIST = "list of runs"
 
 
 PAGE_TITLE = "page: "
@@ -78,7 +79,7 @@ def key_label(key: str) -> str:
 
 
 E_, T_, D_, P_ = Where.EVERYWHERE, Where.TREE, Where.DOCUMENT, Where.PROVENANCE
-C_ = Where.COMPARE
+C_, L_ = Where.COMPARE, Where.LIST
 
 COMMANDS: tuple[Command, ...] = (
     Command("app.other_pane", ("tab", "shift+tab"), "other pane", "Move between the tree and the document.", E_, "pane"),
@@ -269,6 +270,17 @@ COMMANDS: tuple[Command, ...] = (
     Command("compare.command_palette", ("ctrl+p",), "all commands", "Search the commands by name.", C_),
     Command("compare.help", ("question_mark", "f1"), "help", "Show all keys.", C_, "help"),
     Command("compare.leave", ("escape", "q", "d", "backspace"), "back", "Go back to the page before the comparison.", C_, "back"),
+    Command("list.sort", ("S",), "sort", "Sort the runs by the next column, marked with an arrow.", L_, "sort"),
+    Command("list.export", ("x",), "export", "Write the list to a file.", L_, "export"),
+    Command("list.copy", ("y",), "copy", "Copy the selected lines, or the line.", L_),
+    Command("list.read_again", ("ctrl+r",), "read again", "Read the directory again: new runs, and runs that have grown.", L_,
+            "read again"),
+    Command("list.redraw", ("ctrl+l",), "draw again", "Redraw the whole screen.", L_),
+    Command("list.suspend", ("ctrl+z",), "suspend", "Suspend tltui and return to the shell; `fg` resumes it.", L_),
+    Command("list.command_palette", ("ctrl+p",), "all commands", "Search the commands by name.", L_),
+    Command("list.help", ("question_mark", "f1"), "help", "Show all keys.", L_, "help"),
+    Command("list.close", ("escape",), "close", "Close the topmost help, selection, filter or search.", L_),
+    Command("list.leave", ("q",), "quit", "Quit tltui; from help, go back to the list.", L_, "quit"),
 )  # fmt: skip
 
 BY_ID = {command.id: command for command in COMMANDS}
@@ -289,6 +301,11 @@ FOOTER_COMPARE = (
     "compare.export", "compare.help",
 )  # fmt: skip
 """The footer while comparing side by side."""
+FOOTER_LIST = (
+    "list.leave", "document.follow", "list.sort", "document.ask_search", "list.export", "list.read_again", "document.ask_filter",
+    "list.help",
+)  # fmt: skip
+"""The footer of the list of runs."""
 FOOTER_HELP = ("document.ask_search", "document.next_section")
 """The footer of help, after the command that closes it."""
 FOOTERS = {
@@ -463,7 +480,7 @@ _NOT_SIDE_BY_SIDE = frozenset(("document.wrap", "document.ask_filter"))
 """Document commands that are unavailable while comparing side by side."""
 _PLAIN = re.compile(r"\.(cursor|page|half|other)_(up|down)$|\.(top|bottom|expand|collapse|enter|close|command_palette)$")
 """Commands with commonly known keys: they come last."""
-_MODES = {Where.PROVENANCE: FOOTER_PROVENANCE, Where.COMPARE: FOOTER_COMPARE}
+_MODES = {Where.PROVENANCE: FOOTER_PROVENANCE, Where.COMPARE: FOOTER_COMPARE, Where.LIST: FOOTER_LIST}
 _OTHER_PANE = {Where.TREE: Where.DOCUMENT, Where.DOCUMENT: Where.TREE}
 _WORD = re.compile(r"[\w$']+")
 

@@ -39,12 +39,13 @@ def test_every_command_has_its_method() -> None:
     from tltui.screens.browser import Browser
     from tltui.screens.compare import CompareScreen
     from tltui.screens.provenance import ProvenanceScreen
+    from tltui.screens.run_list import RunListScreen
     from tltui.widgets.document_view import DocumentView
     from tltui.widgets.trace_tree import TraceTree
 
     owners = {
         Where.EVERYWHERE: Browser, Where.TREE: TraceTree, Where.DOCUMENT: DocumentView, Where.PROVENANCE: ProvenanceScreen,
-        Where.COMPARE: CompareScreen,
+        Where.COMPARE: CompareScreen, Where.LIST: RunListScreen,
     }  # fmt: skip
     for command in COMMANDS:
         method = command.action.partition("(")[0]

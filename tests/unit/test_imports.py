@@ -26,7 +26,7 @@ def test_importing_the_command_line() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["ls"], ["ls", "--json", "--check"], ["show"], ["show", "REF"], ["records", "REF"], ["damage"], ["--help"], []],
+    [["ls"], ["ls", "--json", "--check"], ["show"], ["show", "REF"], ["records", "REF"], ["damage"], ["list"], ["--help"], []],
     ids=" ".join,
 )
 def test_running_a_command(arguments: list[str]) -> None:

@@ -101,3 +101,33 @@ def test_wrong_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr().err == f"tltui: No such file or directory: '{tmp_path / 'no'}'\n  give a directory of runs\n"
     assert main(["list", str(tmp_path)]) == 0
     assert capsys.readouterr().out.startswith(f"0 runs in {tmp_path}, the oldest first")
+
+
+def test_the_orders(directory: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counts go down, names and versions up; a change stays that from the run before in time."""
+    monkeypatch.setenv("COLUMNS", "160")
+    runs = listed(directory, capsys)["runs"]
+    keys = {
+        "name": lambda run: run["name"], "errors": lambda run: -run["errors"], "breaks": lambda run: -run["breaks"],
+        "time": lambda run: -run["compile_s"], "compiles": lambda run: -run["compiles"], "began": lambda run: run["start_at_us"],
+    }  # fmt: skip
+    rows: dict[str, dict[str, str]] = {}
+    for order, key in keys.items():
+        assert main(["list", str(directory), "--sort", order]) == 0
+        title, _, head, *lines = capsys.readouterr().out.splitlines()
+        assert title.endswith("the oldest first" if order == "began" else f"sorted by {order}")
+        assert ("run ↑" if order == "name" else f"{order} {'↑' if order == 'began' else '↓'}") in head
+        rows[order] = {line.split()[0]: line.split("  ")[-1] for line in lines if line.startswith("  ")}
+        assert list(rows[order]) == [run["name"] for run in sorted(runs, key=key)]
+    assert all(changes == rows["name"] for changes in rows.values())
+
+
+def test_versions_are_sorted_by_their_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", str(TRACES / "versions"), "--sort", "torch"]) == 0
+    text = capsys.readouterr().out
+    assert text.index("torch-2.9") < text.index("torch-2.10")
+
+
+def test_an_unknown_order(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", str(tmp_path), "--sort", "size"]) == 2
+    assert "invalid value of --sort: 'size'" in capsys.readouterr().err

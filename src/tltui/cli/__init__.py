@@ -1,4 +1,4 @@
-"""The command line: `tltui PATH` opens the terminal UI, every other command prints a document and needs no terminal.
+"""The command line: `tltui PATH` opens the terminal UI, every other command prints a document and needs none.
 
 A command is a module: `registry.py` has the table. Textual is imported only when the UI starts.
 """

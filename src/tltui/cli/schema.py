@@ -43,7 +43,7 @@ PLAIN: dict[Any, dict[str, Any]] = {
 }  # fmt: skip
 RESULTS = {
     "ls": "tltui.tree.listing:Listing",
-    "list": "tltui.questions.compare.run_list_page:RunList",
+    "list": "tltui.questions.compare.run_list:RunList",
     "records": "tltui.questions.records.records_page:Records",
     "source": "tltui.questions.source_lines.page:SourceLine|SourceFile",
     "grep": "tltui.questions.records.grep_page:GrepResult",
@@ -54,7 +54,7 @@ RESULTS = {
     "case": "tltui.writers.case:CaseResult",
     "show": "tltui.questions.artifacts.show_page:ShownArtifact|ShownText",
     "tail": "tltui.questions.news.news_sections:TailLine",
-    "watch": "tltui.questions.compare.run_list_page:RunRow",
+    "watch": "tltui.questions.compare.run_list:RunRow",
     "log": "tltui.questions.records.log_page:OutputReport",
     "config": "tltui.cli.config:ConfigReport",
     "try": "tltui.questions.trials.outcomes:TrialReport",

@@ -26,14 +26,13 @@ from tltui.screens.live_updates import LiveUpdates
 from tltui.screens.main_screen import HELP, NARROW, MainScreen
 from tltui.screens.marks import MarkCommands
 from tltui.screens.requests import has_outputs
-from tltui.screens.workbench import AppContext, Output, Workbench
+from tltui.screens.workbench import AppContext, Workbench
 from tltui.sources.discover import Discovery, NothingFound
 from tltui.sources.discovery_results import FoundLog
 from tltui.text import tokens
 from tltui.text.document import Document, Options, Piece, TextDocument
 from tltui.text.safe_files import quoted
 from tltui.text.torch_names import is_graph_break_page
-from tltui.trace import scan_workers
 from tltui.tree.header import header, reading_document
 from tltui.widgets.bars import RunBar
 from tltui.widgets.document_view import DocumentView
@@ -248,7 +247,7 @@ class BrowserCommands(MainScreen):
             has_orders=page is not None and bool(page.sorts),
             has_sections=view.has_sections,
             has_hits=bool(view.hits),
-            has_past=bool(self._past),
+            has_past=self.has_past,
             has_future=bool(self._future),
         )
 
@@ -339,14 +338,7 @@ class BrowserCommands(MainScreen):
 
     def action_export(self) -> None:
         """Export the selection, else the filtered lines, to a file."""
-        from tltui.export import proposed_name  # not before the first frame
-
-        document, view = self.current_document, self.document_view
-        (lo, hi), selected, lines = view.selected_lines() or (0, None), view.selection(), view.filtered_lines
-        if lines is not None and selected is not None:
-            lines = selected
-        selected_count = "" if selected is None else f" ({plural(len(selected), 'line')})"
-        self.ask_where(f"write{selected_count} to", Output(lambda: document, lo, hi, lines), proposed_name(document))
+        self.export_lines(self.document_view)
 
     def action_pager(self) -> None:
         """Show the page in $PAGER."""
@@ -416,12 +408,6 @@ class BrowserCommands(MainScreen):
         return self.current_document.line(line).text.find(name)
 
 
-LAST_SLICE = 0.3
-"""Seconds that leaving waits for what is being read at that moment."""
-LAST_WRITE = 10.0
-"""Seconds that leaving waits for a file that is being written."""
-
-
 class Browser(BrowserCommands):
     """Reads the run and draws what it has become."""
 
@@ -473,14 +459,7 @@ class Browser(BrowserCommands):
         self.attending.end()
         if self.is_replaced:
             return
-        for task in self.around.writing:
-            task.ended.wait(LAST_WRITE)
-        self.scheduler.stop()
-        self.scheduler.join(LAST_SLICE)
-        from tltui.text.search.child_process import end_all  # not before the first frame
-
-        end_all()
-        scan_workers.end_all()
+        self.end_work()
 
     # the run
 

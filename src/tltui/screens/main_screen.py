@@ -204,7 +204,7 @@ class MainScreen(Workbench[None]):
         tally = self.trace.tally
         has_output = self.around.job is not None or bool(self.trace.discovered.outputs)
         works = {
-            "app.back": bool(self._past), "app.output": has_output, "app.next_error": tally.errors + tally.eager > 0,
+            "app.back": self.has_past, "app.output": has_output, "app.next_error": tally.errors + tally.eager > 0,
             "app.next_break": tally.with_breaks > 0, "app.next_recompile": tally.recompiles > 0,
             "document.next_hit": bool(self.document_view.hits),
         }  # fmt: skip
@@ -484,9 +484,17 @@ class MainScreen(Workbench[None]):
 
     # the way back
 
+    @property
+    def has_past(self) -> bool:
+        """Whether there is somewhere to go back to: an earlier page, or the list of runs."""
+        return bool(self._past) or self.around.is_of_list
+
     def action_back(self) -> None:
-        """Go back."""
-        self._travel(self._past, self._future, "no earlier page")
+        """Go back; from the first page to the list of runs that the run was opened from."""
+        if self._past or not self.around.is_of_list:
+            self._travel(self._past, self._future, "no earlier page")
+        else:
+            self.app.exit()
 
     def step_back(self) -> None:
         """Show the previous page; the tree stays as it is."""

@@ -20,6 +20,7 @@ from textual.widget import Widget
 
 from tltui.commands import BY_ID, COMMANDS, FOOTER_HELP, Command, Situation, Where, key_label
 from tltui.config import Config, cache_path
+from tltui.documents.format import plural
 from tltui.messages import Answer
 from tltui.model.run import Run
 from tltui.running.job import Job
@@ -30,6 +31,7 @@ from tltui.text.composite_documents import DocumentPart, GrowingDocument
 from tltui.text.document import Document
 from tltui.text.frozen import frozen
 from tltui.text.safe_files import replacing
+from tltui.trace import scan_workers
 from tltui.widgets.bars import Hint, Remark, StatusBar
 from tltui.widgets.document_view import DocumentView
 from tltui.work.scheduler import Place, Scheduler, Steps, Task
@@ -64,6 +66,8 @@ class AppContext:
     """What was answered to questions of one kind, the latest last."""
     job: Job | None = None
     """What tltui started, where it did."""
+    is_of_list: bool = False
+    """Whether the run was opened from a list of runs, which leaving leads back to."""
 
 
 LIMIT = 74_000
@@ -127,6 +131,10 @@ class Output:
 
 
 RIGHT_BUTTON = 3
+LAST_SLICE = 0.3
+"""Seconds that leaving waits for what is being read at that moment."""
+LAST_WRITE = 10.0
+"""Seconds that leaving waits for a file that is being written."""
 
 
 class Workbench(Screen[T]):
@@ -145,6 +153,17 @@ class Workbench(Screen[T]):
     def on_unmount(self) -> None:
         """Close the prompt."""
         self.prompt.leave()
+
+    def end_work(self) -> None:
+        """Stop all work of the app, after the pending writes."""
+        for task in self.around.writing:
+            task.ended.wait(LAST_WRITE)
+        self.scheduler.stop()
+        self.scheduler.join(LAST_SLICE)
+        from tltui.text.search.child_process import end_all  # not before the first frame
+
+        end_all()
+        scan_workers.end_all()
 
     def on_mouse_down(self, event: MouseDown) -> None:
         """Pass a mouse press to the prompt; without one the right button goes back."""
@@ -298,6 +317,17 @@ class Workbench(Screen[T]):
         selected = view.selection()
         lines = range(view.current_line(), view.current_line() + 1) if selected is None else selected
         self.copy("\n".join(DocumentPart(view.document, lines).text()))
+
+    def export_lines(self, view: DocumentView) -> None:
+        """Export the selected lines of a view, else its filtered lines, to a file."""
+        from tltui.export import proposed_name  # not before the first frame
+
+        document = view.document
+        (lo, hi), selected, lines = view.selected_lines() or (0, None), view.selection(), view.filtered_lines
+        if lines is not None and selected is not None:
+            lines = selected
+        selected_count = "" if selected is None else f" ({plural(len(selected), 'line')})"
+        self.ask_where(f"write{selected_count} to", Output(lambda: document, lo, hi, lines), proposed_name(document))
 
     def ask_where(self, question: str, output: Output, name: str) -> None:
         """Ask for a path, `name` being proposed, and write."""

@@ -317,6 +317,12 @@ PATIENCE = 1.5
 """Seconds that exiting waits for the answer to a later query, so that the shell does not receive it."""
 
 
+def forget_parsers() -> None:
+    """Clear Textual's cache of parsers: the last key of each leads to the app that got it, with the run that this has read."""
+    cached = getattr(XTermParser, "_parse_extended_key", None)
+    getattr(cached, "cache_clear", lambda: None)()
+
+
 class TerminalDriver(LinuxDriver):
     """Driver that reads and writes the terminal for a `Frames` app."""
 

@@ -1,97 +1,27 @@
-"""The list of the runs of a directory: what `tltui list` prints."""
+"""The list of the runs of a directory: what `tltui list` prints and shows."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable
+import re
+from collections.abc import Sequence
 
 from tltui.documents import format as fmt
 from tltui.documents.columns import Column, Table
 from tltui.documents.page import Page
-from tltui.model.run import Run
-from tltui.model.torch_version import version_of
+from tltui.questions.compare.run_list import RunList, RunRow
 from tltui.text import tokens
 from tltui.text.document import Document, Options
-from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 
 NAME_WIDTH, SHORT_NAME_WIDTH = 24, 16
 """Cells of the name of a run in the table, and in one of at most `NARROW` columns."""
 NARROW = 90
-CHANGE_WIDTH = 32
+CHANGE_WIDTH = 36
 """Cells of the changes, before which other columns give way: three changes."""
-
-
-@frozen
-class RunChange:
-    """The difference of the counts of a run from those of the run before it."""
-
-    compiles: int
-    errors: int
-    eager: int
-    breaks: int
-    recompiles: int
-    compile_s: float
-
-
-@frozen
-class RunRow:
-    """One run of the directory."""
-
-    path: str
-    """As the directory was given, with the name of the run."""
-    name: str
-    start_at_us: float | None
-    """Beginning of its first process, microseconds since the epoch; null if no record has it."""
-    torch: tuple[str, ...]
-    """Versions of torch, as they are recorded or inferred."""
-    ranks: int
-    compiles: int
-    errors: int
-    eager: int
-    """Compiles that fell back to eager mode."""
-    breaks: int
-    recompiles: int
-    compile_s: float
-    """Compile time of the slowest rank, in seconds."""
-    change: RunChange | None = None
-    """From the run before it in the list; null for the first."""
-
-
-@frozen
-class RunList:
-    """The runs of a directory, the oldest first."""
-
-    directory: str
-    runs: tuple[RunRow, ...]
-    not_opened: tuple[str, ...]
-    """Entries that look like runs and cannot be opened, with the reason."""
-    other_entries: int
-    """Entries that are no runs."""
-
-
-def row_of(run: Run, path: str) -> RunRow:
-    """Return the counts of a run."""
-    tally, processes = run.tally, list(run.processes())
-    starts = [process.started for process in processes if process.is_dated and process.started]
-    versions = dict.fromkeys(version_of(process).words for process in processes if process.is_traced)
-    return RunRow(
-        path, os.path.basename(os.path.normpath(path)), min(starts) * 1e6 if starts else None, tuple(versions), len(run.ranks),
-        tally.compiles, tally.errors, tally.eager, tally.breaks, tally.recompiles,
-        max((rank.tally.compile_s for rank in run.ranks), default=0.0),
-    )  # fmt: skip
-
-
-def in_order(rows: Iterable[RunRow]) -> tuple[RunRow, ...]:
-    """Return the runs by time, each with its change from the one before."""
-    ordered = sorted(rows, key=lambda row: (row.start_at_us is None, row.start_at_us or 0.0, row.name))
-    return tuple(_with_change(row, ordered[n - 1] if n else None) for n, row in enumerate(ordered))
-
-
-def _with_change(row: RunRow, before: RunRow | None) -> RunRow:
-    counts = ("compiles", "errors", "eager", "breaks", "recompiles", "compile_s")
-    change = None if before is None else RunChange(*(getattr(row, name) - getattr(before, name) for name in counts))
-    return RunRow(**{**{name: getattr(row, name) for name in RunRow.__dataclass_fields__}, "change": change})
+ORDERS = ("began", "name", "torch", "ranks", "compiles", "errors", "eager", "breaks", "time")
+"""The orders of the table, the default first."""
+RUN = "run:"
+"""The beginning of the target of a run's link: the name of the run follows."""
 
 
 def _count(value: int, style: str) -> tuple[str, str]:
@@ -125,18 +55,31 @@ def _runs_table(width: int) -> Table[RunRow]:
     """Return the table of runs for a page of `width` columns: the change of a run is its last column to give way."""
     room = SHORT_NAME_WIDTH if width <= NARROW else NAME_WIDTH
     return Table((
-        Column("run", lambda row: (fmt.clip_middle(sanitize(row.name), room), tokens.STRONG), shrinks=False),
+        Column("run", lambda row: (fmt.clip_middle(sanitize(row.name), room), tokens.STRONG, RUN + row.name), shrinks=False,
+               sort="name", key=lambda row: row.name),
         Column("began", lambda row: fmt.when(row.start_at_us)[:16] if row.start_at_us is not None else ("unknown", tokens.DIM),
-               shrinks=False, drop=4),
-        Column("torch", lambda row: ", ".join(version.removeprefix("torch ") for version in row.torch), shrinks=False, drop=1),
-        Column("ranks", lambda row: fmt.count(row.ranks), right=True, shrinks=False, drop=3),
-        Column("compiles", lambda row: fmt.count(row.compiles), right=True, shrinks=False, drop=5),
-        Column("errors", lambda row: _count(row.errors, tokens.ERROR), right=True, shrinks=False, drop=7),
-        Column("eager", lambda row: _count(row.eager, tokens.EAGER), right=True, shrinks=False, drop=2),
-        Column("breaks", lambda row: _count(row.breaks, tokens.BREAK), right=True, shrinks=False, drop=6),
-        Column("time", lambda row: (fmt.seconds(row.compile_s), tokens.NUMBER), right=True, shrinks=False, drop=8),
+               shrinks=False, drop=4, sort="began"),
+        Column("torch", lambda row: ", ".join(version.removeprefix("torch ") for version in row.torch), shrinks=False, drop=1,
+               sort="torch", key=lambda row: _by_version(row.torch)),
+        Column("ranks", lambda row: fmt.count(row.ranks), right=True, shrinks=False, drop=3, sort="ranks",
+               key=lambda row: -row.ranks),
+        Column("compiles", lambda row: fmt.count(row.compiles), right=True, shrinks=False, drop=5, sort="compiles",
+               key=lambda row: -row.compiles),
+        Column("errors", lambda row: _count(row.errors, tokens.ERROR), right=True, shrinks=False, drop=7, sort="errors",
+               key=lambda row: -row.errors),
+        Column("eager", lambda row: _count(row.eager, tokens.EAGER), right=True, shrinks=False, drop=2, sort="eager",
+               key=lambda row: -row.eager),
+        Column("breaks", lambda row: _count(row.breaks, tokens.BREAK), right=True, shrinks=False, drop=6, sort="breaks",
+               key=lambda row: -row.breaks),
+        Column("time", lambda row: (fmt.seconds(row.compile_s), tokens.NUMBER), right=True, shrinks=False, drop=8, sort="time",
+               key=lambda row: -row.compile_s),
         Column("change", change_text, when=lambda rows: any(map(change_text, rows)), least=CHANGE_WIDTH),
-    ), noun="runs", folded=0)  # fmt: skip
+    ), noun="runs", folded=0, order=ORDERS[0])  # fmt: skip
+
+
+def _by_version(versions: Sequence[str]) -> tuple[tuple[int, ...], ...]:
+    """Return what versions are sorted by: 2.9 comes before 2.10."""
+    return tuple(tuple(map(int, re.findall(r"\d+", version))) for version in versions)
 
 
 def ended_document(row: RunRow, reason: str, options: Options) -> Document:
@@ -155,14 +98,19 @@ def ended_document(row: RunRow, reason: str, options: Options) -> Document:
 def run_list_document(result: RunList, options: Options) -> Document:
     """Return the list as a page."""
     page = Page("@list", f"runs of {sanitize(result.directory)}", options)
-    page.add((f"{fmt.plural(len(result.runs), 'run')} in {sanitize(result.directory)}", tokens.TITLE), ", the oldest first")
+    table = _runs_table(page.width)
+    order = table.applied(page.sort)
+    sorting = "the oldest first" if order == table.order else f"sorted by {order}"
+    directory = sanitize(result.directory)
+    if options.key_of is not None:  # a screen cuts what is longer than its lines
+        directory = page.clip_middle(directory, page.width // 2)
+    page.add((f"{fmt.plural(len(result.runs), 'run')} in {directory}", tokens.TITLE), f", {sorting}")
     if result.runs:
         page.blank()
-        page.table(_runs_table(page.width), result.runs)
+        page.table(table, result.runs)
     for text in result.not_opened:
         page.say(f"Not opened: {sanitize(text)}", "", tokens.WARN, "  ")
     if result.other_entries:
         page.say(f"{fmt.plural(result.other_entries, 'other entry', 'other entries')} without a trace.", "", tokens.DIM)
+    page.more()
     return page.document(result)
-
-

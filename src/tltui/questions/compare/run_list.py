@@ -1,0 +1,123 @@
+"""The runs of a directory: which entries are runs, and the counts of each."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+
+from tltui.inputs.index.format import BadIndex
+from tltui.model.follow import open_run
+from tltui.model.run import Run
+from tltui.model.torch_version import version_of
+from tltui.sources.discover import NothingFound, discover
+from tltui.text.frozen import frozen
+
+SAVED = ".tlx"
+"""The suffix of saved indexes."""
+
+
+@frozen
+class RunChange:
+    """The difference of the counts of a run from those of the run before it."""
+
+    compiles: int
+    errors: int
+    eager: int
+    breaks: int
+    recompiles: int
+    compile_s: float
+
+
+@frozen
+class RunRow:
+    """One run of the directory."""
+
+    path: str
+    """As the directory was given, with the name of the run."""
+    name: str
+    start_at_us: float | None
+    """Beginning of its first process, microseconds since the epoch; null if no record has it."""
+    torch: tuple[str, ...]
+    """Versions of torch, as they are recorded or inferred."""
+    ranks: int
+    compiles: int
+    errors: int
+    eager: int
+    """Compiles that fell back to eager mode."""
+    breaks: int
+    recompiles: int
+    compile_s: float
+    """Compile time of the slowest rank, in seconds."""
+    change: RunChange | None = None
+    """From the run before it in the list; null for the first."""
+
+
+@frozen
+class RunList:
+    """The runs of a directory, the oldest first."""
+
+    directory: str
+    runs: tuple[RunRow, ...]
+    not_opened: tuple[str, ...]
+    """Entries that look like runs and cannot be opened, with the reason."""
+    other_entries: int
+    """Entries that are no runs."""
+
+
+def row_of(run: Run, path: str) -> RunRow:
+    """Return the counts of a run."""
+    tally, processes = run.tally, list(run.processes())
+    starts = [process.started for process in processes if process.is_dated and process.started]
+    versions = dict.fromkeys(version_of(process).words for process in processes if process.is_traced)
+    return RunRow(
+        path, os.path.basename(os.path.normpath(path)), min(starts) * 1e6 if starts else None, tuple(versions), len(run.ranks),
+        tally.compiles, tally.errors, tally.eager, tally.breaks, tally.recompiles,
+        max((rank.tally.compile_s for rank in run.ranks), default=0.0),
+    )  # fmt: skip
+
+
+def in_order(rows: Iterable[RunRow]) -> tuple[RunRow, ...]:
+    """Return the runs by time, each with its change from the one before."""
+    ordered = sorted(rows, key=lambda row: (row.start_at_us is None, row.start_at_us or 0.0, row.name))
+    return tuple(_with_change(row, ordered[n - 1] if n else None) for n, row in enumerate(ordered))
+
+
+def _with_change(row: RunRow, before: RunRow | None) -> RunRow:
+    counts = ("compiles", "errors", "eager", "breaks", "recompiles", "compile_s")
+    change = None if before is None else RunChange(*(getattr(row, name) - getattr(before, name) for name in counts))
+    return RunRow(**{**{name: getattr(row, name) for name in RunRow.__dataclass_fields__}, "change": change})
+
+
+Entry = tuple[RunRow, bool] | str | None
+"""What an entry of a directory is: a run, its row and whether no process writes its logs any more; the reason why a saved index
+cannot be opened; None for anything else."""
+
+
+def entry_names(directory: str) -> list[str]:
+    """Return the entries of a directory that may be runs, by name. Raises `OSError`."""
+    return sorted(name for name in os.listdir(os.path.expanduser(directory)) if not name.startswith("."))
+
+
+def open_entry(directory: str, name: str) -> Entry:
+    """Open an entry of a directory."""
+    path, shown = os.path.join(os.path.expanduser(directory), name), os.path.join(directory, name)
+    try:
+        opened = open_run(discover([path]))
+    except NothingFound as nothing:
+        is_meant = path.endswith(SAVED)
+        reason, _, _ = str(nothing).partition(f": '{path}'")
+        return f"{shown}: {reason}" if is_meant else None
+    except (OSError, BadIndex) as error:
+        return f"{shown}: {error}"
+    if not any(process.is_traced for process in opened.processes()):
+        return None
+    return row_of(opened, shown), opened.finished
+
+
+def list_of(directory: str, entries: Mapping[str, Entry]) -> RunList:
+    """Return the list of the opened entries of a directory, by their names."""
+    opened = [entries[name] for name in sorted(entries)]
+    return RunList(
+        directory, in_order(entry[0] for entry in opened if isinstance(entry, tuple)),
+        tuple(entry for entry in opened if isinstance(entry, str)), opened.count(None),
+    )  # fmt: skip

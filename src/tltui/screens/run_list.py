@@ -1,0 +1,260 @@
+"""The list of the runs of a directory, read while it is shown; enter opens a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.binding import BindingType
+from textual.timer import Timer
+
+from tltui.commands import FOOTER_LIST, Situation, Where
+from tltui.documents.format import clip_middle
+from tltui.model.run import Run
+from tltui.screens.requests import Renderer, Request
+from tltui.screens.workbench import AppContext, PanesScreen
+from tltui.text import tokens
+from tltui.text.document import Document, Options
+from tltui.text.sanitize import sanitize
+from tltui.widgets.bars import RunBar
+from tltui.widgets.document_view import DocumentView
+from tltui.widgets.key_input import bindings
+from tltui.work.scheduler import Place, Scheduler, Steps
+
+if TYPE_CHECKING:
+    from tltui.questions.compare.run_list import Entry
+
+INTERVAL = 0.5
+"""Seconds between two pictures of the list while it is read."""
+
+
+@dataclass
+class RunChoice:
+    """A list of runs, and the run that was chosen; it outlives the screen."""
+
+    directory: str
+    unread: list[str]
+    """Names of the entries that are to be read, in this order."""
+    sort: str
+    entries: dict[str, Entry] = field(default_factory=dict)
+    """What was read, by name."""
+    chosen: str = ""
+    """The name of the run that was chosen last, '' for none."""
+    is_made: bool = False
+    """Whether the list was left for that run."""
+    remark: str = ""
+    """Why the chosen run could not be opened."""
+
+    @property
+    def has_runs(self) -> bool:
+        """Whether a run was read."""
+        return any(isinstance(entry, tuple) for entry in self.entries.values())
+
+    @property
+    def progress(self) -> str:
+        """How much is read, '' if everything is."""
+        count = len(self.entries.keys() | set(self.unread))
+        return f"reading {count - len(self.unread)} of {count} entries" if self.unread else ""
+
+
+class RunListScreen(PanesScreen[None]):
+    """Shows the list, and ends the app when a run is chosen."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.LIST)
+    WHERE = Where.LIST
+    FOOTER = FOOTER_LIST
+
+    def __init__(self, around: AppContext, choice: RunChoice, faulted: Callable[[BaseException], object]) -> None:
+        super().__init__(around)
+        self.choice = choice
+        self._faulted = faulted
+        self._maker = Renderer(self.trace, self.scheduler, self.answer, faulted, self.ascii_only)
+        self._reader = Scheduler(self.scheduler.gate, faulted)
+        """Reads runs on its own thread: a run may take long, and what the page needs does not wait for it."""
+        self._later: Timer | None = None
+        self._has_rows = False
+
+    def compose_panes(self) -> Iterator[DocumentView]:
+        """Yield the list."""
+        view = DocumentView(mouse=self.mouse, ascii_only=self.ascii_only, id="runs")
+        view.numbers = False
+        view.on_position = self.say_place
+        view.on_rest = self._rested
+        yield view
+
+    @property
+    def view(self) -> DocumentView:
+        """The list."""
+        return self.query_one("#runs", DocumentView)
+
+    @property
+    def shown_panes(self) -> Sequence[DocumentView]:
+        """The list alone."""
+        return [self.view]
+
+    @property
+    def back_command(self) -> str:
+        """The command of the right mouse button, which does not leave tltui."""
+        return "list.help" if self.is_helping else "list.close"
+
+    def on_mount(self) -> None:
+        """Show what was read before, then begin to read."""
+        self.view.focus()
+        for problem in self.config.problems:
+            self.show_message(problem, tokens.WARN)
+        if self.choice.remark:
+            self.show_message(self.choice.remark, tokens.WARN)
+            self.choice.remark = ""
+        self.call_after_refresh(self._begin)
+
+    def _begin(self) -> None:
+        self._draw()
+        self._read(tuple(self.choice.unread))
+
+    def on_resize(self) -> None:
+        """Lay the table out for the new width."""
+        if self.is_mounted:
+            self.call_after_refresh(self._draw)
+
+    def on_unmount(self) -> None:
+        """Stop reading."""
+        self._reader.stop()
+        self.end_work()
+
+    # reading
+
+    def _read(self, names: Sequence[str] | None) -> None:
+        self._reader.drop(self)
+        self._reader.do(self._reading(names), place=Place.LONG, owner=self, fault=self._failed)
+
+    def _reading(self, names: Sequence[str] | None) -> Steps:
+        """Read entries, on another thread; None: all that are in the directory now."""
+        from tltui.questions.compare.run_list import entry_names, open_entry
+
+        directory = self.choice.directory
+        if names is None:
+            names = entry_names(directory)
+            self.answer(partial(self._listed, names))
+        for name in names:
+            yield None
+            self.answer(partial(self._take, name, open_entry(directory, name)))
+        self.answer(self._read_all)
+
+    def _listed(self, names: Sequence[str]) -> None:
+        """Drop entries that are gone; the others stay as they are until they are read again."""
+        choice = self.choice
+        choice.unread = list(names)
+        choice.entries = {name: choice.entries[name] for name in names if name in choice.entries}
+        self._draw()
+
+    def _take(self, name: str, entry: Entry) -> None:
+        self.choice.entries[name] = entry
+        self.choice.unread.remove(name)
+        if self._later is None:
+            self._later = self.set_timer(INTERVAL, self._draw)
+
+    def _read_all(self) -> None:
+        """Show the complete list; leave a directory without runs, unless one was there."""
+        if self.choice.has_runs or self._has_rows:
+            self._draw()
+        else:
+            self.app.exit()
+
+    def _failed(self, error: BaseException) -> None:
+        """Report why reading ended; runs in the memory of the screen stay."""
+        if isinstance(error, OSError):
+            self.answer(partial(self.show_message, f"{error.strerror or error}: {self.choice.directory}", tokens.WARN))
+        else:
+            self._faulted(error)
+
+    # the page
+
+    def _draw(self) -> None:
+        """Make the page from what is read."""
+        from tltui.questions.compare.run_list import list_of
+        from tltui.questions.compare.run_list_page import run_list_document
+
+        if self._later is not None:
+            self._later.stop()
+            self._later = None
+        self._say_progress()
+        directory, entries = self.choice.directory, dict(self.choice.entries)
+
+        def make(run: Run, options: Options) -> Document:
+            return run_list_document(list_of(directory, entries), options)
+
+        width = max(self.view.text_width, 40)
+        options = Options(width=width, sort=self.choice.sort, goes_on=self.choice.progress, key_of=self.key_of)
+        self._maker.wish(Request("@list", make, is_of_run=False), options, self._ready)
+
+    def _ready(self, document: Document) -> None:
+        """Show the page. The cursor stays on its run; at first it is on the one that was opened, or on the first."""
+        from tltui.questions.compare.run_list_page import RUN
+
+        if self._has_rows:
+            self.view.renew(document)
+            return
+        targets = [next((link.target for link in document.line(n).links), "") for n in range(len(document))]
+        runs = [n for n, target in enumerate(targets) if target.startswith(RUN)]
+        wanted = RUN + self.choice.chosen
+        self._has_rows = bool(runs)
+        self.view.show(document, at=targets.index(wanted) if wanted in targets else next(iter(runs), 0))
+
+    def _rested(self) -> None:
+        """Show a list that fits the screen from its head, which runs that came in above the cursor have moved out of sight."""
+        if len(self.view.document) <= self.view.size.height:
+            self.view.scroll_to(y=0, animate=False, immediate=True)
+
+    def _say_progress(self) -> None:
+        progress = self.choice.progress
+        name = (f" {clip_middle(sanitize(self.choice.directory), self.size.width // 2)} ", tokens.TITLE)
+        self.query_one(RunBar).set([name], [(f"{progress} ", tokens.RUNNING)] if progress else [])
+
+    # commands
+
+    @on(DocumentView.Followed)
+    def _run_followed(self, message: DocumentView.Followed) -> None:
+        """Leave the list for the run under the cursor."""
+        from tltui.questions.compare.run_list_page import RUN
+
+        if message.target.startswith(RUN) and not self.is_helping:
+            self.choice.chosen, self.choice.is_made = message.target.removeprefix(RUN), True
+            self.app.exit()
+
+    def action_sort(self) -> None:
+        """Sort the runs by the next column."""
+        from tltui.questions.compare.run_list_page import ORDERS
+
+        self.choice.sort = ORDERS[(ORDERS.index(self.choice.sort) + 1) % len(ORDERS)]
+        self._draw()
+        self.show_message(f"sorted by {self.choice.sort}")
+
+    def action_read_again(self) -> None:
+        """Read the directory again."""
+        self._read(None)
+
+    def action_export(self) -> None:
+        """Export the selection, else the filtered lines, to a file."""
+        self.export_lines(self.view)
+
+    def action_suspend(self) -> None:
+        """Suspend to the shell."""
+        self.app.action_suspend_process()
+
+    def action_close(self) -> None:
+        """Close what is to be closed first."""
+        self.closes_innermost()
+
+    def action_leave(self) -> None:
+        """Leave tltui, or help."""
+        if self.is_helping:
+            self.closes_innermost()
+        else:
+            self.app.exit()
+
+    def situation(self) -> Situation:
+        """Return the state that commands depend on."""
+        return Situation(Where.LIST, has_hits=bool(self.view.hits))

@@ -1,0 +1,217 @@
+"""The list of the runs of a directory as a screen: what it reads while it is shown, its orders, its cursor, its choice."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from real import TRACES
+from screen import screen_lines, screen_text, until
+from snap import snap
+from textual.pilot import Pilot
+
+from tltui.app import UiSettings
+from tltui.config import Config
+from tltui.list_app import RunListApp
+from tltui.questions.compare import run_list
+from tltui.screens.run_list import RunChoice
+from tltui.widgets.bars import RunBar
+
+T213 = TRACES / "torch-2.13"
+RUNS = ("breaks", "errors", "train")
+
+pytestmark = pytest.mark.usefixtures("utc")
+
+
+@pytest.fixture
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a directory of three runs; the path to it on the screen is always the same."""
+    for name in RUNS:
+        shutil.copytree(T213 / name, tmp_path / "runs" / name)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "runs"
+
+
+class Gates:
+    """Lets a test decide when each entry is read."""
+
+    def __init__(self) -> None:
+        self.gates: dict[str, threading.Event] = {}
+
+    def open(self, *names: str) -> None:
+        for name in names:
+            self.gates.setdefault(name, threading.Event()).set()
+
+    def wait(self, name: str) -> None:
+        assert self.gates.setdefault(name, threading.Event()).wait(20)
+
+
+@pytest.fixture
+def gates(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gates]:
+    gates, read = Gates(), run_list.open_entry
+
+    def open_entry(directory: str, name: str) -> run_list.Entry:
+        gates.wait(name)
+        return read(directory, name)
+
+    monkeypatch.setattr(run_list, "open_entry", open_entry)
+    yield gates
+    gates.open(*gates.gates)
+
+
+class Shown:
+    """The list on a screen."""
+
+    def __init__(self, app: RunListApp, pilot: Pilot[Any]) -> None:
+        self.app = app
+        self.pilot = pilot
+
+    @property
+    def rows(self) -> list[str]:
+        """The rows of the table, the titles first."""
+        return [line.strip() for line in screen_lines(self.app) if line.startswith("     ") and line.strip()]
+
+    @property
+    def at(self) -> str:
+        """The line of the cursor."""
+        view = self.app.list_screen.view
+        return view.document.line(view.current_line()).text.strip()
+
+    @property
+    def names(self) -> list[str]:
+        """The names in the table."""
+        return [row.split()[0] for row in self.rows[1:]]
+
+    @property
+    def bar(self) -> str:
+        """The line above."""
+        return self.app.list_screen.query_one(RunBar).plain_text()
+
+    async def until(self, condition: Any) -> None:
+        await until(self.pilot, condition)
+
+    async def press(self, *keys: str) -> None:
+        await self.pilot.press(*keys)
+        await self.pilot.pause()
+
+
+@asynccontextmanager
+async def shown(
+    directory: Path | str, size: tuple[int, int] = (120, 40), choice: RunChoice | None = None, theme: str = "dark"
+) -> AsyncIterator[Shown]:
+    choice = choice or RunChoice(str(directory), run_list.entry_names(str(directory)), "began")
+    app = RunListApp(choice, UiSettings(Config(), theme, False, True))
+    async with app.run_test(size=size) as pilot:
+        yield Shown(app, pilot)
+    assert app.faults == []
+
+
+async def test_the_screen_is_there_before_the_runs_are_read_and_the_cursor_stays_on_its_run(directory: Path, gates: Gates) -> None:
+    async with shown(directory) as screen:
+        await screen.until(lambda: "reading 0 of 3 entries" in screen.bar)
+        gates.open("breaks")
+        await screen.until(lambda: "reading 1 of 3 entries" in screen.bar)
+        gates.open("errors")
+        await screen.until(lambda: screen.names == ["breaks", "errors"])
+        assert "Reading 2 of 3 entries." in screen_text(screen.app)
+        assert screen.at.startswith("breaks")
+        await screen.press("j")
+        await screen.until(lambda: screen.at.startswith("errors"))
+        gates.open("train")
+        await screen.until(lambda: screen.names == list(RUNS))
+        await screen.until(lambda: "reading" not in screen_text(screen.app).lower())
+        assert screen.at.startswith("errors")
+
+
+async def test_the_orders_keep_the_cursor_on_its_run(directory: Path) -> None:
+    async with shown(directory) as screen:
+        await screen.until(lambda: len(screen.names) == 3 and "reading" not in screen.bar)
+        await screen.press("j")
+        assert screen.at.startswith("errors")
+        seen = {}
+        for _ in run_list_orders():
+            await screen.press("S")
+            order = screen.app.list_screen.choice.sort
+            heading = "the oldest first" if order == "began" else f"sorted by {order}"
+            await screen.until(lambda heading=heading: heading in screen_lines(screen.app)[2])
+            seen[order] = screen.names
+            assert screen.at.startswith("errors")
+        assert seen["time"] == ["train", "breaks", "errors"] and seen["errors"] == ["errors", "breaks", "train"]
+        assert seen["began"] == list(RUNS) and "the oldest first" in screen_text(screen.app)
+
+
+def run_list_orders() -> tuple[str, ...]:
+    from tltui.questions.compare.run_list_page import ORDERS
+
+    return ORDERS
+
+
+async def test_read_again_finds_new_runs_and_drops_those_that_are_gone(directory: Path) -> None:
+    async with shown(directory) as screen:
+        await screen.until(lambda: len(screen.names) == 3)
+        await screen.press("j")
+        shutil.copytree(T213 / "outcomes", directory / "outcomes")
+        shutil.rmtree(directory / "breaks")
+        await screen.press("ctrl+r")
+        await screen.until(lambda: sorted(screen.names) == ["errors", "outcomes", "train"])
+        assert screen.at.startswith("errors")
+        shutil.rmtree(directory)
+        await screen.press("ctrl+r")
+        await screen.until(lambda: "No such file or directory" in screen_text(screen.app))
+        assert len(screen.names) == 3, "what was read stays"
+
+
+async def test_enter_ends_the_app_with_the_choice_and_the_list_comes_back_to_it(directory: Path) -> None:
+    choice = RunChoice(str(directory), run_list.entry_names(str(directory)), "began")
+    async with shown(directory, choice=choice) as screen:
+        await screen.until(lambda: len(screen.names) == 3)
+        await screen.press("j", "S", "enter")
+        await screen.until(lambda: not screen.app.is_running)
+    assert choice.is_made and choice.chosen == "errors" and choice.sort == "name"
+    async with shown(directory, choice=choice) as screen:
+        await screen.until(lambda: len(screen.names) == 3)
+        assert screen.at.startswith("errors") and "sorted by name" in screen_text(screen.app)
+
+
+async def test_find_help_and_leaving(directory: Path) -> None:
+    async with shown(directory) as screen:
+        await screen.until(lambda: len(screen.names) == 3)
+        await screen.press("slash", *"train", "enter")
+        await screen.until(lambda: screen.at.startswith("train"))
+        await screen.press("escape", "question_mark")
+        await screen.until(lambda: "Keys here: list of runs" in screen_text(screen.app))
+        await screen.press("q")
+        await screen.until(lambda: len(screen.names) == 3)
+        await screen.press("Z")
+        await screen.until(lambda: "No command on Z." in screen_text(screen.app))
+        await screen.press("q")
+        await screen.until(lambda: not screen.app.is_running)
+        assert not screen.app.list_screen.choice.is_made
+
+
+@pytest.mark.parametrize("suffix", ["txt", "json"])
+async def test_the_list_is_exported(suffix: str, directory: Path) -> None:
+    async with shown(directory) as screen:
+        await screen.until(lambda: len(screen.names) == 3 and "reading" not in screen.bar)
+        await screen.press("x", "ctrl+u", *f"out.{suffix}", "enter")
+        await screen.until((directory.parent / f"out.{suffix}").exists)
+    text = (directory.parent / f"out.{suffix}").read_text("utf-8")
+    assert all(name in text for name in RUNS)
+
+
+@pytest.mark.parametrize(("size", "theme"), [((80, 24), "light"), ((120, 40), "dark")], ids=["80x24", "120x40"])
+async def test_how_it_looks(size: tuple[int, int], theme: str, directory: Path) -> None:
+    """All columns fit; of the changes only the end of a long one may be cut."""
+    async with shown("runs", size, theme=theme) as screen:
+        await screen.until(lambda: len(screen.names) == 3 and "reading" not in screen.bar)
+        await screen.press("j")
+        head, *rows = screen.rows
+        start = head.index("change")
+        assert head.endswith("change") and "…" not in "".join(row[:start] for row in rows)
+        assert any("+3 errors, −3 breaks, −3 compiles" in row for row in rows)
+        snap(screen.app, f"list-{size[0]}x{size[1]}-{theme}")

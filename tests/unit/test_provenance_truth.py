@@ -74,6 +74,14 @@ LEAST = {
     ("unrolled", "backward"): Least(1, 1, 1, 0.5),
     ("shared_input", "forward"): Least(1, 1, 1, 1),
     ("shared_input", "backward"): Least(0.71, 1, 0.71, 0.88),
+    ("optimizer 0/0", "inference"): Least(1, 0, 1),
+    ("optimizer 0/1", "inference"): Least(1, 1, 1),
+    ("optimizer 1/0", "inference"): Least(1, 0, 1),
+    ("optimizer 3/0", "inference"): Least(1, 1, 1),
+    ("optimizer_recorded 0/0", "inference"): Least(1, 0, 1),
+    ("optimizer_recorded 0/1", "inference"): Least(1, 1, 1),
+    ("optimizer_recorded 1/0", "inference"): Least(1, 1, 1),
+    ("optimizer_recorded 3/0", "inference"): Least(1, 1, 1),
 }
 
 

@@ -229,8 +229,10 @@ NO_GRAPH = "torch wrote no post-grad graph to name the nodes"
 LAZY = "torch writes no mapping for a lazily compiled backward"
 EMPTY = "torch's mapping of this unit is empty"
 NOT_IN_MAPPING = "torch's mapping does not name them"
+TOGETHER = "torch's mapping names the nodes of all calls of these kernels together"
 NOT_RECORDED = "torch did not record provenance"
 NOT_TOLD = "and neither comments in the code nor data flow show them"
+NOT_APART = "and neither comments in the code nor data flow tell them apart"
 NO_STACK = "their nodes are unknown, and torch recorded no stacks for them"
 NO_ORIGIN = "the graph records no source line for the nodes of these kernels"
 CALLED = "the graph has library lines only, not your line that calls them"
@@ -273,7 +275,11 @@ def _from(sources: Iterable[str]) -> tuple[Known, ...]:
 
 
 def _kernels_without_nodes(texts: Texts, kernels: Sequence[Kernel], recorded: bool) -> Iterator[Unknown]:
-    names = tuple(kernel.key for kernel in kernels if not kernel.post_nodes and not kernel.pre_nodes)
+    without = [kernel for kernel in kernels if not kernel.post_nodes and not kernel.pre_nodes]
+    together = tuple(kernel.key for kernel in without if texts.mapping.kernel_to_post.get(kernel.name))
+    if together:
+        yield Unknown(KERNEL_NODES, f"{TOGETHER}, {NOT_APART}", together)
+    names = tuple(kernel.key for kernel in without if kernel.key not in together)
     if not names:
         return
     if texts.post is None:

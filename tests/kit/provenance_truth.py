@@ -3,6 +3,7 @@
 The truth is what Inductor's scheduler knew in the process that compiled, one JSON object a line (written by
 `traces/scripts/truth_recorder.py`): of each kernel call its nodes, all nodes that had a part in it (`allowed`) and the stacks of
 their lines, outermost frame first. Of a stack the innermost own frame is meant, else the innermost of a library, else of torch.
+Newer files also have the callers of the compiled function: they are a part of the stacks of torch's frames alone.
 Of each node it has the stack and, in newer files, the module. A layer is right if it is a module of the nodes or around one.
 
     python tests/kit/provenance_truth.py [LOG TRUTH]     # a table; without arguments of the traces in tests/traces/provenance
@@ -128,6 +129,8 @@ def measures(name: str, run: Run, truth: Path) -> Iterator[UnitMeasures]:
             units[row["compile"], row["unit"]].append(row)
         else:
             nodes[row["compile"], row["unit"]][row["node"]] = row
+    for where, rows in units.items():
+        _add_callers(rows, nodes[where])
     answers: dict[str, Row] = {}
     for compile_ in run.compiles():
         answer = json.loads(to_json(provenance_json(provenance_of(compile_))))
@@ -138,6 +141,19 @@ def measures(name: str, run: Run, truth: Path) -> Iterator[UnitMeasures]:
         _as_in_the_code(rows)
         title = name if len({ref for ref, _ in units}) == 1 else f"{name} {ref}"
         yield _measured(title, unit, rows, nodes[ref, unit], answers.get(ref, {}).get(unit))
+
+
+def _add_callers(rows: list[Row], of_nodes: dict[str, Row]) -> None:
+    """Add the callers of the compiled function to stacks of torch's frames alone."""
+    callers = rows[0].get("callers", [])
+    for row in rows:
+        row["stacks"] = [_below(callers, stack) for stack in row["stacks"]]
+    for row in of_nodes.values():
+        row["stack"] = _below(callers, row["stack"])
+
+
+def _below(callers: list[str], stack: list[str]) -> list[str]:
+    return [*callers, *stack] if stack and owner_rank(line_of(stack)) == 2 else stack
 
 
 def _as_in_the_code(rows: list[Row]) -> None:
@@ -160,6 +176,7 @@ def _measured(name: str, unit: str, rows: list[Row], of_nodes: dict[str, Row], a
         nodes |= {(key, node) for node in row["nodes"]}
         allowed |= {(key, node) for node in row["allowed"]}
         lines |= {(key, line_of(stack)) for stack in row["stacks"] if stack}
+        near |= {(key, stack[-1]) for stack in row["stacks"] if stack and stack[0] in row.get("callers", ())}
         near |= {(key, line_of(stack)) for name in row["allowed"] if (stack := of_nodes.get(name, {}).get("stack"))}
         if kernels.get(key, {}).get("nodes_from") not in WRITTEN:
             derived.add(key)

@@ -56,7 +56,11 @@ LEAST = {
     ("convnet", "forward"): Least(1, 1, 0.92, 0.8),
     ("convnet", "backward"): Least(1, 1, 1, 0.8),
     ("cpp_wrapper", "forward"): Least(1, 1, 0.82, 1),
-    ("cpp_wrapper", "backward"): Least(0.16, 1, 0.16, 0.4),
+    ("cpp_wrapper", "backward"): Least(1, 1, 1, 1),
+    ("cpp_flow 0/0", "forward"): Least(1, 1, 1, 0.5),
+    ("cpp_flow 0/0", "backward"): Least(1, 1, 1, 0.6),
+    ("cpp_flow 1/0", "inference"): Least(1, 1, 1),
+    ("cpp_flow 2/0", "inference"): Least(1, 1, 1),
     ("checkpointed", "forward"): Least(1, 1, 1, 0.76),
     ("checkpointed", "backward"): Least(0.87, 1, 0.87, 0.89),
     ("elided", "forward"): Least(1, 1, 1),
@@ -74,6 +78,14 @@ LEAST = {
     ("unrolled", "backward"): Least(1, 1, 1, 0.5),
     ("shared_input", "forward"): Least(1, 1, 1, 1),
     ("shared_input", "backward"): Least(0.71, 1, 0.71, 0.88),
+    ("optimizer 0/0", "inference"): Least(1, 0, 1),
+    ("optimizer 0/1", "inference"): Least(1, 1, 1),
+    ("optimizer 1/0", "inference"): Least(1, 0, 1),
+    ("optimizer 3/0", "inference"): Least(1, 1, 1),
+    ("optimizer_recorded 0/0", "inference"): Least(1, 0, 1),
+    ("optimizer_recorded 0/1", "inference"): Least(1, 1, 1),
+    ("optimizer_recorded 1/0", "inference"): Least(1, 1, 1),
+    ("optimizer_recorded 3/0", "inference"): Least(1, 1, 1),
 }
 
 

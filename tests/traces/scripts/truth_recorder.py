@@ -8,6 +8,7 @@ counts to it and the stacks of the lines they come from, and of each node its st
 import json
 import re
 import sys
+import traceback
 
 import torch
 import torch._inductor.compile_fx
@@ -56,6 +57,13 @@ def module_of(node):
     return str(list(stack.values())[-1][0]) if stack else None
 
 
+def callers():
+    """The frames that call the compiled function, outermost first; none in a backward that is compiled lazily."""
+    stack = [(frame.filename, frame.lineno) for frame in traceback.extract_stack()]
+    entry = next((n for n, (file, _) in enumerate(stack) if file.endswith("torch/_dynamo/convert_frame.py")), 0)
+    return [f"{file}:{line}" for file, line in stack[:entry]]
+
+
 def origins_of(schedule, is_extern):
     """The nodes of a kernel as Inductor counts them, all nodes that had a part in it, and the stacks."""
     if is_extern:
@@ -78,6 +86,7 @@ def record(schedule, kernel_name, is_extern=False):
     kernels.append({
         "kind": "kernel", "compile": where[0], "unit": unit, "graph": graph.graph_id, "subgraph": graph.name, "kernel": kernel_name,
         "nth": nth, "nodes": sorted(exact), "allowed": sorted(every), "stacks": stacks,
+        "callers": callers(),
     })  # fmt: skip
     for name, node in every.items():
         nodes[(*where, name)] = {"stack": stack_of(node), "module": module_of(node)}

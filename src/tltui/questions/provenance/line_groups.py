@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from tltui.questions.provenance.graph_names import COMPUTED, GraphText
 from tltui.questions.provenance.links import KernelLink, Links, Texts
-from tltui.questions.provenance.records import CPP, PY, Born, LineMap, Node, Place
+from tltui.questions.provenance.records import CALL_SITE, CPP, GUARDS, PY, Born, LineMap, Node, Place
 from tltui.questions.stacks.tracebacks import StackFrame, nearest
 from tltui.text.graphs.fx_graph import FxNode, Origin
 from tltui.text.line_correspondence import Group, Range, joined, of_lines
@@ -30,9 +30,11 @@ class Places:
     from_stacks: list[bool] = field(default_factory=list)
     """Whether the places of a kernel come from its stacks."""
     own_callers: dict[Key, Key] = field(default_factory=dict)
-    """Line of a library → the own line that calls it, where that is derived (`callers.py`)."""
+    """Line of a library or of torch → the line that calls it, where that is derived."""
+    callers_from: str = GUARDS
+    """The source of these."""
     derived: list[bool] = field(default_factory=list)
-    """Whether an own line of a kernel is one of those."""
+    """Whether a line of a kernel is one of those."""
     called: list[bool] = field(default_factory=list)
     """Whether of a kernel without a place only lines are named that own code calls: which of its lines does is not known."""
 
@@ -71,13 +73,12 @@ def places_of(
     """Return the places of all nodes and kernels of a unit.
 
     `inside` is the owner of the compiled function. Each call below it has one of its lines in the stack, so lines of
-    less specific owners are not the origin. `lines` maps library lines to the user lines that call them, used where
-    torch recorded no stacks.
+    less specific owners are not the origin. `lines` maps lines of libraries or of torch to the lines that call them.
     """
-    places = Places()
+    places = Places(callers_from=CALL_SITE if inside is Owner.TORCH else GUARDS)
     stacks = [_stacks(texts, kernel) for kernel in links.kernels]
     callers = _callers(places, links, stacks)
-    if lines and not any(stacks):
+    if lines:
         places.own_callers.update({key: places.add(place) for key, place in lines.items()})
     if texts.pre is not None:
         after: dict[str, list[str]] = {}

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from tltui.questions.provenance import records
 from tltui.questions.provenance.dataflow.buffer_values import (
+    OTHER_NAMES,
     SCATTERS,
     Identified,
     buffer_node,
@@ -16,6 +17,7 @@ from tltui.questions.provenance.dataflow.buffer_values import (
     identify,
     laid_out_for,
     lowered,
+    name_in_code,
     standing_for,
 )
 from tltui.questions.provenance.dataflow.value_graph import FIXED, Lowering, Values, traceless, values_of
@@ -175,13 +177,18 @@ class Derived:
     nodes: tuple[str, ...]
 
 
-def derive(post: GraphText, code: CodeText, extern_nodes: Mapping[int, str]) -> dict[int, Derived]:
+def derive(
+    post: GraphText, code: CodeText, extern_nodes: Mapping[int, str], cpp_kernels: CodeText | None = None
+) -> dict[int, Derived]:  # fmt: skip
     """Derive nodes of calls from data flow, by the first line of the call.
 
-    `known` are calls of external kernels with nodes from a better source: line → node.
+    `extern_nodes` are calls of external kernels with nodes from a better source: line → node. `cpp_kernels` are kernels
+    with a definition in another text.
     """
     graphs = values_of(post)
-    kernels = {item.name: signature(code.text, item) for item in code.definitions}
+    kernels = {
+        item.name: signature(one.text, item) for one in (cpp_kernels or CodeText(), code) for item in one.definitions
+    }  # fmt: skip
     functions = {item.name: item for item in code.functions if item.name}
     derived: dict[int, Derived] = {}
     for function in code.functions:
@@ -210,7 +217,17 @@ def _of_function(
     shapes = {
         node.attribute or name: node.shape for name, node in values.nodes.items() if node.attribute or node.kind == "placeholder"
     }
-    walked = walk(code.text, function, functions, kernels, shapes)
+    shapes |= {name_in_code(name): shape for name, shape in shapes.items()}
+    operators = {name: {frozenset[int]()} for name in OTHER_NAMES} | {
+        op: {frozenset(values.nodes[user].item for user in values.users.get(name, ()) if values.nodes[user].op == "getitem")
+             for name in names}
+        for op, names in values.by_op.items()
+    }  # fmt: skip
+    walked = walk(code.text, function, functions, kernels, shapes, operators)
+    if walked is None:
+        return {}
+    if not function.name:  # C++ leaves out results that are None
+        walked.returned += [None] * (len(values.outputs) - len(walked.returned))
     identified = identify(values, walked, extern_nodes)
     nodes = nodes_of_steps(identified)
     return {step.line: nodes[step.number] for step in walked.steps if step.number in nodes}
@@ -462,7 +479,7 @@ def _from_flow(texts: Texts, kernels: Sequence[KernelLink]) -> None:
         call.lines[0]: bare(kernel.post[0])
         for kernel in kernels if len(kernel.post) == 1 and kernel.key not in shared for call in kernel.calls[:1] if call.lines
     }  # fmt: skip
-    derived = derive(post, texts.code, extern_nodes)
+    derived = derive(post, texts.code, extern_nodes, texts.kernels)
     for kernel in kernels:
         line = next((line for call in kernel.calls for line in call.lines if line in derived), None)
         if line is None:
@@ -479,6 +496,9 @@ def _from_flow(texts: Texts, kernels: Sequence[KernelLink]) -> None:
             same_name = [other for other in kernels if other.name == kernel.name and other.nodes_from == records.DATAFLOW]
             linked = {name for other in same_name for name in other.post}
             kernel.post = tuple(name for name in kernel.post if name not in linked) or kernel.post
+            operator = _operator(kernel)
+            if operator and sum(_does(texts, name, operator) for name in kernel.post) > 1:
+                kernel.post, kernel.nodes_from = (), records.NONE  # a call runs one of them
 
 
 def _does(texts: Texts, name: str, operator: str) -> bool:

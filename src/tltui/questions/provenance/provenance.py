@@ -13,6 +13,7 @@ from tltui.model.nodes import Compile
 from tltui.model.record_reader import Reader
 from tltui.questions.layers.layer_costs import source_path
 from tltui.questions.provenance import records, unit_artifacts
+from tltui.questions.provenance.call_sites import call_site, guarded_files, lines_below
 from tltui.questions.provenance.dataflow.value_graph import VIEWS
 from tltui.questions.provenance.generated_code import CodeText, aten_of, parse_code
 from tltui.questions.provenance.graph_names import COMPUTED, GraphText, NodeFacts, bare, facts_at, facts_of, parse_graph
@@ -228,8 +229,10 @@ NO_GRAPH = "torch wrote no post-grad graph to name the nodes"
 LAZY = "torch writes no mapping for a lazily compiled backward"
 EMPTY = "torch's mapping of this unit is empty"
 NOT_IN_MAPPING = "torch's mapping does not name them"
+TOGETHER = "torch's mapping names the nodes of all calls of these kernels together"
 NOT_RECORDED = "torch did not record provenance"
 NOT_TOLD = "and neither comments in the code nor data flow show them"
+NOT_APART = "and neither comments in the code nor data flow tell them apart"
 NO_STACK = "their nodes are unknown, and torch recorded no stacks for them"
 NO_ORIGIN = "the graph records no source line for the nodes of these kernels"
 CALLED = "the graph has library lines only, not your line that calls them"
@@ -272,7 +275,11 @@ def _from(sources: Iterable[str]) -> tuple[Known, ...]:
 
 
 def _kernels_without_nodes(texts: Texts, kernels: Sequence[Kernel], recorded: bool) -> Iterator[Unknown]:
-    names = tuple(kernel.key for kernel in kernels if not kernel.post_nodes and not kernel.pre_nodes)
+    without = [kernel for kernel in kernels if not kernel.post_nodes and not kernel.pre_nodes]
+    together = tuple(kernel.key for kernel in without if texts.mapping.kernel_to_post.get(kernel.name))
+    if together:
+        yield Unknown(KERNEL_NODES, f"{TOGETHER}, {NOT_APART}", together)
+    names = tuple(kernel.key for kernel in without if kernel.key not in together)
     if not names:
         return
     if texts.post is None:
@@ -352,7 +359,7 @@ class _Loader:
         self.reader = reader_of(compile_)
         self.log = compile_.process.log.path
         self._graphs: dict[int, GraphText] = {}
-        self.callers: dict[int, dict[tuple[str, int], Place]] = {}
+        self.callers: dict[int, dict[Key, Place]] = {}
         """Record of a pre-grad graph → line of a library in it → the own line that calls it."""
 
     def lines(self, artifact: Artifact) -> list[str]:
@@ -401,28 +408,38 @@ def provenance_of(compile_: Compile) -> Provenance:
     loader = _Loader(compile_)
     all_parts = parts_of(artifacts, units_of(artifacts), loader.reader)
     inside = inside_of(compile_)
+    site = call_site(compile_) if inside is Owner.TORCH else None
     forwards: dict[int, Texts] = {}
     units = []
     for parts in all_parts:
         texts, panes = _texts(loader, parts, forwards)
         forwards[parts.unit.number] = texts
-        lines = _own_callers(loader, compile_, artifacts, parts, texts) if inside is Owner.USER else {}
+        lines: dict[Key, Place] = {}
+        if inside is Owner.USER:
+            lines = _own_callers(loader, compile_, artifacts, parts, texts)
+        elif site is not None:
+            lines = lines_below(site, texts, _guard_text(loader.reader, artifacts, parts.unit.attempt))
         units.append(_unit(parts, texts, panes, inside, lines))
     return Provenance(str(compile_.ref), tuple(units))
 
 
 def _own_callers(
     loader: _Loader, compile_: Compile, artifacts: Sequence[Artifact], parts: Parts, texts: Texts
-) -> dict[tuple[str, int], Place]:  # fmt: skip
+) -> dict[Key, Place]:  # fmt: skip
     """Map library lines to the user lines that call them, for units without recorded stacks."""
     if parts.pre is None or texts.pre is None or texts.stacks.frames or texts.left.stacks.frames:
         return {}
     pre = texts.pre
     if parts.pre.record not in loader.callers:
-        same = [a for a in artifacts if a.name == GUARDS and a.attempt == parts.pre.attempt]
-        guards = guards_of(loader.reader.text(same[-1].record, LIMIT)) if same else ()
+        guards = guards_of(_guard_text(loader.reader, artifacts, parts.pre.attempt))
         loader.callers[parts.pre.record] = callers_of_lines(pre, guards, compile_.frame.code[1] or "")
     return loader.callers[parts.pre.record]
+
+
+def _guard_text(reader: Reader, artifacts: Sequence[Artifact], attempt: int) -> str:
+    """Return the guards of an attempt; '' if there are none."""
+    same = [artifact for artifact in artifacts if artifact.name == GUARDS and artifact.attempt == attempt]
+    return reader.text(same[-1].record, LIMIT) if same else ""
 
 
 def inside_of(compile_: Compile) -> Owner:
@@ -470,6 +487,10 @@ def content_of(compile_: Compile, reader: Reader) -> bytes:
         artifacts = (a for a in artifacts_of(compile_) if a.name == GUARDS)
         guard_texts = [repr((a.attempt, guards_of(reader.text(a.record, LIMIT)))).encode("utf-8", "replace") for a in artifacts]
         guard_texts.append((compile_.frame.code[1] or "").encode("utf-8", "replace"))
+    elif site := call_site(compile_):
+        guards = (a for a in artifacts_of(compile_) if a.name == GUARDS)
+        guarded = [(a.attempt, sorted(guarded_files(reader.text(a.record, LIMIT)))) for a in guards]
+        guard_texts.append(repr((site, guarded)).encode("utf-8", "replace"))
     return content + digest_of(*files, *guard_texts)
 
 
@@ -516,7 +537,7 @@ def _pane(kind: int, artifact: Artifact | None, lines: int, why: str = "") -> Pa
 
 
 def _unit(
-    parts: Parts, texts: Texts, panes: dict[int, Pane], inside: Owner, lines: dict[tuple[str, int], Place]
+    parts: Parts, texts: Texts, panes: dict[int, Pane], inside: Owner, lines: dict[Key, Place]
 ) -> UnitProvenance:  # fmt: skip
     links = links_of(texts)
     places = places_of(texts, links, inside, lines)
@@ -554,7 +575,7 @@ def _kernel(woven: Woven, number: int, kernel: KernelLink, alone: bool) -> Kerne
         traced = kernel.key in woven.texts.stacks.frames or kernel.name in woven.texts.stacks.frames
         lines_from = records.KERNEL_STACK_TRACES if traced else records.KERNEL_INFORMATION
     elif places:
-        fallback = records.GUARDS if woven.places.derived[number] else records.FILE_COMMENTS
+        fallback = woven.places.callers_from if woven.places.derived[number] else records.FILE_COMMENTS
         lines_from = kernel.nodes_from if kernel.nodes_from in records.DERIVED else fallback
     return Kernel(
         kernel.name, kernel.handle, tuple(line + 1 for call in kernel.calls for line in call.lines),

@@ -21,22 +21,23 @@ KERNEL_INFORMATION = "kernel_information"
 KERNEL_OPERATIONS = "kernel_operations"
 DATAFLOW = "dataflow"
 GUARDS = "guards"
+CALL_SITE = "call_site"
 COMMENTS = "comments"
 FILE_COMMENTS = "file_comments"
 KERNEL_NAMES = "kernel_names"
 NONE = "none"
 SOURCES = (
     NODE_MAPPINGS, KERNEL_INFORMATION, KERNEL_OPERATIONS, KERNEL_STACK_TRACES, FORWARD_MAPPINGS, COMMENTS, FILE_COMMENTS, DATAFLOW,
-    GUARDS, KERNEL_NAMES,
+    GUARDS, CALL_SITE, KERNEL_NAMES,
 )  # fmt: skip
 """Where a link comes from, the best first: the mapping that torch wrote; what a job left of its kernels
 (`kernel_information.json`, a list of the operations of each); the stacks of kernels; of a backward the mapping of its forward, for
 what is computed again; the comments in the generated code (`Source Nodes`, `Graph fragment`); the `# File:` comments in the graphs;
 the flow of data through code and graph; the guards of the compile, which name the own line that calls a model of a library; the
-operators in the name of a kernel."""
+stack of the compile, which has the line that calls a compiled function of torch; the operators in the name of a kernel."""
 WRITTEN = (NODE_MAPPINGS, KERNEL_INFORMATION, KERNEL_OPERATIONS)
 """Those that say all nodes of a kernel, as Inductor knew them."""
-DERIVED = (DATAFLOW, GUARDS, KERNEL_NAMES)
+DERIVED = (DATAFLOW, GUARDS, CALL_SITE, KERNEL_NAMES)
 """Those that torch did not write: shown with `≈`."""
 
 Lines = tuple[int, ...]

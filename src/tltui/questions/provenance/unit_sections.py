@@ -43,6 +43,7 @@ SAID = {
     "file_comments": "# File: comments",
     "dataflow": "data flow",
     "guards": "guards, and the order of the graph",
+    "call_site": "the line that calls the compiled function",
     "kernel_names": "operators in the names of kernels",
 }
 """What a source is called."""
@@ -111,7 +112,7 @@ PANE_TITLES = {
 SOURCE_TITLES = {
     "node_mappings": "node mappings", "kernel_stack_traces": "stacks of kernels", "forward_mappings": "forward graph's mappings",
     "kernel_information": "kernel_information.json", "kernel_operations": "operations of kernels", "dataflow": "data flow",
-    "guards": "guards",
+    "guards": "guards", "call_site": "call of the function",
     "comments": "comments in the code", "file_comments": "# File: comments", "kernel_names": "names of kernels",
     "none": "nothing",
 }  # fmt: skip

@@ -242,7 +242,7 @@ def _nodes_between(identified: Identified, step: Step) -> set[str]:
 
 
 _PREFIX = re.compile(r"^(?:extern_kernels|torch\.ops\.\w+|aten|inductor_ops)\.")
-_OTHER_NAMES = {"bias_addmm": "addmm", "randint": "inductor_seeds"}
+OTHER_NAMES = {"bias_addmm": "addmm", "randint": "inductor_seeds"}
 """Kernels that run a node of another name: seeds of dropout are random integers."""
 _PASSES = "torch__inductor_fx_passes_"
 """How the names begin of functions that passes of Inductor put into a graph."""
@@ -320,6 +320,7 @@ def _identify_inputs(identified: Identified) -> None:
     In a partition or subgraph function the placeholder names follow the function's name.
     """
     attributes = {node.attribute: name for name, node in identified.values.nodes.items() if node.attribute}
+    attributes |= {name_in_code(attribute): name for attribute, name in attributes.items()}
     inputs = identified.values.inputs
     input_names = [name for name, _ in identified.walked.given if name not in attributes]
     by_place = dict(zip(input_names, inputs, strict=True)) if len(input_names) == len(inputs) else {}
@@ -329,6 +330,11 @@ def _identify_inputs(identified: Identified) -> None:
         node = node or next((placeholder for placeholder in inputs if name.endswith(f"_{placeholder}")), "")
         identified.name(version, node)
         version.shape = version.shape or (identified.values.nodes[node].shape if node else None)
+
+
+def name_in_code(attribute: str) -> str:
+    """Return the name of a module's constant in C++: `fc1.weight` → `fc1_weight`."""
+    return attribute.replace(".", "_")
 
 
 def _returned(identified: Identified) -> None:
@@ -393,7 +399,7 @@ def _nodes(identified: Identified, step: Step) -> list[str]:
             if node.higher and any(runs(values, operand, step.name) for operand in node.operands)
         ]  # fmt: skip
     op = operator(step.name)
-    choices = (op, op.removesuffix("_"), _OTHER_NAMES.get(op, op))
+    choices = (op, op.removesuffix("_"), OTHER_NAMES.get(op, op))
     return next((names for choice in choices if (names := values.by_op.get(choice))), [])
 
 

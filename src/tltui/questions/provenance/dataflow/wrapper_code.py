@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tltui.questions.provenance.dataflow.cpp_statements import Operators, python_statements
 from tltui.questions.provenance.dataflow.value_graph import Shape, arguments
 from tltui.questions.provenance.generated_code import Definition, Function, called, statement_end
 
@@ -33,7 +34,8 @@ def signature(lines: Sequence[str], definition: Definition) -> tuple[str, ...]:
             names = [part.partition(":")[0].partition("=")[0].strip() for part in _parameters(lines, n, last, match.end())]
             uses = _settled(lines, n, definition.last, names, list(map(_use_in_triton, names)))
             return uses if any(uses) else ()
-        if not triton and "kernel" in line and (match := _CPP.search(line)) and not line.lstrip().startswith("#"):
+        cpp = re.compile(rf"\b(?:call_)?{definition.name}\(") if definition.kind == "cpp" else _CPP
+        if not triton and "(" in line and (match := cpp.search(line)) and not line.lstrip().startswith("#"):
             parameters = _parameters(lines, n, last, match.end())
             names = [name[1] if (name := _LAST.search(part)) else "" for part in parameters]
             return _settled(lines, n, definition.last, names, list(map(_use_in_cpp, parameters)))
@@ -74,12 +76,14 @@ def _use_in_triton(name: str) -> str:
 
 
 def _use_in_cpp(parameter: str) -> str:
-    if "*" not in parameter:
+    if "*" not in parameter and "&" not in parameter:
         return NEITHER
     name = _LAST.search(parameter)
     match = _NAMED.match(name[1]) if name else None
     if match:
         return _USES[match[match.lastindex or 0]]
+    if "&" in parameter:
+        return NEITHER
     return READ if parameter.lstrip().startswith("const ") else WRITE
 
 
@@ -408,15 +412,22 @@ class _Walk:
 
 def walk(
     lines: Sequence[str], function: Function, functions: Mapping[str, Function], kernels: Mapping[str, tuple[str, ...]],
-    shapes: Mapping[str, Shape | None],
-) -> Walked:  # fmt: skip
-    """Walk through a function.
+    shapes: Mapping[str, Shape | None], operators: Operators | None = None,
+) -> Walked | None:  # fmt: skip
+    """Walk through a function; return None for one of C++ with an unknown statement.
 
     `kernels` are the generated kernels with their signatures, `shapes` the shapes of inputs and module constants from
-    the graph.
+    the graph, `operators` those that external kernels may run, with the results that are read of each node.
     """
     walk = _Walk(lines, functions, kernels, shapes)
-    returned = walk.run(function)
+    if function.name:
+        returned = walk.run(function)
+    elif translated := python_statements(lines, function, kernels, operators or {}):
+        statements, returned = translated
+        for n, text in statements:
+            walk.statement(n, text.partition("  # ")[0], text, 0)
+    else:
+        return None
     walk.out.returned = [walk.read(part) for part in returned]
     return walk.out
 

@@ -303,9 +303,10 @@ TAIL = """
 *Kernel calls*: predicted for one block of each group together → measured for each compiled version.
 
 *Fitted*: the constants and rules of the prediction were chosen with these models, and their predictions were made again
-afterwards. *Test*: the prediction was written down before the blocks were compiled. Later changes of the rules (versions by strides, last
-nodes of a block) left those of llama, gpt2 and bert as they were. *Linear* is the first attempt: each phase in proportion to nodes, kernels in proportion to kernels. It leaves out the constant costs of the first compile
-of a process (imports of Inductor, C++ files that examine the machine).
+afterwards. *Test*: the prediction was written down before the blocks were compiled. Later changes of the rules (versions by
+strides, last nodes of a block) left those of llama, gpt2 and bert as they were. *Linear* is the first attempt: each phase in
+proportion to nodes, kernels in proportion to kernels. It leaves out the constant costs of the first compile of a process
+(imports of Inductor, C++ files that examine the machine).
 
 Before the rules were changed, the predictions of whisper and vit were 14.8 s and 16.5 s, both linear. That of encoder was 22.2 s,
 without the kernels of a second version. Of dit no blocks were recognized: its class reads modules through `__dict__`.

@@ -71,10 +71,15 @@ def _runs_table(width: int) -> Table[RunRow]:
                key=lambda row: -row.eager),
         Column("breaks", lambda row: _count(row.breaks, tokens.BREAK), right=True, shrinks=False, drop=6, sort="breaks",
                key=lambda row: -row.breaks),
-        Column("time", lambda row: (fmt.seconds(row.compile_s), tokens.NUMBER), right=True, shrinks=False, drop=8, sort="time",
+        Column("time", lambda row: (_time(row), tokens.NUMBER), right=True, shrinks=False, drop=8, sort="time",
                key=lambda row: -row.compile_s),
         Column("change", change_text, when=lambda rows: any(map(change_text, rows)), least=CHANGE_WIDTH),
     ), noun="runs", folded=0, order=ORDERS[0])  # fmt: skip
+
+
+def _time(row: RunRow) -> str:
+    """Return the compile time; '' where the log has none."""
+    return fmt.seconds(row.compile_s) if row.compile_s else ""
 
 
 def _by_version(versions: Sequence[str]) -> tuple[tuple[int, ...], ...]:
@@ -90,8 +95,8 @@ def ended_document(row: RunRow, reason: str, options: Options) -> Document:
         counts += [fmt.plural(number, noun)] if number else []
     counts += [f"{fmt.count(row.eager)} eager"] if row.eager else []
     change = change_text(row)
-    pieces = [*counts, fmt.seconds(row.compile_s), *([f"since the run before: {change}"] if change else []), reason]
-    page.add((sanitize(row.name), tokens.STRONG), "  ", " · ".join(pieces))
+    pieces = [*counts, _time(row), f"since the run before: {change}" if change else "", reason]
+    page.add((sanitize(row.name), tokens.STRONG), "  ", " · ".join(filter(None, pieces)))
     return page.document(row)
 
 

@@ -381,8 +381,8 @@ def _removed(facts: CauseFacts, remedy: str, keys: frozenset[Key], every: frozen
         others = (guard_grammar.SIZE, guard_grammar.INT) if remedy == "dynamic sources" else (guard_grammar.MARK,)
         return keys | {key for key in every if key[1] in sources and key[0] in others}
     if remedy == "unbacked sources":  # an entry names a tensor, with all of its sizes
-        kinds = (guard_grammar.SIZE, guard_grammar.INT, guard_grammar.CONDITION)
-        return keys | {key for key in every if key[1] in sources and key[0] in kinds}
+        about_sizes = (guard_grammar.SIZE, guard_grammar.INT, guard_grammar.CONDITION)
+        return keys | {key for key in every if key[1] in sources and key[0] in about_sizes}
     if remedy == "mark unbacked":
         return keys | {(kind, *key[1:]) for key in keys for kind in (guard_grammar.SIZE, guard_grammar.CONDITION)}
     if remedy == "dynamic=True":

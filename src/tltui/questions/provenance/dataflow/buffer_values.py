@@ -163,6 +163,7 @@ def closes(identified: Identified, version: Version, name: str) -> int:
 
 
 MAX_GROUP, MAX_WAY = 8, 500
+RANDOM = "inductor_random"
 
 
 def lowered(identified: Identified) -> Lowering:
@@ -192,7 +193,7 @@ def identify_between(identified: Identified) -> bool:
             common = candidates[reader] if common is None else common & candidates[reader]
         choices = [
             name for name in sorted(common or (), key=values.order.__getitem__)
-            if name in memory.realized and name not in memory.constant and name not in identified_roots
+            if values.nodes[name].op != RANDOM and name in memory.realized and name not in memory.constant and name not in identified_roots
             and _is(values.nodes[name].shape, shape) and closes(identified, versions[0], name) > 0
         ]  # fmt: skip
         if not choices and len(versions) == 1:
@@ -216,7 +217,7 @@ def _random_numbers(identified: Identified, version: Version, readers: Iterable[
         return []
     fitting = [name for name in between if _is(values.nodes[name].shape, shape) and closes(identified, version, name) > 0]
     needed = _nodes_between(identified, steps[version.by])
-    drawn = [name for name in fitting if values.nodes[name].op == "inductor_random" and name in needed]
+    drawn = [name for name in fitting if values.nodes[name].op == RANDOM and name in needed]
     return drawn if len(drawn) == 1 and not any(name in fitting for name in _made_from(values, drawn[0])) else []
 
 

@@ -65,6 +65,8 @@ LEAST = {
     ("checkpointed", "backward"): Least(1, 1, 1, 0.89),
     ("checkpointed_unrecorded", "forward"): Least(1, 1, 1, 0.76),
     ("checkpointed_unrecorded", "backward"): Least(1, 1, 1, 0.89),
+    ("recomputed", "forward"): Least(1, 1, 1, 0.64),
+    ("recomputed", "backward"): Least(0.97, 1, 0.97, 0.75),
     ("elided", "forward"): Least(1, 1, 1),
     ("elided", "backward"): Least(1, 1, 1),
     ("experts", "forward"): Least(1, 1, 1, 0.97),

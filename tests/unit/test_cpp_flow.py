@@ -13,7 +13,7 @@ from tltui.questions.provenance.provenance import UnitProvenance, provenance_of
 
 TOGETHER = (
     "torch's mapping names the nodes of all calls of these kernels together, "
-    "and neither comments in the code nor data flow tell them apart"
+    "and neither comments in the code nor data flow distinguish them"
 )
 
 

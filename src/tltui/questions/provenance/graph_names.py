@@ -135,6 +135,18 @@ class GraphText:
         """Return whether a name in a mapping resolves to this node."""
         return self.find(node.name) is node
 
+    def repeated_names(self) -> frozenset[str]:
+        """Return the names of computing nodes that several graphs of the text have."""
+        graphs: dict[str, set[int]] = {}
+        for node in self.nodes:
+            if node.kind in COMPUTED:
+                graphs.setdefault(node.name, set()).add(node.graph)
+        return frozenset(name for name, numbers in graphs.items() if len(numbers) > 1)
+
+    def has_inner(self) -> bool:
+        """Return whether there are graphs inside of the graph."""
+        return any(graph.parent >= 0 for graph in self.graph.graphs)
+
     def key(self, node: FxNode) -> str:
         """Return the unique key of a node in the text."""
         return node.name if self.is_outermost(node) else _inner_key(self.graph, node)

@@ -20,7 +20,7 @@ from tltui.questions.provenance.dataflow.buffer_values import (
     name_in_code,
     standing_for,
 )
-from tltui.questions.provenance.dataflow.value_graph import FIXED, Lowering, Values, traceless, values_of
+from tltui.questions.provenance.dataflow.value_graph import FIXED, Lowering, Value, Values, traceless, values_of
 from tltui.questions.provenance.dataflow.wrapper_code import FUSED, Step, in_place, signature, walk
 from tltui.questions.provenance.generated_code import (
     Call,
@@ -67,6 +67,7 @@ class _Slicer:
                 nodes.add(name)
                 continue
             if user and (name in read or name in self.lowered.constant):
+                nodes |= self.divided(node, read)
                 continue
             if node.kind in ("placeholder", "get_attr") or (user and self.identified.is_extern(name)):
                 lost |= name not in read
@@ -88,6 +89,17 @@ class _Slicer:
         elif lost:
             return set()
         return {name for name in nodes if not traceless(values, name) or (name in targets and self.is_given(name))}
+
+    def divided(self, node: Value, read: set[str]) -> set[str]:
+        """Return the `var_mean` of a variance that a kernel reads together with its mean.
+
+        In memory is the sum of squares, whose division belongs to that node.
+        """
+        values = self.values
+        source = values.nodes[node.operands[0]] if node.op == "getitem" and node.operands else None
+        if source is None or source.op != "var_mean" or node.item != 0 or node.name in values.outputs:
+            return set()
+        return {source.name} if any(values.nodes[user].item == 1 and user in read for user in values.users[source.name]) else set()
 
     def is_given(self, name: str) -> bool:
         """Return whether a copy of an item into the expected stride order counts as the item's own node.
@@ -298,12 +310,16 @@ class Links:
 class _Index:
     """Lookup tables for linking kernels."""
 
-    __slots__ = ("by_base", "by_place", "definitions", "kernel_file_definitions", "words")
+    __slots__ = ("by_base", "by_place", "definitions", "kernel_file_definitions", "repeated", "words")
 
     def __init__(self, texts: Texts) -> None:
         self.definitions = {definition.name: definition for definition in reversed(texts.code.definitions)}
         self.kernel_file_definitions = {definition.name: definition for definition in reversed(texts.kernels.definitions)}
         self.words = vocabulary(texts.pre, texts.post, (texts.code, texts.kernels))
+        inlined = texts.pre is not None and texts.post is not None and not texts.post.has_inner()
+        self.repeated = texts.pre.repeated_names() if texts.pre is not None and inlined else frozenset[str]()
+        """Names of pre-grad nodes that do not tell which node is meant: those of graphs that the post-grad graph has inlined,
+        as of a checkpointed layer."""
         self.by_base: dict[str, list[str]] = {}
         """`addmm` → post-grad nodes."""
         self.by_place: dict[tuple[str, int], dict[str, list[str]]] = {}
@@ -340,7 +356,7 @@ def links_of(texts: Texts) -> Links:
     parts: list[Names] = [texts.mapping.post_to_pre]
     if texts.mapping.post_to_pre:
         sources.add(records.NODE_MAPPINGS)
-    for names, source in ((_from_forward(texts), records.FORWARD_MAPPINGS), (_from_arrows(texts), records.COMMENTS),
+    for names, source in ((_from_forward(texts), records.FORWARD_MAPPINGS), (_from_arrows(texts, index), records.COMMENTS),
                           (_from_generated(texts), records.FILE_COMMENTS)):  # fmt: skip
         new = {name: nodes for name, nodes in names.items() if not any(name in part for part in parts)}
         if new:
@@ -435,7 +451,9 @@ def _from_comments(texts: Texts, kernel: KernelLink, index: _Index) -> None:
         arrows = dict(remarks.arrows)
         for name in remarks.sources[-1:] if operator else remarks.sources:
             targets = [node for node in arrows.get(name, ()) if _in(texts.post, node)]
-            if _is_pre(texts, name, remarks):
+            if name in index.repeated:
+                post.update(dict.fromkeys(targets))
+            elif _is_pre(texts, name, remarks):
                 pre[name] = None
                 targets = targets or _only_one(texts, index, name, remarks)
             elif not targets and texts.direction == "backward" and _in(texts.post, name):
@@ -586,14 +604,14 @@ def _from_forward(texts: Texts) -> Names:
     return names
 
 
-def _from_arrows(texts: Texts) -> Names:
+def _from_arrows(texts: Texts, index: _Index) -> Names:
     """Parse `#   x => relu` in kernel comments: source node to graph node."""
     pairs: dict[str, dict[str, None]] = {}
     remarks = [item.remarks for code in (texts.code, texts.kernels) for item in code.definitions]
     remarks += [call.remarks for call in texts.code.calls]
     for item in remarks:
         for name, nodes in item.arrows:
-            if _in(texts.pre, name) and (texts.direction != "backward" or name not in nodes):
+            if name not in index.repeated and _in(texts.pre, name) and (texts.direction != "backward" or name not in nodes):
                 for node in nodes:
                     if _in(texts.post, node):
                         pairs.setdefault(node, {})[name] = None

@@ -163,6 +163,7 @@ def closes(identified: Identified, version: Version, name: str) -> int:
 
 
 MAX_GROUP, MAX_WAY = 8, 500
+RANDOM = "inductor_random"
 
 
 def lowered(identified: Identified) -> Lowering:
@@ -193,13 +194,42 @@ def identify_between(identified: Identified) -> bool:
         choices = [
             name for name in sorted(common or (), key=values.order.__getitem__)
             if name in memory.realized and name not in memory.constant and name not in identified_roots
-            and _is(values.nodes[name].shape, shape) and closes(identified, versions[0], name) > 0
+            and values.nodes[name].op != RANDOM and _is(values.nodes[name].shape, shape)
+            and closes(identified, versions[0], name) > 0
         ]  # fmt: skip
+        if not choices and len(versions) == 1:
+            choices = _random_numbers(identified, versions[0], readers, common or ())
         if len(choices) == len(versions):
             for version, name in zip(versions, choices, strict=True):
                 new |= identified.name(version, name)
             identified_roots.update(choices)
     return new
+
+
+def _random_numbers(identified: Identified, version: Version, readers: Iterable[int], between: Iterable[str]) -> list[str]:
+    """Return the random numbers that a buffer must hold, as the only entry; [] if it may hold something else.
+
+    `between` are nodes between the inputs and outputs of the reading kernels. Inductor always keeps random numbers in
+    memory. Those that the writing kernel needs for its other results are computed there, so the readers get them from
+    the only buffer that is not identified, unless it holds a value made from them.
+    """
+    values, steps, shape = identified.values, identified.walked.steps, version.shape
+    if shape is None or any(not read.node and read is not version for number in readers for read in steps[number].reads):
+        return []
+    fitting = [name for name in between if _is(values.nodes[name].shape, shape) and closes(identified, version, name) > 0]
+    needed = _nodes_between(identified, steps[version.by])
+    drawn = [name for name in fitting if values.nodes[name].op == RANDOM and name in needed]
+    return drawn if len(drawn) == 1 and not any(name in fitting for name in _made_from(values, drawn[0])) else []
+
+
+def _made_from(values: Values, name: str) -> set[str]:
+    """Return the nodes that a value leads to."""
+    todo, visited = [name], set[str]()
+    while todo:
+        new = [user for user in values.users.get(todo.pop(), ()) if user not in visited]
+        visited.update(new)
+        todo += new
+    return visited
 
 
 def _groups(identified: Identified) -> dict[tuple[int, Shape, tuple[int, ...]], list[Version]]:

@@ -255,8 +255,8 @@ REDUCTIONS = frozenset((
 ))  # fmt: skip
 STORED = frozenset((
     "_embedding_bag", "_low_memory_max_pool_with_offsets", "_unsafe_index_put", "_unsafe_masked_index_put_accumulate", "cat",
-    "copy_", "embedding_dense_backward", "empty", "index_add", "index_put", "inductor_seeds", "max_pool2d_with_indices", "scatter",
-    "scatter_add", "scatter_reduce", "sort", "topk",
+    "copy_", "embedding_dense_backward", "empty", "index_add", "index_put", "inductor_random",
+    "inductor_seeds", "max_pool2d_with_indices", "scatter", "scatter_add", "scatter_reduce", "sort", "topk",
 ))  # fmt: skip
 """Other operators whose result is in memory at once."""
 HEAVY = frozenset((

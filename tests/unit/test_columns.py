@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -100,6 +100,13 @@ def test_a_table_without_the_order_has_no_arrow() -> None:
     page = Page("@x", "x", Options(width=40, sort="time"))
     page.table(TABLE, ROWS)
     assert "↑" not in (head := next(iter(page.document().text()))) and "↓" not in head and page.document().orders == ["name"]
+
+
+def test_a_column_that_gave_way_has_no_order_on_the_page() -> None:
+    page = Page("@x", "x", Options(width=30))
+    whole = replace(SORTED, columns=tuple(replace(column, shrinks=False) for column in SORTED.columns))
+    page.table(whole, [Row(12, "b" * 20, ref="0/1:artifact_name")])
+    assert "where" not in next(iter(page.document().text())) and page.document().orders == ["time", "name"]
 
 
 def test_a_table_is_in_the_order_of_its_page() -> None:

@@ -201,11 +201,8 @@ class Page(Builder):
             return
         applied = ""
         sort = self.sort if sort is None else sort
-        if any(column.sort for column in table.columns):
+        if is_sortable := any(column.sort for column in table.columns):
             applied, rows = table.applied(sort), table.ordered(rows, sort)
-            orders = self._document.orders
-            names = [*(column.sort for column in table.present(rows)), table.order]
-            orders += [name for name in dict.fromkeys(names) if name and name not in orders]
         most = table.shown + table.folded if table.shown and table.folded else len(rows)
         columns, total, rows = table.present(rows), max(total or 0, len(rows)), rows[:most]
         arrows = [column.arrow if column.title and applied and column.sort == applied else "" for column in columns]
@@ -216,6 +213,9 @@ class Page(Builder):
         texts = [[self._cell(piece) for piece in row] for row in cells]
         least = [_least_of(column, [row[n] for row in texts]) for n, column in enumerate(columns)]
         stay = fitting(least, [column.drop for column in columns], self.width - len(table.indent))
+        if is_sortable:
+            names, orders = [*(columns[n].sort for n in stay), table.order], self._document.orders
+            orders += [name for name in dict.fromkeys(names) if name and name not in orders]
         more = f"{fmt.count(total - table.shown)} more {table.noun}"
         if total > len(rows):
             more += f", {fmt.count(len(rows) - table.shown)} of them listed; --json lists all"

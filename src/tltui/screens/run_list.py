@@ -17,7 +17,7 @@ from tltui.model.run import Run
 from tltui.screens.requests import Renderer, Request
 from tltui.screens.workbench import AppContext, PanesScreen
 from tltui.text import tokens
-from tltui.text.document import Document, Options
+from tltui.text.document import Document, Options, TextDocument
 from tltui.text.sanitize import sanitize
 from tltui.widgets.bars import RunBar
 from tltui.widgets.document_view import DocumentView
@@ -225,10 +225,13 @@ class RunListScreen(PanesScreen[None]):
             self.app.exit()
 
     def action_sort(self) -> None:
-        """Sort the runs by the next column."""
+        """Sort the runs by the next column of those that fit the screen."""
         from tltui.questions.compare.run_list_page import ORDERS
 
-        self.choice.sort = ORDERS[(ORDERS.index(self.choice.sort) + 1) % len(ORDERS)]
+        document = self.view.document
+        shown = {self.choice.sort, *(document.orders if isinstance(document, TextDocument) else ())}
+        orders = [order for order in ORDERS if order in shown]
+        self.choice.sort = orders[(orders.index(self.choice.sort) + 1) % len(orders)]
         self._draw()
         self.show_message(f"sorted by {self.choice.sort}")
 

@@ -16,7 +16,7 @@ from tltui.text.sanitize import sanitize
 NAME_WIDTH, SHORT_NAME_WIDTH = 24, 16
 """Cells of the name of a run in the table, and in one of at most `NARROW` columns."""
 NARROW = 90
-CHANGE_WIDTH = 36
+CHANGE_WIDTH = 32
 """Cells of the changes, before which other columns give way: three changes."""
 ORDERS = ("began", "name", "torch", "ranks", "compiles", "errors", "eager", "breaks", "time")
 """The orders of the table, the default first."""

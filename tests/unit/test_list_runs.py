@@ -100,7 +100,7 @@ def test_wrong_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main(["list", str(tmp_path / "no")]) == 2
     assert capsys.readouterr().err == f"tltui: No such file or directory: '{tmp_path / 'no'}'\n  give a directory of runs\n"
     assert main(["list", str(tmp_path)]) == 0
-    assert capsys.readouterr().out.startswith(f"0 runs in {tmp_path}, the oldest first")
+    assert capsys.readouterr().out.startswith(f"0 runs in {tmp_path}\n")
 
 
 def test_the_orders(directory: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

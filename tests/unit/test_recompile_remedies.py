@@ -97,7 +97,7 @@ def test_a_constant_that_becomes_a_symbol_may_need_more_versions() -> None:
         prediction = found[remedy].prediction
         assert prediction is not None and prediction.fewest < prediction.most == prediction.before
     shown = text(page(trace(REMEDIED), "@recompiles:33/"))
-    assert "Predicted effect: 3 → 1 recompilation, more if the code branches on the value" in " ".join(shown.split())
+    assert "Predicted effect: 3 → 1 recompilation, more if your code or torch branches on the value" in " ".join(shown.split())
 
 
 def test_an_int_that_the_program_fixes_again_has_no_remedy() -> None:
@@ -377,3 +377,11 @@ def test_numbers_behind_a_global_are_constants() -> None:
     assert cause_of("fn.__closure__[0].cell_contents == 3", "").kind == "int value"
     assert cause_of("G['fn'].__closure__[0].cell_contents == 3", "").kind == "closure"
     assert cause_of("fn.__closure__[0].cell_contents == 'a'", "").kind == "closure"
+
+
+def test_no_mark_is_advised_for_a_tensor_that_the_program_has_no_name_for() -> None:
+    """An array after a graph break: sizes 0 and 1 have a reason, and no code."""
+    shown = text(page(trace("recompiled/matcher_targets"), "@recompiles"))
+    assert "mark_unbacked(labels, 0)" in shown and not re.search(r"mark_\w+\(___", shown)
+    arrays = shown.partition("size condition   ___from_numpy")[2]
+    assert "The bound 2 ≤ comes from torch: sizes 0 and 1 are compiled separately." in " ".join(arrays.split())

@@ -38,7 +38,7 @@ class RunRow:
     start_at_us: float | None
     """Beginning of its first process, microseconds since the epoch; null if no record has it."""
     torch: tuple[str, ...]
-    """Versions of torch, as they are recorded or inferred."""
+    """Versions of torch, as they are recorded or inferred; empty if unknown."""
     ranks: int
     compiles: int
     errors: int
@@ -48,6 +48,8 @@ class RunRow:
     recompiles: int
     compile_s: float
     """Compile time of the slowest rank, in seconds."""
+    damaged: int
+    """Places in the logs that could not be read."""
     change: RunChange | None = None
     """From the run before it in the list; null for the first."""
 
@@ -68,11 +70,12 @@ def row_of(run: Run, path: str) -> RunRow:
     """Return the counts of a run."""
     tally, processes = run.tally, list(run.processes())
     starts = [process.started for process in processes if process.is_dated and process.started]
-    versions = dict.fromkeys(version_of(process).words for process in processes if process.is_traced)
+    known = (version_of(process) for process in processes if process.is_traced)
+    versions = dict.fromkeys(version.words for version in known if version.description is not None)
     return RunRow(
         path, os.path.basename(os.path.normpath(path)), min(starts) * 1e6 if starts else None, tuple(versions), len(run.ranks),
         tally.compiles, tally.errors, tally.eager, tally.breaks, tally.recompiles,
-        max((rank.tally.compile_s for rank in run.ranks), default=0.0),
+        max((rank.tally.compile_s for rank in run.ranks), default=0.0), run.damaged,
     )  # fmt: skip
 
 

@@ -73,6 +73,8 @@ def _runs_table(width: int) -> Table[RunRow]:
                key=lambda row: -row.breaks),
         Column("time", lambda row: (_time(row), tokens.NUMBER), right=True, shrinks=False, drop=8, sort="time",
                key=lambda row: -row.compile_s),
+        Column("damaged", lambda row: _count(row.damaged, tokens.WARN), right=True, shrinks=False, drop=9,
+               when=lambda rows: any(row.damaged for row in rows)),
         Column("change", change_text, when=lambda rows: any(map(change_text, rows)), least=CHANGE_WIDTH),
     ), noun="runs", folded=0, order=ORDERS[0])  # fmt: skip
 
@@ -109,7 +111,7 @@ def run_list_document(result: RunList, options: Options) -> Document:
     directory = sanitize(result.directory)
     if options.key_of is not None:  # a screen cuts what is longer than its lines
         directory = page.clip_middle(directory, page.width // 2)
-    page.add((f"{fmt.plural(len(result.runs), 'run')} in {directory}", tokens.TITLE), f", {sorting}")
+    page.add((f"{fmt.plural(len(result.runs), 'run')} in {directory}", tokens.TITLE), f", {sorting}" if result.runs else "")
     if result.runs:
         page.blank()
         page.table(table, result.runs)

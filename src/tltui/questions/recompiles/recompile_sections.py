@@ -422,7 +422,7 @@ def _effect(variation: Variation) -> str:
         return f"No effect alone ({remaining_text(prediction)}), only together with the other fixes."
     if variation.remedy in NEVER_DYNAMIC and prediction.fewest < prediction.most == prediction.before:
         rest = replace(prediction, most=prediction.fewest)
-        return f"Predicted effect: {remaining_text(rest)}, more if the code branches on the value"
+        return f"Predicted effect: {remaining_text(rest)}, more if your code or torch branches on the value"
     return f"Predicted effect: {remaining_text(prediction)}"
 
 

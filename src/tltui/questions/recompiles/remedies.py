@@ -342,7 +342,7 @@ def _zero_one(facts: CauseFacts, reason: Reason) -> Advice:
     met = next((item for item in reason.terms if item.term in reason.failed_part), reason.terms[0])
     if met.dim is None:
         return Advice("The bound 2 ≤ comes from torch: 0 and 1 are compiled separately.")
-    if facts.resumed or met.source.startswith("___"):  # no variable of the program has the tensor before the call
+    if facts.resumed or not dynamic_sources.is_argument(met.source, facts.is_foreign):  # the program has no name for it
         return Advice("The bound 2 ≤ comes from torch: sizes 0 and 1 are compiled separately.")
     call = f"torch._dynamo.decorators.mark_unbacked({python_of(met.source)}, {met.dim})"
     return Advice(

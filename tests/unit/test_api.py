@@ -148,7 +148,7 @@ def test_each_view_has_rows_somewhere(tmp_path: Path) -> None:
     )
     paths = {
         "cudagraphs": tmp_path / "cudagraphs.txt", "vllm": "torch-2.13/vllm_like", "exports": "torch-2.13/export_draft",
-        "autotune": "inputs/autotune/trace",
+        "autotune": "inputs/autotune/trace", "blocks": "blocks",
         "stragglers": tmp_path, "layers": "profiler/mlp", "fusion": FUSION,
         "runtime": "profiler/mlp",
     }  # fmt: skip

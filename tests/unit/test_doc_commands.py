@@ -41,7 +41,7 @@ NEEDS_MORE = {
     "run": "starts a job", "try": "runs a job several times", "watch": "waits for runs", "--allow-run": "waits for messages",
     "--engine": "needs a cluster", "--stacks": "needs a process",
     "--pids": "needs a process", "-": "reads standard input", "/tmp/pytest-of-you/…": "is made by pytest", "FILE": "is any file",
-    "auto": "needs a kept run", "auto:train": "needs a kept run",
+    "NAME": "is a kernel or a kept run", "auto": "needs a kept run", "auto:train": "needs a kept run",
 }  # fmt: skip
 """Words of commands that are parsed only, with the reason."""
 NEED_NO_INPUT = ("guide", "config", "glossary")

@@ -11,8 +11,7 @@ from cluster_texts import KINDS, cluster_texts
 from real import TRACES
 
 from tltui.questions.job_failures import failure_order
-from tltui.questions.job_failures.failure_order import Printed, PrintedReader, read_printed
-from tltui.questions.job_failures.line_places import LinePlaces
+from tltui.questions.job_failures.failure_order import LinePlaces, Printed, PrintedReader, read_printed
 from tltui.questions.job_failures.printed_messages import TextLine
 
 FILES = [path for part in ("inputs/printed", "jobs") for path in (TRACES / part).rglob("*.txt*")]

@@ -115,7 +115,7 @@ WRONG: tuple[tuple[str, str, str], ...] = (
     ("diff T 0:0/0 1:0/0 --baseline T", "too many addresses: '0:0/0 1:0/0'", "with another run give one address for both, or none"),
     ("diff T --baseline no", "No such file or directory: 'no'", "give a file or a directory that exists"),
     ("diff T --raw --json", "--raw and --json cannot be combined", "leave one of them out"),
-    ("show T @summry", "unknown page: '@summry'", "pages: @absent, @attempt, @autotune, @caches, @cudagraphs, @"),
+    ("show T @summry", "unknown page: '@summry'", "pages: @absent, @attempt, @autotune, @blocks, @caches, @cudagraphs, @"),
     (
         "show T 0:0/0:dynamo_output_grph",
         "unknown address: '0:0/0:dynamo_output_grph'",

@@ -61,7 +61,7 @@ class Table(Generic[Row]):
 
     def applied(self, sort: str) -> str:
         """Return the order of the rows if `sort` is wanted: the one in which they come, where no column has it."""
-        return sort if any(column.sort == sort for column in self.columns) else self.order
+        return sort if sort and any(column.sort == sort for column in self.columns) else self.order
 
     def ordered(self, rows: Sequence[Row], sort: str) -> Sequence[Row]:
         """Return the rows in the order `sort`; as they come, where no column has it."""

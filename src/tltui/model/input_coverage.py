@@ -91,9 +91,9 @@ def title_of(processes: Iterable[Process]) -> str:
     processes = list(processes)
     origins = {origin for process in processes for origin in process.origins}
     titles = [title for origin, title in TITLES.items() if origin in origins]
-    told = {process.log.told_by for process in processes}
-    if origins == {DEBUG_DIR} and len(told) == 1 and told <= {VLLM_CACHE, AUTOTUNE_CACHE}:
-        return told.pop()
+    writers = {process.log.told_by for process in processes}
+    if origins == {DEBUG_DIR} and len(writers) == 1 and writers <= {VLLM_CACHE, AUTOTUNE_CACHE}:
+        return writers.pop()
     return " or ".join((titles[0], *(title[:1].lower() + title[1:] for title in titles[1:]))) if titles else "The opened input"
 
 

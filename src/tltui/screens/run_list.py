@@ -140,7 +140,7 @@ class RunListScreen(PanesScreen[None]):
             self.answer(partial(self._listed, names))
         for name in names:
             yield None
-            self.answer(partial(self._take, name, open_entry(directory, name)))
+            self.answer(partial(self._add_entry, name, open_entry(directory, name)))
         self.answer(self._read_all)
 
     def _listed(self, names: Sequence[str]) -> None:
@@ -150,7 +150,7 @@ class RunListScreen(PanesScreen[None]):
         choice.entries = {name: choice.entries[name] for name in names if name in choice.entries}
         self._draw()
 
-    def _take(self, name: str, entry: Entry) -> None:
+    def _add_entry(self, name: str, entry: Entry) -> None:
         self.choice.entries[name] = entry
         self.choice.unread.remove(name)
         if self._later is None:

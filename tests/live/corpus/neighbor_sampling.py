@@ -1,4 +1,4 @@
-"""A graph layer on sampled neighbours: nodes, edges and the number of targets differ in each batch."""
+"""A graph layer on sampled neighbors: nodes, edges and the number of targets differ in each batch."""
 
 import torch
 from torch import nn

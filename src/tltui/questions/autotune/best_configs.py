@@ -129,7 +129,7 @@ def _records(run: Run) -> Iterator[tuple[DebugLog, int]]:
 
 
 def _configuration(fields: dict[str, Any], path: str) -> Configuration:
-    warps, stages = _whole(fields.get("num_warps")), _whole(fields.get("num_stages"))
+    warps, stages = _count(fields.get("num_warps")), _count(fields.get("num_stages"))
     parameters = tuple(
         Parameter(str(name)[:TEXT_LIMIT], value[:TEXT_LIMIT] if isinstance(value, str) else int(value))
         for name, value in list(fields.items())[:PARAMETERS]
@@ -139,15 +139,15 @@ def _configuration(fields: dict[str, Any], path: str) -> Configuration:
         raise NotParsed("no configuration of a kernel")
     search = fields.get("time_taken_ms")
     is_time = isinstance(search, (int, float)) and not isinstance(search, bool) and 0 <= search < 1e12
-    found = fields.get("found_by_coordesc")
+    by_descent = fields.get("found_by_coordesc")
     names = _named_by_triton(path, fields.get("triton_cache_hash")) or _named_by_source(path)
     return Configuration(
         names[0] if len(names) == 1 else "", () if len(names) == 1 else names, parameters, warps, stages,
-        float(search) if is_time and search is not None else None, found if isinstance(found, bool) else None, path,
+        float(search) if is_time and search is not None else None, by_descent if isinstance(by_descent, bool) else None, path,
     )  # fmt: skip
 
 
-def _whole(value: object) -> int | None:
+def _count(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 31 else None
 
 
@@ -214,7 +214,7 @@ def changes(old: Sequence[Configuration], new: Sequence[Configuration]) -> tuple
 
 def _once(items: Sequence[Configuration]) -> dict[str, Configuration]:
     """Return the configurations of the kernels with only one."""
-    named: dict[str, list[Configuration]] = {}
+    by_kernel: dict[str, list[Configuration]] = {}
     for item in items:
-        named.setdefault(item.kernel, []).append(item)
-    return {name: each[0] for name, each in named.items() if name and len(each) == 1}
+        by_kernel.setdefault(item.kernel, []).append(item)
+    return {name: each[0] for name, each in by_kernel.items() if name and len(each) == 1}

@@ -20,15 +20,15 @@ def _kernel(item: Configuration) -> tuple[str, str]:
     return f"one of {fmt.plural(len(item.candidates), 'kernel')}" if item.candidates else "unknown", tokens.DIM
 
 
-def _whole(value: int | None) -> tuple[str, str]:
+def _count(value: int | None) -> tuple[str, str]:
     return "" if value is None else fmt.count(value), tokens.NUMBER
 
 
 CONFIGURATIONS: Table[Configuration] = Table((
     Column("kernel", _kernel),
     Column("parameters", lambda row: sanitize(" ".join(f"{item.name}={item.value}" for item in row.parameters))),
-    Column("warps", lambda row: _whole(row.num_warps), right=True, shrinks=False),
-    Column("stages", lambda row: _whole(row.num_stages), right=True, shrinks=False),
+    Column("warps", lambda row: _count(row.num_warps), right=True, shrinks=False),
+    Column("stages", lambda row: _count(row.num_stages), right=True, shrinks=False),
     Column("", lambda row: "descent" if row.by_coordinate_descent else "", drop=1,
            when=lambda rows: any(row.by_coordinate_descent for row in rows)),
     Column("search", lambda row: (micros(row.search_ms * 1e3), tokens.NUMBER) if row.search_ms is not None else "", right=True,
@@ -40,20 +40,20 @@ CHANGES: Table[ConfigurationChange] = Table((
 ), noun="differences", shown=40, folded=2000)  # fmt: skip
 
 
-def add_configurations(page: Page, found: AutotuneReport) -> None:
+def add_configurations(page: Page, report: AutotuneReport) -> None:
     """Add the chosen configurations of Triton kernels."""
-    if not found.configurations and not found.refused:
+    if not report.configurations and not report.refused:
         return
     page.heading("Configurations in Inductor's cache")
     page.say("Torch uses these instead of a new search while the kernel and the version of torch are the same.", "  ", tokens.DIM)
-    if any(item.by_coordinate_descent for item in found.configurations):
+    if any(item.by_coordinate_descent for item in report.configurations):
         page.say("descent: found by coordinate descent.", "  ", tokens.DIM)
-    if found.configurations:
-        page.table(CONFIGURATIONS, found.configurations)
-    for line in found.refused[:REFUSED_SHOWN]:
+    if report.configurations:
+        page.table(CONFIGURATIONS, report.configurations)
+    for line in report.refused[:REFUSED_SHOWN]:
         page.say(f"not read: {sanitize(line)}", "  ", tokens.DIM)
-    if len(found.refused) > REFUSED_SHOWN:
-        page.say(f"{fmt.count(len(found.refused) - REFUSED_SHOWN)} more files were not read.", "  ", tokens.DIM)
+    if len(report.refused) > REFUSED_SHOWN:
+        page.say(f"{fmt.count(len(report.refused) - REFUSED_SHOWN)} more files were not read.", "  ", tokens.DIM)
 
 
 def add_changes(page: Page, differences: tuple[ConfigurationChange, ...]) -> None:

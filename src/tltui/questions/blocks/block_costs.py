@@ -253,8 +253,8 @@ def _of_one_block(group: BlockGroup, kernels: _Kernels | None, is_only: bool) ->
     count = len(group.members)
     if not kernels.calls_of and is_only:
         of_blocks = {kernel: times for kernel, times in kernels.times.items() if 2 * times >= count}
-        own = sum(kernel in kernels.definitions for kernel in of_blocks)
-        return (round(sum(of_blocks.values()) / count), own) if of_blocks else (None, None)
+        defined = sum(kernel in kernels.definitions for kernel in of_blocks)
+        return (round(sum(of_blocks.values()) / count), defined) if of_blocks else (None, None)
     calls = sorted(kernels.calls_of[path] for path in group.members)
     different = sorted(len(kernels.definitions_of.get(path, ())) for path in group.members)
     middle = (count - 1) // 2

@@ -171,14 +171,14 @@ def _complete(reading: _Reading, container: str, members: dict[str, list[int]], 
     if count < 2:
         return
     size = len(usual.statements)
-    taken = {number for numbers in members.values() for number in numbers}
+    occupied = {number for numbers in members.values() for number in numbers}
     longer = (form for form in forms.values() if len(form.statements) > size and form.statements[:size] == usual.statements)
     for complete in dict.fromkeys(longer):
         added = {}
         for path in [path for path, form in forms.items() if form == usual]:
             first = members[path][-1] + 1
             rest = range(first, min(first + len(complete.statements) - size, len(reading.nodes)))
-            if any(number in taken or not is_below(container, reading.layers[number]) for number in rest):
+            if any(number in occupied or not is_below(container, reading.layers[number]) for number in rest):
                 break
             added[path] = [*members[path], *rest]
         extended = {path: reading.form(path, numbers) for path, numbers in added.items()}

@@ -154,8 +154,8 @@ def _prediction(page: Page, blocks: CompileBlocks) -> None:
     if blocks.separate_s is None or blocks.compile_s is None:
         page.labelled("compile time", "unknown (the log has no times of this compile)", "  ", LABEL)
     else:
-        whole, separate = fmt.seconds(blocks.compile_s), fmt.seconds(blocks.separate_s)
-        page.labelled("compile time", f"{whole} → ≈ {separate}", "  ", LABEL)
+        together, separate = fmt.seconds(blocks.compile_s), fmt.seconds(blocks.separate_s)
+        page.labelled("compile time", f"{together} → ≈ {separate}", "  ", LABEL)
     calls = fmt.plural(blocks.kernel_calls or 0, "call") + " per run"
     if blocks.kernel_calls is None:
         page.labelled("kernels", page.so_far("unknown (the log has no generated code of this compile)"), "  ", LABEL)

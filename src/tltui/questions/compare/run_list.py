@@ -70,8 +70,8 @@ def row_of(run: Run, path: str) -> RunRow:
     """Return the counts of a run."""
     tally, processes = run.tally, list(run.processes())
     starts = [process.started for process in processes if process.is_dated and process.started]
-    known = (version_of(process) for process in processes if process.is_traced)
-    versions = dict.fromkeys(version.words for version in known if version.description is not None)
+    stated = (version_of(process) for process in processes if process.is_traced)
+    versions = dict.fromkeys(version.words for version in stated if version.description is not None)
     return RunRow(
         path, os.path.basename(os.path.normpath(path)), min(starts) * 1e6 if starts else None, tuple(versions), len(run.ranks),
         tally.compiles, tally.errors, tally.eager, tally.breaks, tally.recompiles,

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from tltui.questions.job_failures.line_places import LinePlaces
 from tltui.questions.job_failures.printed_messages import (
     CANCELLED,
     ENDING,
@@ -33,6 +32,31 @@ from tltui.questions.job_failures.printed_messages import (
 from tltui.questions.job_failures.printed_warnings import NEEDLES as WARNINGS
 from tltui.questions.job_failures.printed_warnings import Warned, WarningReader
 from tltui.text.frozen import frozen
+
+
+class LinePlaces:
+    """The beginnings of the lines of a block that contain one of some texts, asked for in ascending order.
+
+    The block is searched text by text: far faster than line by line.
+    """
+
+    def __init__(self, data: bytes, needles: Iterable[bytes]) -> None:
+        begins = set()
+        for needle in needles:
+            at = data.find(needle)
+            while at >= 0:
+                begins.add(data.rfind(b"\n", 0, at) + 1)
+                at = data.find(needle, at + len(needle))
+        self._begins = sorted(begins)
+        self._begins.append(len(data) + 1)
+        self._next = 0
+
+    def after(self, at: int) -> int:
+        """Return the beginning of the first such line from `at` on; behind the block if no such line follows."""
+        while self._begins[self._next] < at:
+            self._next += 1
+        return self._begins[self._next]
+
 
 _NAME = re.compile(r"^(?P<name>.+) FAILED\s*$")
 _FIELD = re.compile(r"^  (?P<key>time|host|rank|exitcode|error_file|traceback)\s*: ?(?P<value>.*)$")

@@ -310,7 +310,7 @@ class _Gap:
     """Modules that may run in it, with their numbers merged: those of the anchors in `base`, and `base`."""
 
     @classmethod
-    def between(cls, before: Step | None, after: Step | None, base: str) -> _Gap:
+    def in_module(cls, before: Step | None, after: Step | None, base: str) -> _Gap:
         """Return the gap between two anchors in one call of the module `base`."""
         paths = [
             path for anchor in (before, after) if anchor is not None for path in ancestors(anchor.layer or "")
@@ -328,7 +328,7 @@ def _layers_between(program: Program, frames: Frames) -> None:
         before = program.steps[first] if first >= 0 else None
         after = program.steps[last] if last < len(program.steps) else None
         base = _base(program, before, after, reads)
-        gap = _Gap.between(before, after, base)
+        gap = _Gap.in_module(before, after, base)
         candidates = {n: _owners(program, frames, gap, program.steps[n], n, entered) for n in range(first + 1, last)}
         for n, layer in _settled(candidates, gap, program).items():
             program.steps[n].layer = layer

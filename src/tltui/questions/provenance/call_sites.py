@@ -47,15 +47,15 @@ def lines_below(site: Place, texts: Texts, guards: str) -> dict[Key, Place]:
         stack for recorded in (texts.stacks, texts.left.stacks) for of_kernel in recorded.frames.values() for stack in of_kernel
     ]
     if stacks:
-        lines &= _innermost(stacks, told=False) - _innermost(stacks, told=True)
+        lines &= _innermost(stacks, has_owner=False) - _innermost(stacks, has_owner=True)
     elif any(owner_of(path) is not Owner.TORCH for path, _ in lines) or not _is_all_of_torch(guards, site.file):
         lines = set()
     return dict.fromkeys(lines, site)
 
 
-def _innermost(stacks: Iterable[tuple[StackFrame, ...]], told: bool) -> set[Key]:
+def _innermost(stacks: Iterable[tuple[StackFrame, ...]], has_owner: bool) -> set[Key]:
     """Return the innermost lines of the stacks with a line of the user or a library, or of those without."""
-    ends = (stack[-1] for stack in stacks if any(frame.owner in _TELLING for frame in stack) is told)
+    ends = (stack[-1] for stack in stacks if any(frame.owner in _TELLING for frame in stack) is has_owner)
     return {(frame.file, frame.line) for frame in ends if frame.line is not None}
 
 

@@ -13,7 +13,6 @@ from tltui.model.nodes import Compile
 from tltui.model.record_reader import Reader
 from tltui.questions.layers.layer_costs import source_path
 from tltui.questions.provenance import records, unit_artifacts
-from tltui.questions.provenance.call_sites import call_site, guarded_files, lines_below
 from tltui.questions.provenance.dataflow.value_graph import VIEWS
 from tltui.questions.provenance.generated_code import CodeText, aten_of, parse_code
 from tltui.questions.provenance.graph_names import COMPUTED, GraphText, NodeFacts, bare, facts_at, facts_of, parse_graph
@@ -408,6 +407,8 @@ def provenance_of(compile_: Compile) -> Provenance:
     loader = _Loader(compile_)
     all_parts = parts_of(artifacts, units_of(artifacts), loader.reader)
     inside = inside_of(compile_)
+    from tltui.questions.provenance.call_sites import call_site, lines_below  # not at the start: the first page imports this
+
     site = call_site(compile_) if inside is Owner.TORCH else None
     forwards: dict[int, Texts] = {}
     units = []
@@ -477,6 +478,8 @@ def content_of(compile_: Compile, reader: Reader) -> bytes:
     Artifacts in order, texts of graphs, code and mappings, guards on modules, and the job's files beside the log. Equal
     digests give equal provenance except for the compile's address.
     """
+    from tltui.questions.provenance.call_sites import call_site, guarded_files
+
     content = content_key(compile_, reader, TEXTS, LIMIT)
     if not content:
         return b""

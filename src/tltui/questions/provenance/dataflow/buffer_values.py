@@ -206,17 +206,17 @@ def identify_between(identified: Identified) -> bool:
     return new
 
 
-def _random_numbers(identified: Identified, version: Version, readers: Iterable[int], between: Iterable[str]) -> list[str]:
+def _random_numbers(identified: Identified, version: Version, readers: Iterable[int], candidates: Iterable[str]) -> list[str]:
     """Return the random numbers that a buffer must hold, as the only entry; [] if it may hold something else.
 
-    `between` are nodes between the inputs and outputs of the reading kernels. Inductor always keeps random numbers in
+    `candidates` are nodes between the inputs and outputs of the reading kernels. Inductor always keeps random numbers in
     memory. Those that the writing kernel needs for its other results are computed there, so the readers get them from
     the only buffer that is not identified, unless it holds a value made from them.
     """
     values, steps, shape = identified.values, identified.walked.steps, version.shape
     if shape is None or any(not read.node and read is not version for number in readers for read in steps[number].reads):
         return []
-    fitting = [name for name in between if _is(values.nodes[name].shape, shape) and closes(identified, version, name) > 0]
+    fitting = [name for name in candidates if _is(values.nodes[name].shape, shape) and closes(identified, version, name) > 0]
     needed = _nodes_between(identified, steps[version.by])
     drawn = [name for name in fitting if values.nodes[name].op == RANDOM and name in needed]
     return drawn if len(drawn) == 1 and not any(name in fitting for name in _made_from(values, drawn[0])) else []

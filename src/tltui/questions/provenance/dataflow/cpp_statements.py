@@ -120,14 +120,14 @@ class _Reader:
 
     def are_results(self, parts: list[str], reads: Collection[frozenset[int]]) -> bool:
         """Return whether these arguments can be all results of a call."""
-        made = {place for place, part in enumerate(parts) if part.removeprefix("&") in self.handles}
-        return any(read <= made and bool(read) == (len(parts) > 1) for read in reads)
+        places = {place for place, part in enumerate(parts) if part.removeprefix("&") in self.handles}
+        return any(read <= places and bool(read) == (len(parts) > 1) for read in reads)
 
     def operator(self, name: str) -> str:
         """Return the operator of a function's name, which may end with an overload: `sort_stable`, `randint_low`."""
         parts = name.split("_")
         names = ("_".join(parts[:end]) for end in range(len(parts), 0, -1))
-        return next((known for known in names if known in self.operators), name)
+        return next((each for each in names if each in self.operators), name)
 
     def operand(self, text: str) -> str:
         """Return an argument: a buffer, a view of one, or a number."""

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from tltui.questions.provenance.dataflow.cpp_statements import Operators, python_statements
 from tltui.questions.provenance.dataflow.value_graph import Shape, arguments
 from tltui.questions.provenance.generated_code import Definition, Function, called, statement_end
+
+if TYPE_CHECKING:
+    from tltui.questions.provenance.dataflow.cpp_statements import Operators
 
 READ, WRITE, BOTH, NEITHER = "read", "write", "both", ""
 MAX_HEAD = 400
@@ -422,12 +425,15 @@ def walk(
     walk = _Walk(lines, functions, kernels, shapes)
     if function.name:
         returned = walk.run(function)
-    elif translated := python_statements(lines, function, kernels, operators or {}):
+    else:
+        from tltui.questions.provenance.dataflow.cpp_statements import python_statements  # few logs have C++ wrappers
+
+        translated = python_statements(lines, function, kernels, operators or {})
+        if not translated:
+            return None
         statements, returned = translated
         for n, text in statements:
             walk.statement(n, text.partition("  # ")[0], text, 0)
-    else:
-        return None
     walk.out.returned = [walk.read(part) for part in returned]
     return walk.out
 

@@ -153,7 +153,7 @@ GROUPS: Table[Line] = Table((
     Column("list", lambda line: line[3], drop=1),
     Column("nodes each", lambda line: (fmt.count(line[0].nodes), tokens.NUMBER), right=True, drop=3, shrinks=False),
     Column("of all", lambda line: fmt.percent(line[0].nodes * line[0].calls, line[2]), right=True, shrinks=False),
-    Column("calls each", lambda line: _count(line[1].kernel_calls), right=True, drop=2, shrinks=False),
+    Column("kernel calls", lambda line: _count(line[1].kernel_calls), right=True, drop=2, shrinks=False),
     Column("versions", lambda line: _versions_cell(line[0].versions), right=True, shrinks=False),
     Column("compile", lambda line: (_about(line[1].compile_s), tokens.NUMBER), right=True, shrinks=False),
 ))  # fmt: skip
@@ -432,7 +432,7 @@ class BlockRow:
     separate_s: float | None
     """Predicted seconds with each block compiled separately: the same in each of its rows."""
     kernel_calls: int | None
-    """Kernel calls of one block in a run."""
+    """Kernel calls of one block in a run, in all its calls together."""
     lost_fusions: int
     """Kernels of the compile with nodes of several blocks, or of a block and of the rest: the same in each of its rows."""
 

@@ -324,7 +324,7 @@ Known limits:
   form a group, although with dynamic integers they can share versions.
 - A module called several times in a row and a module that consists of such a loop have the same graph. The page counts calls.
 - A block that has a layer of another block is left out: its nodes are attributed to the module that had the layer first.
-- Whether parameters need gradients is known from guards. Without guards all parameters of a compile with a backward count as trained.
+- Guards record which parameters need gradients. Without guards all parameters of a compile with a backward count as trained.
 - Lists in blocks of lists are not examined: the outermost list with equal modules counts.
 """
 

@@ -11,8 +11,8 @@ import tltui
 from tltui.cli import main
 from tltui.export import lines_of
 from tltui.questions.blocks.block_costs import CompileBlocks, blocks_of
+from tltui.questions.blocks.block_sections import compile_calls
 from tltui.questions.blocks.graph_blocks import DifferentBlock, _Members, blocks_in
-from tltui.questions.blocks.page import _compile_calls
 from tltui.questions.build import build
 from tltui.questions.layers.layer_kernels import captured_layers
 from tltui.text.document import Options
@@ -81,18 +81,18 @@ def test_the_loops_cover_the_blocks_of_the_prediction() -> None:
     found = blocks("blocks_arguments")
     assert [group.members for group in found.groups] == [("layers.1", "layers.2"), ("layers.3", "layers.4")]
     assert [other.path for other in found.groups[0].different] == ["layers.0"]
-    assert list(_compile_calls(found.groups, "layers")) == ["for n in (1, 2, 3, 4):", "    model.layers[n].compile()"]
+    assert list(compile_calls(found.groups, "layers")) == ["for n in (1, 2, 3, 4):", "    model.layers[n].compile()"]
     found = blocks("blocks_shared")
     [group] = found.groups
     assert group.members == ("layers.0", "layers.1", "layers.3"), "layers.2 reads a layer of layers.0"
     assert [other.path for other in group.different] == ["layers.2"]
-    assert next(iter(_compile_calls(found.groups, "layers"))) == "for n in (0, 1, 3):"
+    assert next(iter(compile_calls(found.groups, "layers"))) == "for n in (0, 1, 3):"
 
 
 def test_the_calls_of_one_module_are_counted() -> None:
     [group] = blocks("blocks_same").groups
     assert (group.members, group.calls, group.nodes, group.versions) == (("layers.0",), 4, 6, 1), "one module, four times in a row"
-    assert list(_compile_calls([group], "layers")) == ["model.layers[0].compile()"]
+    assert list(compile_calls([group], "layers")) == ["model.layers[0].compile()"]
     [group] = blocks("blocks_twice").groups
     assert (len(group.members), group.calls, group.nodes) == (3, 6, 6), "the list runs twice"
     assert blocks("blocks_twice").rest_nodes == 1, "the head"
@@ -111,10 +111,10 @@ def test_code_after_that_of_a_base_class_belongs_to_the_block() -> None:
 def test_equal_blocks_of_several_lists_and_of_a_dictionary_are_a_group() -> None:
     [group] = blocks("blocks_dictionaries").groups
     assert (len(group.members), group.versions, group.containers) == (6, 1, ("heads", "stages.a", "stages.b"))
-    assert next(iter(_compile_calls([group], "stages.a"))) == 'for block in model.stages["a"]:'
-    assert next(iter(_compile_calls([group], "heads"))) == "for block in model.heads.values():"
+    assert next(iter(compile_calls([group], "stages.a"))) == 'for block in model.stages["a"]:'
+    assert next(iter(compile_calls([group], "heads"))) == "for block in model.heads.values():"
     other = replace(DIFFERENT, path="heads.z")
-    lines = list(_compile_calls([replace(group, different=(other,))], "heads"))
+    lines = list(compile_calls([replace(group, different=(other,))], "heads"))
     assert lines == ['for name in ("x", "y"):', "    model.heads[name].compile()"]
 
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from tltui.questions.layers.layer_costs import is_below, source_path
+from tltui.questions.blocks.block_guards import Gradients, GuardedValue, classes_of, guarded_values
+from tltui.questions.blocks.graph_forms import LEAST_NODES, Form, Reading
+from tltui.questions.layers.layer_costs import is_below
 from tltui.questions.layers.layer_kernels import CapturedLayers
 from tltui.text.frozen import frozen
-from tltui.text.graphs.fx_graph import FxNode
 
-LEAST_NODES = 4
-"""Nodes of the smallest block: calling a compiled block costs more than fewer operations in eager mode."""
 DICTIONARY = "torch.nn.modules.container.ModuleDict"
 NOT_CALLED = (DICTIONARY, "torch.nn.modules.container.ModuleList")
 """Classes that only hold modules."""
@@ -48,21 +46,6 @@ class OtherInput:
     """The first type that differs: `f32[2, 16, 64][1024, 1, 16]cpu`."""
     usual_type: str
     """The type of most modules of the group."""
-
-
-@frozen
-class GuardedValue:
-    """An attribute of the modules of a group that has a guard, with different values."""
-
-    attribute: str
-    """Its path in the module: `self_attn.layer_idx`."""
-    values: int
-    """Number of different values."""
-    code: str
-    """The line of source that reads it."""
-    place: str
-    """`FILE:LINE` of that line."""
-    is_integer: bool
 
 
 @frozen
@@ -137,18 +120,6 @@ class GraphBlocks:
         return sum(group.nodes * group.calls for group in self.groups)
 
 
-@frozen
-class _Form:
-    """The canonical form of the graph of a module: equal forms are isomorphic graphs."""
-
-    statements: tuple[str, ...]
-    """Each node: its expression with relative names, and its type."""
-    inputs: tuple[str, ...]
-    """Types of the values from outside of the module, in the order of their first use."""
-    parameters: tuple[tuple[str, str], ...]
-    """Parameters and buffers of the module with their types, in the order of their first use."""
-
-
 _Call = tuple[str, int]
 """A module and the number of its call."""
 _Kind = tuple[str, tuple[str, ...]]
@@ -177,7 +148,7 @@ class _List:
 
     container: str
     numbers: dict[_Call, list[int]]
-    forms: dict[_Call, _Form]
+    forms: dict[_Call, Form]
     kinds: dict[str, _Kind]
     """Module → its kind, by its first call."""
 
@@ -202,8 +173,8 @@ class _List:
 
 def blocks_in(captured: CapturedLayers, trains: bool) -> GraphBlocks:
     """Return the groups of equal blocks of a captured graph. `trains`: the compile has a backward."""
-    reading = _Reading(captured)
-    classes = _classes(captured)
+    reading = Reading(captured)
+    classes = classes_of(captured)
     dictionaries = {path for path, name in classes.items() if name == DICTIONARY}
     covered: list[str] = []
     lists: list[_List] = []
@@ -228,14 +199,14 @@ def blocks_in(captured: CapturedLayers, trains: bool) -> GraphBlocks:
             if kind in members and not any(is_below(path, outer) or is_below(outer, path) for outer in covered):
                 members[kind].append((one, path))
                 covered.append(path)
-    needs = _Needs(reading, captured, trains)
-    groups = [_group(captured, kind, paths, needs, dictionaries) for kind, paths in members.items()]
+    gradients = Gradients(reading, captured, trains)
+    groups = [_group(captured, kind, paths, gradients, dictionaries) for kind, paths in members.items()]
     groups.sort(key=lambda group: -group.nodes * group.calls)
     return GraphBlocks(len(reading.nodes), _compared(groups, lists, reading, classes, covered))
 
 
 def _compared(
-    groups: list[BlockGroup], lists: list[_List], reading: _Reading, classes: Mapping[str, str], covered: Sequence[str]
+    groups: list[BlockGroup], lists: list[_List], reading: Reading, classes: Mapping[str, str], covered: Sequence[str]
 ) -> tuple[BlockGroup, ...]:
     """Return the groups with the other modules of their lists, and with the difference to the largest group of their list."""
     for one in lists:
@@ -258,7 +229,7 @@ def _compared(
     return tuple(groups)
 
 
-def _complete(reading: _Reading, container: str, numbers: dict[_Call, list[int]], forms: dict[_Call, _Form]) -> None:
+def _complete(reading: Reading, container: str, numbers: dict[_Call, list[int]], forms: dict[_Call, Form]) -> None:
     """Add the last nodes of modules that are attributed to an enclosing module, where a module of the list has them.
 
     The nodes after the last parameter of a block may also belong to the code that calls it: only after the last block this is
@@ -286,26 +257,26 @@ def _complete(reading: _Reading, container: str, numbers: dict[_Call, list[int]]
 
 
 def _group(
-    captured: CapturedLayers, kind: _Kind, members: Sequence[tuple[_List, str]], needs: _Needs, dictionaries: set[str]
+    captured: CapturedLayers, kind: _Kind, members: Sequence[tuple[_List, str]], gradients: Gradients, dictionaries: set[str]
 ) -> BlockGroup:
     """Return the group of modules of one kind, and count the versions that they need."""
     paths = tuple(path for _, path in members)
     calls = {call: one for one, path in members for call in one.calls(path)}
-    guarded, combinations = _guarded(captured, paths)
+    guarded, combinations = guarded_values(captured, paths)
     usual = Counter(one.forms[call].inputs for call, one in calls.items()).most_common(1)[0][0]
     other_inputs: dict[str, OtherInput] = {}
     for call, one in calls.items():
         pairs = zip(one.forms[call].inputs, usual, strict=True)
         if (pair := next((pair for pair in pairs if pair[0] != pair[1]), None)) is not None:
             other_inputs.setdefault(call[0], OtherInput(call[0], *pair))
-    needing = {call: needs.input_needs(one.numbers[call]) for call, one in calls.items()}
+    needing = {call: gradients.input_needs(one.numbers[call]) for call, one in calls.items()}
     without = sum(not needed for needed in needing.values())
-    frozen_of = {path: needs.frozen(path) for path in paths}
+    frozen_of = {path: gradients.frozen(path) for path in paths}
     by_frozen: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for path, names in frozen_of.items():
         by_frozen[names].append(path)
     frozen_parameters = tuple(
-        FrozenParameters(tuple(equal), len(names), needs.parameters(equal[0])) for names, equal in by_frozen.items()
+        FrozenParameters(tuple(equal), len(names), gradients.parameters(equal[0])) for names, equal in by_frozen.items()
     )  # fmt: skip
     graphs = {call: (one.forms[call].inputs, needing[call], frozen_of[call[0]]) for call, one in calls.items()}
     containers = tuple(dict.fromkeys(one.container for one, _ in members))
@@ -318,7 +289,7 @@ def _group(
     )  # fmt: skip
 
 
-def _containers(reading: _Reading, dictionaries: set[str]) -> dict[str, _Members]:
+def _containers(reading: Reading, dictionaries: set[str]) -> dict[str, _Members]:
     """Map each list and each dictionary of modules to its modules with nodes."""
     lists_of_path: dict[str, tuple[tuple[str, str], ...]] = {}
     results: dict[str, _Members] = {}
@@ -340,99 +311,7 @@ def _lists_in(path: str, dictionaries: set[str]) -> Iterator[tuple[str, str]]:
             yield container, f"{container}.{word}"
 
 
-_WORD = re.compile(r"\"(?:[^\"\\]|\\.)*(?:\"|$)|'(?:[^'\\]|\\.)*(?:'|$)|(?<![\w.])([A-Za-z_]\w*)(?!\s=[^=])(?!\w)")
-
-
-class _Reading:
-    """The nodes of a captured graph in the order in which they run, with the meaning of the names that they read."""
-
-    def __init__(self, captured: CapturedLayers) -> None:
-        self.graph = captured.graph
-        self.parameters = _parameter_paths(captured)
-        self.nodes: list[FxNode] = []
-        self.layers: list[str] = []
-        for key, layer in captured.layers.items():
-            if (node := self.graph.find(key)) is not None:
-                self.nodes.append(node)
-                self.layers.append(layer)
-        self.number = {(node.graph, node.name): n for n, node in enumerate(self.nodes)}
-
-    def form(self, path: str, numbers: Sequence[int]) -> _Form:
-        """Return the canonical form of a module."""
-        places = {number: n for n, number in enumerate(numbers)}
-        inputs: dict[tuple[int, str], int] = {}
-        types: list[str] = []
-        parameters: dict[str, str] = {}
-        statements = []
-        for place, number in enumerate(numbers):
-            node = self.nodes[number]
-
-            def word(match: re.Match[str], node: FxNode = node, place: int = place) -> str:
-                name = match[1]
-                if name is None:
-                    return match[0]
-                key = (node.graph, name)
-                producer = places.get(self.number.get(key, -1))
-                if producer is not None:
-                    return f"%{place - producer}" if producer < place else name
-                parameter = self.parameters.get(name)
-                source = self.graph.graph.find(name, node.graph)
-                if parameter is not None and is_below(parameter, path):
-                    relative = parameter[len(path) + 1 :]
-                    parameters[relative] = self.type(source) if source is not None else ""
-                    return f"@{relative}: {parameters[relative]}"
-                if source is None:
-                    return name
-                if key not in inputs:
-                    inputs[key] = len(inputs)
-                    types.append(self.type(source))
-                return f"${inputs[key]}"
-
-            statements.append(f"{_WORD.sub(word, self.expression(node))} : {node.type}")
-        return _Form(tuple(statements), tuple(types), tuple(parameters.items()))
-
-    def parts(self, path: str, calls: Iterable[list[int]]) -> Iterator[list[int]]:
-        """Yield the nodes of each call of a module; calls in a row are equal parts of what seems to be one call."""
-        for numbers in calls:
-            count = self._repetitions(path, numbers)
-            size = len(numbers) // count
-            yield from (numbers[n * size : (n + 1) * size] for n in range(count))
-
-    def _repetitions(self, path: str, numbers: list[int]) -> int:
-        targets = [self.nodes[number].target for number in numbers]
-        for size in range(LEAST_NODES, len(numbers) // 2 + 1):
-            if len(numbers) % size == 0 and targets[size:] == targets[:-size]:
-                forms = {self.form(path, numbers[n : n + size]).statements for n in range(0, len(numbers), size)}
-                if len(forms) == 1 and any("@" in statement for statement in next(iter(forms))):
-                    return len(numbers) // size
-        return 1
-
-    def type(self, node: FxNode) -> str:
-        """Return the type of a value; Dynamo gives each input a second name without a type."""
-        first = self.graph.graph.find(node.args[0], node.graph) if node.kind == "alias" and node.args else None
-        return node.type or (first.type if first is not None else "")
-
-    def expression(self, node: FxNode) -> str:
-        """Return the statement of a node without its own name, and without the names that it frees."""
-        text = self.graph.text[node.line].partition(";  ")[0].strip()
-        head, equals, value = text.partition(" = ")
-        if equals and not node.in_place and head.partition(":")[0].strip() == node.name:
-            return value
-        return text
-
-
-def _parameter_paths(captured: CapturedLayers) -> dict[str, str]:
-    """Map the names of parameters in the graph, including their second names, to their paths in the model."""
-    paths = dict(captured.parameters)
-    for node in captured.graph.nodes:
-        if node.kind == "get_attr" and node.target in paths:
-            paths[node.name] = paths[node.target]
-        elif node.kind == "alias" and node.args and node.args[0] in paths:
-            paths[node.name] = paths[node.args[0]]
-    return paths
-
-
-def _different(one: _List, path: str, sample: str, reading: _Reading) -> DifferentBlock:
+def _different(one: _List, path: str, sample: str, reading: Reading) -> DifferentBlock:
     """Count the nodes of a module without an equal node in a module of a group."""
     form, other = one.forms[path, 0], one.forms[sample, 0]
     calls = [call for call in one.forms if call[0] == path]
@@ -451,126 +330,3 @@ def _different(one: _List, path: str, sample: str, reading: _Reading) -> Differe
     types = dict(other.parameters)
     changed = (f"{name} is {kind}, not {types[name]}" for name, kind in form.parameters if types.get(name, kind) != kind)
     return DifferentBlock(path, len(form.statements), sample, count, first, next(changed, ""), "")
-
-
-_CLASS = re.compile(r"___check_type_id\(([LG]\[[^\n]*?), \d+\), type=<class '([^']+)'>")
-
-
-def _classes(captured: CapturedLayers) -> dict[str, str]:
-    """Map module paths to the full names of their classes from the guards."""
-    results = {}
-    for match in _CLASS.finditer(captured.guards):
-        source = source_path(match[1])
-        if source is not None and match[1].endswith("']"):
-            results[captured.naming(*source)] = match[2]
-    return results
-
-
-_VALUE = re.compile(
-    r"EQUALS_MATCH: ([LG]\['\w+'\](?:\._modules\['[^'\]]+'\])*)\.(\w+) == ([^\n]*?)  +# ([^\n]*?)  # (\S[^\n]*?:\d{1,9}) in "
-)
-
-
-_Values = dict[str, tuple[str | None, ...]]
-"""Module → values of the guarded attributes."""
-
-
-def _guarded(captured: CapturedLayers, members: Sequence[str]) -> tuple[tuple[GuardedValue, ...], _Values]:
-    """Return the guarded attributes that differ between the modules of a group, and their values in each module."""
-    wanted = set(members)
-    values: dict[str, dict[str, str]] = defaultdict(dict)
-    lines: dict[str, tuple[str, str]] = {}
-    for match in _VALUE.finditer(captured.guards):
-        source = source_path(match[1])
-        path = captured.naming(*source) if source is not None else ""
-        member = next((outer for outer in _prefixes(path) if outer in wanted), None)
-        if member is not None:
-            attribute = f"{path[len(member) :]}.{match[2]}".removeprefix(".")
-            values[attribute][member] = match[3]
-            lines.setdefault(attribute, (match[4], match[5]))
-    differing = {attribute: by_member for attribute, by_member in values.items() if len(set(by_member.values())) > 1}
-    combinations = {member: tuple(by_member.get(member) for by_member in differing.values()) for member in members}
-    results = tuple(
-        GuardedValue(
-            attribute, len(set(by_member.values())), *lines[attribute],
-            all(value.lstrip("-").isdecimal() for value in by_member.values()),
-        ) for attribute, by_member in differing.items()
-    )  # fmt: skip
-    return results, combinations
-
-
-def _prefixes(path: str) -> Iterable[str]:
-    while path:
-        yield path
-        path = path.rpartition(".")[0]
-
-
-_TENSOR = re.compile(r"check_tensor\(([LG]\[[^\n]*?), \w+, DispatchKeySet[^\n]*? requires_grad=(True|False)")
-_PARAMETER = re.compile(r"^(.*)\._parameters\['([^']+)'\]$")
-
-
-class _Needs:
-    """What needs a gradient in a graph: parameters and inputs by the guards, values that are computed from them."""
-
-    def __init__(self, reading: _Reading, captured: CapturedLayers, trains: bool) -> None:
-        self._reading = reading
-        self._captured = captured
-        self._recorded = _recorded_gradients(captured) if trains else {}
-        self._values = self._with_gradient() if trains else {}
-
-    def parameters(self, path: str) -> int:
-        """Return the number of parameters of a module."""
-        return sum(1 for _ in self._parameters(path))
-
-    def frozen(self, path: str) -> tuple[str, ...]:
-        """Return the parameters of a module that need no gradient by the guards."""
-        return tuple(sorted(name[len(path) :] for name in self._parameters(path) if self._recorded.get(name) is False))
-
-    def _parameters(self, path: str) -> Iterator[str]:
-        for node, name in self._captured.parameters.items():
-            if is_below(name, path) and "_buffers_" not in node:
-                yield name
-
-    def input_needs(self, numbers: Sequence[int]) -> bool:
-        """Return whether an input of a module, other than a parameter, needs a gradient; True if no value does."""
-        if not self._values:
-            return True
-        reading, inside = self._reading, set(numbers)
-        for number in numbers:
-            node = reading.nodes[number]
-            for name in node.args:
-                key = (node.graph, name)
-                if reading.number.get(key, -1) not in inside and name not in reading.parameters and self._values.get(key, False):
-                    return True
-        return False
-
-    def _with_gradient(self) -> dict[tuple[int, str], bool]:
-        """Return the values that need a gradient: inputs, and floating-point values computed from parameters or inputs."""
-        results: dict[tuple[int, str], bool] = {}
-        for node in self._reading.graph.nodes:
-            key = (node.graph, node.name)
-            path = self._reading.parameters.get(node.name)
-            if path is not None and node.type:
-                trained = node.type.startswith(("f", "bf")) and "_buffers_" not in node.name
-                results[key] = self._recorded.get(path, trained)
-            elif node.kind == "placeholder":
-                results[key] = self._recorded.get(node.name, False)
-            else:
-                computed = any(results.get((node.graph, name), False) for name in node.args)
-                is_float = not node.type or node.type.startswith(("f", "bf", "c"))
-                results[key] = computed and (node.kind == "alias" or is_float)
-        return results
-
-
-def _recorded_gradients(captured: CapturedLayers) -> dict[str, bool]:
-    """Map paths of parameters, and names of other inputs of the graph, to whether they need a gradient by the guards."""
-    results = {}
-    for match in _TENSOR.finditer(captured.guards):
-        parameter = _PARAMETER.match(match[1])
-        source = source_path(parameter[1]) if parameter is not None else None
-        if parameter is not None and source is not None:
-            path = captured.naming(*source)
-            results[f"{path}.{parameter[2]}" if path else parameter[2]] = match[2] == "True"
-        else:
-            results[re.sub(r"[^a-zA-Z0-9]+", "_", match[1])] = match[2] == "True"
-    return results

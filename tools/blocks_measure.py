@@ -320,6 +320,12 @@ Known limits:
 - A kernel of two blocks counts once for each. Separate compilation can need fewer kernels.
 - The operations outside of the blocks run in eager mode and compile nothing.
 - `block.compile()` has no effect for classes of `torch.nn`, whose files Dynamo skips: `torch.compile(block)` was used there.
+- Blocks are compared by their graphs. Constants that a graph holds must be equal: blocks that add their number to a tensor do not
+  form a group, although with dynamic integers they can share versions.
+- A module called several times in a row and a module that consists of such a loop have the same graph. The page counts calls.
+- A block that has a layer of another block is left out: its nodes are attributed to the module that had the layer first.
+- Guards record which parameters need gradients. Without guards all parameters of a compile with a backward count as trained.
+- Lists in blocks of lists are not examined: the outermost list with equal modules counts.
 """
 
 

@@ -11,11 +11,13 @@ import tltui
 from tltui.cli import main
 from tltui.export import lines_of
 from tltui.questions.blocks.block_costs import CompileBlocks, blocks_of
-from tltui.questions.blocks.graph_blocks import _Members, blocks_in
+from tltui.questions.blocks.block_sections import compile_calls
+from tltui.questions.blocks.graph_blocks import DifferentBlock, _Members, blocks_in
 from tltui.questions.build import build
 from tltui.questions.layers.layer_kernels import captured_layers
 from tltui.text.document import Options
 
+DIFFERENT = DifferentBlock("", 0, "", 0, "", "", "no nodes in this graph")
 LOG = str(TRACES / "blocks")
 
 
@@ -34,9 +36,9 @@ def page(ref: str, name: str = "blocks", width: int = 100, **options: str) -> li
 
 def test_equal_modules_of_a_list_are_a_group() -> None:
     layers, tail = blocks().groups
-    assert (layers.container, layers.class_name, layers.nodes) == ("layers", "Block", 5)
+    assert (layers.containers, layers.class_name, layers.nodes) == (("layers",), "Block", 5)
     assert layers.members == ("layers.0", "layers.1", "layers.3", "layers.4"), "layers.2 has another constant"
-    assert (tail.container, tail.class_name, tail.members) == ("tail", "Numbered", ("tail.0", "tail.1", "tail.2"))
+    assert (tail.containers, tail.class_name, tail.members) == (("tail",), "Numbered", ("tail.0", "tail.1", "tail.2"))
     assert blocks().nodes == 39 and blocks().repeated_nodes == 4 * 5 + 3 * 4
 
 
@@ -46,11 +48,79 @@ def test_one_different_constant_makes_a_module_different() -> None:
     assert other.statement == "torch.nn.functional.leaky_relu(linear_4, 0.2)"
 
 
-def test_a_later_call_of_a_module_in_a_block_is_no_part_of_the_block() -> None:
+def test_a_later_call_of_a_module_is_a_call_of_its_own() -> None:
     members = _Members()
     for number, path in enumerate(("layers.0", "layers.0", "layers.1", "layers.0", "layers.1")):
         members.add(path, number)
-    assert members.nodes == {"layers.0": [0, 1], "layers.1": [2]}
+    assert members.calls == {"layers.0": [[0, 1], [3]], "layers.1": [[2], [4]]}
+
+
+def test_buffers_of_other_shapes_make_blocks_different() -> None:
+    fours, eights = blocks("blocks_buffers").groups
+    assert fours.members == ("layers.0", "layers.1") and eights.members == ("layers.2", "layers.3")
+    assert (fours.versions, eights.versions) == (2, 1), "the input of layers.0 needs no gradient"
+    assert blocks("blocks_buffers").versions == 3, "of one class: they share the limit"
+    assert eights.difference is not None and eights.difference.parameter == "shift is f32[8][1]cpu, not f32[4][1]cpu"
+    text = "\n".join(page("@blocks:0/0", "blocks_buffers"))
+    assert "2 × Block  layers.0, 1 " in text and "2 × Block  layers.2, 3 " in text, "the rows name their blocks"
+    assert "2 × Block (layers.0, 1): the input of 1 call needs no gradient. This takes one more version." in text
+    assert "layers.2, 3  6 nodes, 1 without an equal node in layers.0" in text
+
+
+def test_frozen_parameters_take_versions() -> None:
+    [group] = blocks("blocks_frozen").groups
+    assert (group.versions, group.without_gradient) == (3, 2), "layers.1 gets its input from a block that trains nothing"
+    assert [(one.paths, one.frozen, one.parameters) for one in group.frozen] == [
+        (("layers.0",), 4, 4), (("layers.1",), 2, 4), (("layers.2", "layers.3"), 0, 4),
+    ]  # fmt: skip
+    text = "\n".join(page("@blocks:0/0", "blocks_frozen"))
+    assert "layers.1: 2 of 4 parameters need no gradient." in text and "layers.2, 3: all parameters need gradients." in text
+
+
+def test_the_loops_cover_the_blocks_of_the_prediction() -> None:
+    found = blocks("blocks_arguments")
+    assert [group.members for group in found.groups] == [("layers.1", "layers.2"), ("layers.3", "layers.4")]
+    assert [other.path for other in found.groups[0].different] == ["layers.0"]
+    assert list(compile_calls(found.groups, "layers")) == ["for n in (1, 2, 3, 4):", "    model.layers[n].compile()"]
+    found = blocks("blocks_shared")
+    [group] = found.groups
+    assert group.members == ("layers.0", "layers.1", "layers.3"), "layers.2 reads a layer of layers.0"
+    assert [other.path for other in group.different] == ["layers.2"]
+    assert next(iter(compile_calls(found.groups, "layers"))) == "for n in (0, 1, 3):"
+
+
+def test_the_calls_of_one_module_are_counted() -> None:
+    [group] = blocks("blocks_same").groups
+    assert (group.members, group.calls, group.nodes, group.versions) == (("layers.0",), 4, 6, 1), "one module, four times in a row"
+    assert list(compile_calls([group], "layers")) == ["model.layers[0].compile()"]
+    [group] = blocks("blocks_twice").groups
+    assert (len(group.members), group.calls, group.nodes) == (3, 6, 6), "the list runs twice"
+    assert blocks("blocks_twice").rest_nodes == 1, "the head"
+    assert "3 × Block, 2 calls each" in "\n".join(page("@blocks:0/0", "blocks_twice"))
+
+
+def test_code_after_that_of_a_base_class_belongs_to_the_block() -> None:
+    [group] = blocks("blocks_constant").groups
+    assert (len(group.members), group.nodes, blocks("blocks_constant").rest_nodes) == (4, 7, 1)
+    captured = captured_layers(compile_at(trace("blocks_indexed"), "0/0"))
+    assert captured is not None
+    assert sorted(captured.layers.values()).count("layers.0") == sorted(captured.layers.values()).count("layers.3") == 5
+    assert not blocks_in(captured, False).groups, "each block adds another number"
+
+
+def test_equal_blocks_of_several_lists_and_of_a_dictionary_are_a_group() -> None:
+    [group] = blocks("blocks_dictionaries").groups
+    assert (len(group.members), group.versions, group.containers) == (6, 1, ("heads", "stages.a", "stages.b"))
+    assert next(iter(compile_calls([group], "stages.a"))) == 'for block in model.stages["a"]:'
+    assert next(iter(compile_calls([group], "heads"))) == "for block in model.heads.values():"
+    other = replace(DIFFERENT, path="heads.z")
+    lines = list(compile_calls([replace(group, different=(other,))], "heads"))
+    assert lines == ['for name in ("x", "y"):', "    model.heads[name].compile()"]
+
+
+def test_no_steps_where_separate_compilation_saves_no_time() -> None:
+    text = "\n".join(page("@blocks:0/0", "blocks_twice"))
+    assert "would not save compile time" in text and "How to compile each block separately" not in text
 
 
 def test_last_nodes_are_part_of_a_block_where_one_block_certainly_has_them() -> None:

@@ -138,6 +138,8 @@ WRAPPERS = frozenset((
 ))  # fmt: skip
 """Modules that wrap another one and are not the model's."""
 _MARKED = re.compile(r"^[lLgG]_(?P<root>\w+?)_(?P<rest>(?:modules|parameters|buffers)_\w+)$")
+_ATTRIBUTE = re.compile(r"^(?P<number>\d{1,9})_(?P<name>[A-Za-z]\w*)$")
+"""A tensor that is an attribute of a module in a list, neither parameter nor buffer."""
 _OLD = re.compile(r"^(?:L__self___|l__self___)(?P<rest>\w+)$")
 _EXPORTED = re.compile(r"^(?:p|b)_(?P<rest>\w+)$")
 
@@ -163,8 +165,10 @@ def parameter_of(name: str, exported: bool = False) -> Parameter | None:
     name = name.removeprefix("self.")
     if match := _MARKED.match(name):
         root, tail = match["root"].removesuffix(DICTIONARY), "_" + match["rest"]
-        modules, _, leaf = _last_cut(tail)
+        modules, marker, leaf = _last_cut(tail)
         parts = tuple(part for part in modules.split("_modules_") if part)
+        if not marker and parts and (attribute := _ATTRIBUTE.match(parts[-1])):
+            parts, leaf = (*parts[:-1], attribute["number"]), attribute["name"]
         return Parameter(root, unwrapped(parts), leaf.rstrip("_").removesuffix("__1"))
     if "." in name:  # an attribute of the graph, as export and AOTInductor have them: `layers.0.fc.weight`
         *path, last = name.split(".")

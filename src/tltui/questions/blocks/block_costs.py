@@ -12,7 +12,7 @@ from tltui.model.nodes import Compile
 from tltui.model.record_reader import Reader
 from tltui.model.torch_version import version_by_metrics
 from tltui.model.torch_versions import exists_in, limit_name
-from tltui.questions.blocks.graph_blocks import BlockGroup, GraphBlocks, blocks_in
+from tltui.questions.blocks.graph_blocks import BlockGroup, GraphBlocks, blocks_in, class_versions
 from tltui.questions.layers.layer_kernels import JOINT, captured_layers, layers_of
 from tltui.questions.provenance.provenance import provenance_of
 from tltui.questions.provenance.records import Kernel
@@ -99,8 +99,8 @@ class CompileBlocks:
 
     @property
     def versions(self) -> int:
-        """The most compiled versions of a group."""
-        return max(group.versions for group in self.groups)
+        """The most compiled versions of a class."""
+        return class_versions(self.groups)
 
 
 @part
@@ -120,7 +120,7 @@ def blocks_of(compile_: Compile, reader: Reader) -> CompileBlocks | None:
         kernels.calls if kernels is not None else None, sum(calls) if len(calls) == len(groups) else None,
         kernels.rest if kernels is not None and kernels.calls_of else None, len(kernels.definitions) if kernels is not None else 0,
         graph_blocks.nodes - repeated, tuple(kernels.lost) if kernels is not None else (),
-        kernels.unknown if kernels is not None else 0, (sum(len(group.members) for group in groups) - 1) * CALL_US,
+        kernels.unknown if kernels is not None else 0, (sum(group.calls for group in groups) - 1) * CALL_US,
         limit_name(version), INTEGERS if exists_in(version, INTEGERS) else "",
     )  # fmt: skip
     seconds = seconds_of(compile_)

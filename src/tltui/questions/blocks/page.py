@@ -16,7 +16,9 @@ from tltui.model.nodes import Compile
 from tltui.model.run import Run
 from tltui.model.status import DEFAULT_LIMIT
 from tltui.questions.blocks.block_costs import CompileBlocks, GroupCost, blocks_of, graph_blocks_of
-from tltui.questions.blocks.graph_blocks import BlockGroup, DifferentBlock, GraphBlocks, GuardedValue
+from tltui.questions.blocks.block_guards import GuardedValue
+from tltui.questions.blocks.block_sections import compile_calls, members_of, name_of
+from tltui.questions.blocks.graph_blocks import BlockGroup, DifferentBlock, GraphBlocks, class_versions
 from tltui.questions.coverage.input_sections import Away, add_not_indexed
 from tltui.questions.question import Question
 from tltui.questions.stacks.tracebacks import display_name
@@ -84,11 +86,6 @@ def examined(compiles: Sequence[Compile]) -> list[Compile]:
     return [compile_ for compile_ in compiles if id(compile_) in chosen and compile_.is_compile]
 
 
-def name_of(group: BlockGroup) -> str:
-    """Return `12 × WhisperEncoderLayer`; without a class the path of the list."""
-    return f"{fmt.count(len(group.members))} × {sanitize(group.class_name or f'{group.container}.*')}"
-
-
 def share_of(blocks: CompileBlocks | GraphBlocks) -> str:
     """Return `93%`, the share of nodes in repeated blocks."""
     return fmt.percent(blocks.repeated_nodes, blocks.nodes).strip()
@@ -108,14 +105,14 @@ def _many(page: Page, results: Sequence[CompileBlocks]) -> None:
         page.row(pieces, "")
 
 
-Line = tuple[BlockGroup, GroupCost, int]
-"""A group, its cost, and the nodes of the graph."""
+Line = tuple[BlockGroup, GroupCost, int, str]
+"""A group, its cost, the nodes of the graph, and its list, with its modules where the list has several groups."""
 GROUPS: Table[Line] = Table((
     Column("blocks", lambda line: (name_of(line[0]), tokens.STRONG), shrinks=False),
-    Column("list", lambda line: sanitize(line[0].container), drop=1),
+    Column("list", lambda line: line[3], drop=1),
     Column("nodes each", lambda line: (fmt.count(line[0].nodes), tokens.NUMBER), right=True, drop=3, shrinks=False),
-    Column("of all", lambda line: fmt.percent(line[0].nodes * len(line[0].members), line[2]), right=True, shrinks=False),
-    Column("calls each", lambda line: _count(line[1].kernel_calls), right=True, drop=2, shrinks=False),
+    Column("of all", lambda line: fmt.percent(line[0].nodes * line[0].calls, line[2]), right=True, shrinks=False),
+    Column("kernel calls", lambda line: _count(line[1].kernel_calls), right=True, drop=2, shrinks=False),
     Column("versions", lambda line: _versions_cell(line[0].versions), right=True, shrinks=False),
     Column("compile", lambda line: (_about(line[1].compile_s), tokens.NUMBER), right=True, shrinks=False),
 ))  # fmt: skip
@@ -141,12 +138,32 @@ def _compile(page: Page, blocks: CompileBlocks) -> None:
     words.append(f"{fmt.plural(blocks.nodes, 'captured node')}, {share_of(blocks)} in repeated blocks")
     page.joined(words)
     page.blank()
-    page.table(GROUPS, [(group, cost, blocks.nodes) for group, cost in zip(blocks.groups, blocks.costs, strict=True)])
+    pairs = zip(blocks.groups, blocks.costs, strict=True)
+    page.table(GROUPS, [(group, cost, blocks.nodes, _place(blocks, group)) for group, cost in pairs])
     _prediction(page, blocks)
-    _how(page, blocks)
+    if blocks.separate_s is not None and blocks.compile_s is not None and blocks.separate_s >= blocks.compile_s:
+        page.blank()
+        page.say("Compiling each block separately would not save compile time.", "")
+    else:
+        _how(page, blocks)
     _versions(page, blocks)
     _different(page, blocks)
     _lost(page, blocks)
+
+
+def _place(blocks: CompileBlocks, group: BlockGroup) -> str:
+    """Return the lists of a group; its modules where other groups have modules of the same lists."""
+    others = (other for other in blocks.groups if other is not group)
+    if any(not set(other.containers).isdisjoint(group.containers) for other in others):
+        return members_of(group.members)
+    return sanitize(", ".join(group.containers))
+
+
+def _named(blocks: CompileBlocks, group: BlockGroup) -> str:
+    """Return the name of a group in a sentence: with its modules where several groups have the same name."""
+    name = name_of(group)
+    is_unique = sum(name_of(other) == name for other in blocks.groups) == 1
+    return name if is_unique else f"{name} ({members_of(group.members)})"
 
 
 def _prediction(page: Page, blocks: CompileBlocks) -> None:
@@ -158,18 +175,19 @@ def _prediction(page: Page, blocks: CompileBlocks) -> None:
         page.labelled("compile time", f"{together} → ≈ {separate}", "  ", LABEL)
     calls = fmt.plural(blocks.kernel_calls or 0, "call") + " per run"
     if blocks.kernel_calls is None:
-        page.labelled("kernels", page.so_far("unknown (the log has no generated code of this compile)"), "  ", LABEL)
+        page.labelled("kernels", "unknown (the log has no generated code of this compile)", "  ", LABEL)
     elif blocks.separate_kernel_calls is None:
         page.labelled("kernels", f"{calls}; those of the blocks are unknown (no layers of kernels)", "  ", LABEL)
     else:
         page.labelled("kernels", f"{calls} → ≈ {fmt.count(blocks.separate_kernel_calls)} in the blocks", "  ", LABEL)
     if blocks.rest_nodes:
-        text = f"{fmt.plural(blocks.rest_nodes, 'node')} outside of the blocks then run in eager mode"
+        verb = "runs" if blocks.rest_nodes == 1 else "run"
+        text = f"{fmt.plural(blocks.rest_nodes, 'node')} outside of the blocks then {verb} in eager mode"
         if blocks.rest_kernel_calls:
             text += f" instead of in {fmt.plural(blocks.rest_kernel_calls, 'kernel call')} of their own"
         page.labelled("the rest", text, "  ", LABEL)
-    count = sum(len(group.members) for group in blocks.groups)
-    overhead = f"≈ +{blocks.call_overhead_us:,.0f} µs for the calls of {fmt.plural(count, 'compiled block')}"
+    count = sum(group.calls for group in blocks.groups)
+    overhead = f"≈ +{blocks.call_overhead_us:,.0f} µs for {fmt.plural(count, 'call')} of compiled blocks"
     page.labelled("each run", overhead, "  ", LABEL)
     page.say(BASIS, "  ", tokens.DIM)
 
@@ -177,34 +195,9 @@ def _prediction(page: Page, blocks: CompileBlocks) -> None:
 def _how(page: Page, blocks: CompileBlocks) -> None:
     page.heading("How to compile each block separately")
     page.say("Remove the torch.compile call of the whole model. Compile the blocks before the first call:", "  ")
-    for container in dict.fromkeys(group.container for group in blocks.groups):
-        for line in _compile_calls([group for group in blocks.groups if group.container == container]):
+    for container in dict.fromkeys(container for group in blocks.groups for container in group.containers):
+        for line in compile_calls(blocks.groups, container):
             page.add("    ", (line, tokens.STRONG))
-
-
-def _compile_calls(groups: Sequence[BlockGroup]) -> Iterator[str]:
-    """Yield the lines that compile the blocks of one list, by their numbers where the list has other modules.
-
-    `compile()` of a module has no effect for the classes of `torch.nn`, whose files Dynamo skips.
-    """
-    place = f"model.{_in_python(groups[0].container)}"
-    is_torch = any(group.class_module.startswith("torch.") for group in groups)
-    numbers = sorted(int(path.rpartition(".")[2]) for group in groups for path in group.members)
-    if any(group.different for group in groups):
-        yield f"for n in ({', '.join(map(str, numbers))}):"
-    elif is_torch:
-        yield f"for n in range(len({place})):"
-    else:
-        yield f"for block in {place}:"
-        yield "    block.compile()"
-        return
-    yield f"    {place}[n] = torch.compile({place}[n])" if is_torch else f"    {place}[n].compile()"
-
-
-def _in_python(path: str) -> str:
-    """Return a module path as an expression: `down_blocks[0].attentions`."""
-    first, *rest = sanitize(path).split(".")
-    return first + "".join(f"[{word}]" if word.isdecimal() else f".{word}" for word in rest)
 
 
 def _versions(page: Page, blocks: CompileBlocks) -> None:
@@ -215,25 +208,38 @@ def _versions(page: Page, blocks: CompileBlocks) -> None:
     page.heading("Recompilation")
     for group in groups:
         for value in group.guarded:
-            _guarded_value(page, group, value)
+            _guarded_value(page, _named(blocks, group), value)
         if group.without_gradient:
-            count = fmt.plural(group.without_gradient, "block")
-            page.say(f"{name_of(group)}: only the input of {count} needs no gradient, which takes one more version.", "  ")
+            count = fmt.count(group.without_gradient)
+            inputs = "the input of 1 call needs" if group.without_gradient == 1 else f"the inputs of {count} calls need"
+            page.say(f"{_named(blocks, group)}: {inputs} no gradient. This takes one more version.", "  ")
+        _frozen(page, group)
         for other in group.other_inputs[:DIFFERENT_SHOWN]:
             text = f"{sanitize(other.path)}: an input is {sanitize(other.type)}, not {sanitize(other.usual_type)}."
             page.say(f"{text} It takes one more version.", "  ")
     if blocks.versions > 1:
-        text = f"Beyond {blocks.limit_setting} ({DEFAULT_LIMIT} by default) versions, blocks run in eager mode."
-        page.say(f"Each version is compiled when the first block needs it. {text}", "  ")
+        text = f"The blocks of a class share a limit of versions, {blocks.limit_setting} ({DEFAULT_LIMIT} by default)."
+        page.say(f"{text} A block that needs a version beyond it runs in eager mode.", "  ")
     if blocks.integer_setting and any(value.is_integer for group in groups for value in group.guarded):
         page.row(["With ", (f"{blocks.integer_setting} = True", tokens.STRONG),
-                  " integer attributes become dynamic once they change: two versions then serve all blocks."], "  ")  # fmt: skip
+                  " integer attributes become dynamic once they change: two versions then serve all blocks,"
+                  " more if the code branches on the value."], "  ")  # fmt: skip
 
 
-def _guarded_value(page: Page, group: BlockGroup, value: GuardedValue) -> None:
+def _frozen(page: Page, group: BlockGroup) -> None:
+    """Add the modules by their frozen parameters."""
+    for one in group.frozen[:DIFFERENT_SHOWN]:
+        count = "all" if not one.frozen else f"{fmt.count(one.frozen)} of {fmt.count(one.parameters)}"
+        verb = "need gradients" if not one.frozen else "need no gradient"
+        page.say(f"{members_of(one.paths)}: {count} parameters {verb}.", "  ")
+    if group.frozen:
+        page.say("Blocks with different frozen parameters take different versions.", "  ")
+
+
+def _guarded_value(page: Page, name: str, value: GuardedValue) -> None:
     """Add an attribute with a guard and different values."""
     pieces: list[Piece] = [
-        f"{name_of(group)}: guards on ", (sanitize(value.attribute), tokens.NAME), f" need {fmt.plural(value.values, 'value')}: ",
+        f"{name}: guards on ", (sanitize(value.attribute), tokens.NAME), f" need {fmt.plural(value.values, 'value')}: ",
     ]  # fmt: skip
     file, _, line = value.place.rpartition(":")
     pieces += [page.place(file, int(line)), ": one compiled version per value."]
@@ -243,23 +249,29 @@ def _guarded_value(page: Page, group: BlockGroup, value: GuardedValue) -> None:
 
 def _different(page: Page, blocks: CompileBlocks) -> None:
     """Add the modules of the same lists whose graphs are not equal."""
-    different = [(group, other) for group in blocks.groups for other in group.different]
+    different = [(members_of(group.members), group.difference) for group in blocks.groups if group.difference is not None]
+    different += [(sanitize(other.path), other) for group in blocks.groups for other in group.different]
     if not different:
         return
     page.heading("Other modules of the same lists")
-    for group, other in different[:DIFFERENT_SHOWN]:
-        _different_block(page, group, other)
+    for name, other in different[:DIFFERENT_SHOWN]:
+        _different_block(page, name, other)
     if len(different) > DIFFERENT_SHOWN:
         page.say(f"and {fmt.count(len(different) - DIFFERENT_SHOWN)} more", "  ", tokens.DIM)
 
 
-def _different_block(page: Page, group: BlockGroup, other: DifferentBlock) -> None:
-    pieces: list[Piece] = [
-        (sanitize(other.path), tokens.NAME), f"  {fmt.plural(other.nodes, 'node')}, {fmt.count(other.differing_nodes)} ",
-        f"without an equal node in {sanitize(group.members[0])}",
-    ]  # fmt: skip
+def _different_block(page: Page, name: str, other: DifferentBlock) -> None:
+    pieces: list[Piece] = [(name, tokens.NAME), "  "]
+    if other.reason:
+        pieces.append(f"{fmt.plural(other.nodes, 'node')}, {other.reason}" if other.nodes else other.reason)
+    else:
+        pieces += [f"{fmt.plural(other.nodes, 'node')}, {fmt.count(other.differing_nodes)} ",
+                   f"without an equal node in {sanitize(other.equal_to)}"]  # fmt: skip
     page.row(pieces, "  ")
-    page.code(other.statement, "    ")
+    if other.statement:
+        page.code(other.statement, "    ")
+    if other.parameter:
+        page.say(f"{sanitize(other.parameter)}", "    ")
 
 
 def _lost(page: Page, blocks: CompileBlocks) -> None:
@@ -308,8 +320,7 @@ def is_worthwhile(blocks: GraphBlocks) -> bool:
     """Return whether a graph consists mainly of many equal blocks, and none of them exceeds the recompile limit."""
     if not blocks.groups or len(blocks.groups[0].members) < LEAST_BLOCKS:
         return False
-    few_versions = all(group.versions <= DEFAULT_LIMIT for group in blocks.groups)
-    return few_versions and blocks.repeated_nodes >= LEAST_SHARE * blocks.nodes
+    return class_versions(blocks.groups) <= DEFAULT_LIMIT and blocks.repeated_nodes >= LEAST_SHARE * blocks.nodes
 
 
 @frozen
@@ -321,11 +332,13 @@ class BlockRow:
     function: str | None
     """The function that it compiles."""
     container: str
-    """The path of the list of modules."""
+    """The paths of the lists of modules, separated by commas."""
     class_name: str
     """The class of the modules; empty if no guard names it."""
     blocks: int
     """How many modules are equal."""
+    calls: int
+    """Calls of these modules in a run."""
     nodes: int
     """Captured nodes of one of them."""
     all_nodes: int
@@ -339,7 +352,7 @@ class BlockRow:
     separate_s: float | None
     """Predicted seconds with each block compiled separately: the same in each of its rows."""
     kernel_calls: int | None
-    """Kernel calls of one block in a run."""
+    """Kernel calls of one block in a run, in all its calls together."""
     lost_fusions: int
     """Kernels of the compile with nodes of several blocks, or of a block and of the rest: the same in each of its rows."""
 
@@ -349,8 +362,9 @@ def block_rows(data: tuple[CompileBlocks, ...]) -> Iterator[BlockRow]:
     for blocks in data:
         for group, cost in zip(blocks.groups, blocks.costs, strict=True):
             yield BlockRow(
-                blocks.ref, blocks.function, group.container, group.class_name, len(group.members), group.nodes, blocks.nodes,
-                group.versions, cost.compile_s, blocks.compile_s, blocks.separate_s, cost.kernel_calls, len(blocks.lost_fusions),
+                blocks.ref, blocks.function, ", ".join(group.containers), group.class_name, len(group.members), group.calls,
+                group.nodes, blocks.nodes, group.versions, cost.compile_s, blocks.compile_s, blocks.separate_s, cost.kernel_calls,
+                len(blocks.lost_fusions),
             )  # fmt: skip
 
 

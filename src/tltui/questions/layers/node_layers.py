@@ -21,6 +21,10 @@ _CALLED = re.compile(
 _READ = re.compile(
     r"___check_type_id\(([LG]\[[^\n]*?)\._(?:parameters|buffers), [^\n]*?  # ([^\n]*)  # (\S[^\n]*?):(\d{1,9}) in (\S+)"
 )
+_ATTRIBUTE = re.compile(
+    r"(?:EQUALS_MATCH: |check_tensor\()([LG]\['\w+'\](?:\._modules\['[^'\]\n]+'\])+)\.(\w+)[, ]"
+    r"[^\n]*?  # ([^\n]*)  # (\S[^\n]*?):(\d{1,9}) in (\S+)"
+)
 Naming = Callable[[str, tuple[str, ...]], str]
 """The variable of a module and its path there → its path in the model."""
 
@@ -86,6 +90,10 @@ def frames_of_guards(text: str, naming: Naming) -> Frames:
         frames.calls.setdefault(path, at)
     for path, at, code in _guard_matches(_READ, text, naming):
         read.append((reader_of(path, "", code), at))
+    for match in _ATTRIBUTE.finditer(text):
+        source = source_path(match[1])
+        if source is not None and re.search(rf"\bself\.{match[2]}\b", match[3]):
+            read.append((naming(*source), At(match[4], match[6], int(match[5]))))
     for path, at in frames.calls.items():
         frames.add(at, frames.caller(path))
     for path, at in read:

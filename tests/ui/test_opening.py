@@ -64,7 +64,7 @@ async def test_the_first_screen_has_all_findings(paths: list[Path], size: tuple[
     async with opened(*paths, size=size, untouched=True) as driver:
         document = driver.browser.document_view.document
         [section] = [section for section in document.sections() if section.title == "Start here"]
-        screen = "\n".join(line[-document.width() - 4 :] for line in screen_lines(driver.app))
+        screen = screen_text(driver.app)
         findings = [document.line(line).text for line in range(section.first, section.last + 1)]
         assert len(findings) > 4 and [line for line in findings if line.strip() not in screen] == []
 

@@ -166,9 +166,9 @@ class _List:
             paths[kind].append(path)
         repeated = {kind: members for kind, members in paths.items() if sum(len(self.calls(path)) for path in members) > 1}
         classes = {class_name for class_name, statements in repeated if len(statements) >= LEAST_NODES}
-        kept = [kind for kind in repeated if len(kind[1]) >= LEAST_NODES or (kind[0] and kind[0] in classes)]
-        kept.sort(key=lambda kind: (len(kind[1]) < LEAST_NODES, -len(repeated[kind]) * len(kind[1])))
-        return {kind: repeated[kind] for kind in kept}
+        chosen = [kind for kind in repeated if len(kind[1]) >= LEAST_NODES or (kind[0] and kind[0] in classes)]
+        chosen.sort(key=lambda kind: (len(kind[1]) < LEAST_NODES, -len(repeated[kind]) * len(kind[1])))
+        return {kind: repeated[kind] for kind in chosen}
 
 
 def blocks_in(captured: CapturedLayers, trains: bool) -> GraphBlocks:
@@ -239,14 +239,14 @@ def _complete(reading: Reading, container: str, numbers: dict[_Call, list[int]],
     if count < 2:
         return
     size = len(usual.statements)
-    taken = {number for part in numbers.values() for number in part}
+    occupied = {number for part in numbers.values() for number in part}
     longer = (form for form in forms.values() if len(form.statements) > size and form.statements[:size] == usual.statements)
     for complete in dict.fromkeys(longer):
         added = {}
         for call in [call for call, form in forms.items() if form == usual]:
             first = numbers[call][-1] + 1
             rest = range(first, min(first + len(complete.statements) - size, len(reading.nodes)))
-            if any(number in taken or not is_below(container, reading.layers[number]) for number in rest):
+            if any(number in occupied or not is_below(container, reading.layers[number]) for number in rest):
                 break
             added[call] = [*numbers[call], *rest]
         extended = {call: reading.form(call[0], part) for call, part in added.items()}

@@ -159,7 +159,7 @@ def _place(blocks: CompileBlocks, group: BlockGroup) -> str:
     return sanitize(", ".join(group.containers))
 
 
-def _named(blocks: CompileBlocks, group: BlockGroup) -> str:
+def _with_members(blocks: CompileBlocks, group: BlockGroup) -> str:
     """Return the name of a group in a sentence: with its modules where several groups have the same name."""
     name = name_of(group)
     is_unique = sum(name_of(other) == name for other in blocks.groups) == 1
@@ -208,11 +208,11 @@ def _versions(page: Page, blocks: CompileBlocks) -> None:
     page.heading("Recompilation")
     for group in groups:
         for value in group.guarded:
-            _guarded_value(page, _named(blocks, group), value)
+            _guarded_value(page, _with_members(blocks, group), value)
         if group.without_gradient:
             count = fmt.count(group.without_gradient)
             inputs = "the input of 1 call needs" if group.without_gradient == 1 else f"the inputs of {count} calls need"
-            page.say(f"{_named(blocks, group)}: {inputs} no gradient. This takes one more version.", "  ")
+            page.say(f"{_with_members(blocks, group)}: {inputs} no gradient. This takes one more version.", "  ")
         _frozen(page, group)
         for other in group.other_inputs[:DIFFERENT_SHOWN]:
             text = f"{sanitize(other.path)}: an input is {sanitize(other.type)}, not {sanitize(other.usual_type)}."

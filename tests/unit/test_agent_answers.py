@@ -88,6 +88,14 @@ def test_a_kernel_leads_to_its_nodes_lines_and_layers() -> None:
     assert text.endswith("\nnext: source(FILE:LINE), show(address)")
 
 
+def test_the_address_of_a_call_is_a_place() -> None:
+    about = answers(TRAIN)
+    by_address, by_line = about.kernel("0/0:inductor_output_code#1@L298", "0/0"), about.kernel("L298", "0/0:inductor_output_code#1")
+    assert by_address.split("\n")[1:] == by_line.split("\n")[1:]
+    with pytest.raises(tltui.BadArgument, match="or a line number of the generated code"):
+        about.kernel("1/0:inductor_output_code#1@L298", "0/0")
+
+
 def test_a_line_of_the_code_is_a_place_of_its_kernel() -> None:
     """A line number alone is one in each graph; the address of the code selects its graph."""
     about = answers(TRAIN)

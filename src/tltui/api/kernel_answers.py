@@ -21,7 +21,7 @@ from tltui.text.formatting import micros
 
 NAMED = 12
 """Kernels that an error names."""
-_LINE = re.compile(r"L?(\d{1,7})")
+_LINE = re.compile(r"(?:(?P<ref>\S+)@)?L?(?P<number>\d{1,7})")
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,8 @@ class _Call:
 def kernel_lines(run: Run, compile_: Compile, place: str, code: Artifact | None = None) -> list[str]:
     """Return the lines about the kernels at a place of the generated code. Raises `BadArgument` if it has none.
 
-    `place`: the name of a kernel, `NAME:HANDLE` for one of its calls, or a line of the code. `code`: the generated code of one
-    graph, where the compile has several.
+    `place`: the name of a kernel, `NAME:HANDLE` for one of its calls, or a line of the code, also as `ADDRESS@L275`.
+    `code`: the generated code of one graph, where the compile has several.
     """
     provenance = provenance_of(compile_)
     units = [unit for unit in provenance.units if code is None or any(pane.ref == str(code.ref) for pane in unit.panes)]
@@ -49,14 +49,17 @@ def kernel_lines(run: Run, compile_: Compile, place: str, code: Artifact | None 
         for unit in units for kernel in unit.kernels if _is_at(unit, kernel, place)
     ]  # fmt: skip
     if not calls:
-        raise BadArgument(safe(f"no kernel at {place!r} of {compile_.ref}; kernels: {_names(units)}"))
+        text = f"no kernel at {place!r} of {compile_.ref}; kernels: {_names(units)}, or a line number of the generated code"
+        raise BadArgument(safe(text))
     return [line for call in calls for line in _lines(call)]
 
 
 def _is_at(unit: UnitProvenance, kernel: Kernel, place: str) -> bool:
     if (match := _LINE.fullmatch(place)) is None:
         return place in (kernel.name, kernel.key)
-    line = int(match[1])
+    if match["ref"] and all(pane.ref != match["ref"] for pane in unit.panes):
+        return False
+    line = int(match["number"])
     is_in_definition = kernel.definition is not None and kernel.definition[0] <= line <= kernel.definition[1]
     in_code = _is_code(unit, kernel.call_pane) and line in kernel.call_lines
     return in_code or (is_in_definition and _is_code(unit, kernel.definition_pane))

@@ -386,7 +386,7 @@ def _add_variation(page: Page, variation: Variation, recompiles: int, indent: st
         page.say(values, indent + "  ")
     if variation.sources:
         count = len(variation.sources)
-        text = f"of {count} submodules" if variation.source.endswith(".training") else f"one version per index, {count} indices"
+        text = f"of {count} submodules" if variation.source.endswith(".training") else f"guards on {count} indices"
         page.say(text, indent + "  ", tokens.DIM)
     page.say(share_text(variation, recompiles), indent + "  ", tokens.DIM)
     if variation.covered_by:

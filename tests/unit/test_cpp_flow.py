@@ -6,7 +6,7 @@ import pytest
 from provenance_truth import CASES
 from real import fresh
 
-from tltui.questions.provenance.dataflow import wrapper_code
+from tltui.questions.provenance.dataflow import cpp_statements
 from tltui.questions.provenance.dataflow.cpp_statements import python_statements
 from tltui.questions.provenance.generated_code import Function
 from tltui.questions.provenance.provenance import UnitProvenance, provenance_of
@@ -42,7 +42,7 @@ def test_two_calls_of_one_kernel_are_told_apart(trace: str, calls: dict[str, tup
 
 @pytest.mark.parametrize("trace", ["equal_products", "aot_cuda"])
 def test_calls_that_nothing_tells_apart_have_no_nodes(trace: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wrapper_code, "python_statements", lambda *_: None)
+    monkeypatch.setattr(cpp_statements, "python_statements", lambda *_: None)
     one = unit(trace)
     externs = {kernel.key for kernel in one.kernels if kernel.name.startswith("aoti_")}
     assert all(not kernel.post_nodes and not kernel.user_lines for kernel in one.kernels if kernel.key in externs)

@@ -225,7 +225,7 @@ class RunListScreen(PanesScreen[None]):
             self.app.exit()
 
     def action_sort(self) -> None:
-        """Sort the runs by the next column of those that fit the screen."""
+        """Sort the runs by the next visible column."""
         from tltui.questions.compare.run_list_page import ORDERS
 
         document = self.view.document

@@ -21,7 +21,7 @@ from tltui.questions.timing.timing_events import KERNELS, Phase, events_of, inte
 from tltui.text.frozen import frozen
 
 REST = ""
-"""Stands for everything outside of the blocks."""
+"""The key of everything outside of the blocks."""
 FILE = "compile_file"
 """The timing event of a C++ file."""
 INTEGERS = "torch._dynamo.config.allow_unspec_int_on_nn_module"

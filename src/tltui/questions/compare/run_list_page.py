@@ -46,7 +46,7 @@ def change_text(row: RunRow) -> str:
             many = noun if abs(value) == 1 or noun == "eager" else f"{noun}s"
             words.append(f"{_signed(value)} {many}")
     before = row.compile_s - row.change.compile_s
-    if before > 0 and abs(row.change.compile_s) >= 0.1 * before:
+    if before > 0 and row.compile_s and abs(row.change.compile_s) >= 0.1 * before:  # 0: the log has no times
         words.append(f"{_signed(round(100 * row.change.compile_s / before))}% time")
     return ", ".join(words)
 

@@ -50,6 +50,16 @@ def test_others_report_that_memory_ran_out(words: str, tmp_path: Path) -> None:
         assert statement.faults(show("summary")) == []
 
 
+def test_consequences_at_two_lines_do_not_hide_the_cause_in_the_next_launch(tmp_path: Path) -> None:
+    place = unpacked("restart_fails", tmp_path, JOBS)
+    paths = [place / "trace", place / "out.txt"]
+    output = paths[1].read_text()
+    line = '[rank2]:   File "/home/user/train/jobs.py", line 68, in train'
+    assert line in output
+    paths[1].write_text(output.replace(line, line.replace("68", "66"), 1))
+    assert faults("restart_fails", OUTPUT, printing(*paths)) == []
+
+
 def test_each_job_has_a_capture() -> None:
     assert {path.parent.parent.name for path in JOBS.glob("*/trace/*.log.xz")} == set(TRUTHS | ACCIDENTS)
 

@@ -171,13 +171,26 @@ def add_job_failures(page: Page, run: Run, failures: Sequence[RunFailure]) -> Ge
     if not failures:
         return
     page.heading(f"Failures in the job's output ({fmt.count(len(failures))})")
-    for number, item in enumerate(failures[: SHOWN + FOLDED]):
+    shown = _shown_first(failures)
+    order = [*shown, *(place for place in range(len(failures)) if place not in shown)]
+    for number, item in enumerate(failures[place] for place in order[: SHOWN + FOLDED]):
         if number == SHOWN:
             page.open(f"{fmt.count(len(failures) - SHOWN)} more", folded=True)
             page.add("  ", (f"{fmt.count(len(failures) - SHOWN)} more", tokens.DIM))
         _add_failure(page, run, item)
         yield
     page.close(0)
+
+
+def _shown_first(failures: Sequence[RunFailure]) -> list[int]:
+    """Return the places of the failures that are not folded: causes before consequences, and the newest launch before others."""
+    newest = max(item.launch for item in failures)
+
+    def weight(place: int) -> tuple[bool, bool]:
+        item = failures[place]
+        return item.is_consequence or not item.is_fatal, item.launch != newest
+
+    return sorted(sorted(range(len(failures)), key=weight)[:SHOWN])
 
 
 def add_of_compile(page: Page, run: Run, ref: str) -> None:

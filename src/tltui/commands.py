@@ -63,7 +63,7 @@ _SHOWN = {
     "right_curly_bracket": "}", "left_curly_bracket": "{", "minus": "-", "equals_sign": "=", "colon": ":", "slash": "/",
     "asterisk": "*", "number_sign": "#", "question_mark": "?", "f1": "F1", "right_square_bracket": "]", "left_square_bracket": "[",
     "greater_than_sign": ">", "less_than_sign": "<", "left_parenthesis": "(", "right_parenthesis": ")",
-    "at": "@", "vertical_line": "|", "apostrophe": "'", "comma": ",", "full_stop": ".",
+    "at": "@", "vertical_line": "|", "apostrophe": "'", "comma": ",", "full_stop": ".", "plus": "+", "underscore": "_",
 }  # fmt: skip
 
 
@@ -136,6 +136,11 @@ COMMANDS: tuple[Command, ...] = (
             "Compare with the previous compile of this frame; if there is none, a graph with the graph it was derived from.", E_),
     Command("app.sort", ("S",), "sort",
             "Sort the tables of the page by the next column, marked with an arrow; in the matrix, change what cells show.", E_),
+    Command("app.zoom_in", ("plus",), "zoom in", "Show half of the time in the charts of the page, around its middle.", E_, "zoom"),
+    Command("app.zoom_out", ("underscore",), "zoom out", "Show twice the time in the charts of the page.", E_),
+    Command("app.earlier", ("comma",), "earlier", "Show an earlier part of the time in the charts of the page.", E_),
+    Command("app.later", ("full_stop",), "later", "Show a later part of the time in the charts of the page.", E_),
+    Command("app.whole_time", ("Z",), "all of the time", "Show all of the time in the charts of the page.", E_),
     Command("app.follow", ("F",), "follow",
             "Start or stop following the job's logs. A log younger than a minute is followed from the start.", E_),
     Command("app.news", ("L",), "latest trouble",
@@ -311,7 +316,7 @@ FOOTER_HELP = ("document.ask_search", "document.next_section")
 FOOTERS = {
     "tree": ("app.back", "app.output", "tree.enter", "tree.ask_filter", "app.next_error", "app.next_break", "app.next_recompile",
              "app.go_to", "app.generated_code", "app.search", "app.help"),
-    "page": ("app.back", "app.output", "document.follow", "app.next_error", "app.next_break", "app.next_recompile",
+    "page": ("app.back", "app.output", "document.follow", "app.zoom_in", "app.next_error", "app.next_break", "app.next_recompile",
              "document.ask_search", "app.other_pane", "app.all_views", "app.help"),
     "code": ("app.back", "document.ask_search", "app.provenance", "app.next_artifact", "app.copy", "app.compare", "document.wrap",
              "app.help"),
@@ -445,6 +450,8 @@ class Situation:
     """Whether the logs may still grow."""
     has_orders: bool = False
     """Whether the tables of the page can be sorted otherwise."""
+    has_chart: bool = False
+    """Whether the page has a chart over time."""
     has_sections: bool = False
     """Whether the document can be folded."""
     has_hits: bool = False
@@ -471,6 +478,7 @@ _REQUIREMENTS: dict[str, Callable[[Situation], bool]] = {
     **dict.fromkeys(("document.next_hit", "document.previous_hit"), lambda now: now.has_hits),
     "app.output": lambda now: now.has_output,
     "app.sort": lambda now: now.has_orders,
+    **dict.fromkeys(("app.zoom_in", "app.zoom_out", "app.earlier", "app.later", "app.whole_time"), lambda now: now.has_chart),
     "app.back": lambda now: now.has_past,
     "app.forward": lambda now: now.has_future,
     "provenance.next_unit": lambda now: now.has_units,

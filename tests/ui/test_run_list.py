@@ -259,7 +259,7 @@ async def test_find_help_and_leaving(directory: Path) -> None:
         await screen.press("q")
         await screen.until(lambda: len(screen.names) == 3)
         await screen.press("Z")
-        await screen.until(lambda: "No command on Z." in screen_text(screen.app))
+        await screen.until(lambda: "No command on Z here." in screen_text(screen.app))
         await screen.press("q")
         await screen.until(lambda: not screen.app.is_running)
         assert not screen.app.list_screen.choice.is_made

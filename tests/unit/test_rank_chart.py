@@ -126,7 +126,7 @@ def test_a_cell_is_the_compile_that_covers_most_of_it() -> None:
         return ChartBar(0, False, f"{start}", start, end, is_open)
 
     long, short, brief, cut = bar(0, 2.6), bar(2.6, 3.0), bar(4.0, 4.3), bar(6.1, 6.1, is_open=True)
-    cells = cells_of([long, short, brief, cut], 8.0, 8)
+    cells = cells_of([long, short, brief, cut], 0.0, 8.0, 8)
     assert cells == [long, long, long, None, None, None, cut, None], "0.3 of a cell is not drawn, an open compile is"
 
 

@@ -30,6 +30,23 @@ def axis(duration_s: float, width: int) -> str:
     return line.ljust(width - len(end)) + end
 
 
+def part_of_axis(begin_s: float, end_s: float, width: int) -> str:
+    """Return the axis of a part of the time: its begin, its end, and a label at each tick between them."""
+    if not begin_s:
+        return axis(end_s, width)
+    start, end, span = fmt.seconds(begin_s), fmt.seconds(end_s), end_s - begin_s
+    line, step = start, _step(span)
+    number = math.ceil(begin_s / step)
+    while number * step <= end_s and len(start) + len(end) < width:
+        at, text = int(width * (number * step - begin_s) / span), tick(number * step)
+        if at + len(text) + GAP > width - len(end):
+            break
+        if at >= len(line) + GAP:
+            line = line.ljust(at) + text
+        number += 1
+    return line.ljust(width - len(end)) + end
+
+
 def broken_axis(duration_s: float, width: int, begins: Iterable[tuple[int, float]], gaps: Sequence[int]) -> str:
     """Return an axis with gaps that are left out.
 

@@ -39,6 +39,7 @@ class Page(Builder):
         self.ascii = options.ascii
         self.goes_on = options.goes_on
         self.sort = options.sort
+        self._window = options.window
         self.untold = options.untold
         self.newest = options.newest
         self._apart = formatting.Apart()
@@ -191,6 +192,12 @@ class Page(Builder):
         """Add a source line, clipped to the width."""
         if text and text.strip():
             self.add(indent, (fmt.clip(sanitize(text.strip()), self.width - len(indent)), tokens.NAME))
+
+    def window_of(self, duration_s: float) -> tuple[float, float]:
+        """Return the begin and end, in seconds, of the part that a chart over so much time is to show."""
+        self._document.chart_seconds.append(duration_s)
+        low, high = self._window
+        return low * duration_s, high * duration_s
 
     def table(self, table: Table[Row], rows: Sequence[Row], total: int | None = None, sort: str | None = None) -> None:
         """Add rows below the titles of their columns, as many columns as fit.

@@ -13,13 +13,14 @@ from textual.binding import BindingType
 from textual.dom import DOMNode
 
 from tltui.commands import BY_ID, PLACE_NAMES, Command, Situation, Where
-from tltui.documents.format import plural
+from tltui.documents.format import plural, seconds
 from tltui.documents.scope import DOES, in_output, place_of
 from tltui.messages import Again, Scanned
 from tltui.model.ref import BadAddress, Ref, parse_ref
 from tltui.model.run import Run, has_break, has_error, next_compile
 from tltui.model.torch_version import torch_version
 from tltui.questions.index import BY_NAME, Entry
+from tltui.screens.chart_window import WHOLE, Window, moved, zoomed
 from tltui.screens.child_processes import ExternalPrograms, JobControl, Processes
 from tltui.screens.compile_navigation import CompareCommands, CompileWalk
 from tltui.screens.live_updates import LiveUpdates
@@ -200,6 +201,39 @@ class BrowserCommands(MainScreen):
         self.reload()
         self.show_message(f"{view.sort_label} {self.sort}")
 
+    def action_zoom_in(self) -> None:
+        """Show half of the time in the charts of this page."""
+        self._show_window(zoomed(self.window, inward=True))
+
+    def action_zoom_out(self) -> None:
+        """Show twice the time."""
+        self._show_window(zoomed(self.window, inward=False))
+
+    def action_earlier(self) -> None:
+        """Show an earlier part of the time."""
+        self._show_window(moved(self.window, later=False))
+
+    def action_later(self) -> None:
+        """Show a later part of the time."""
+        self._show_window(moved(self.window, later=True))
+
+    def action_whole_time(self) -> None:
+        """Show all of the time."""
+        self._show_window(WHOLE)
+
+    def _show_window(self, window: Window) -> None:
+        document = self.document_view.document
+        charts = document.chart_seconds if isinstance(document, TextDocument) else []
+        if not charts:
+            self.show_message("this page has no chart over time")
+        elif window == self.window:
+            self.show_message("the chart shows all of the time" if window == WHOLE else "the chart shows no more on this side")
+        else:
+            self.window = window
+            self.lay_out_again()
+            low, high = (seconds(share * max(charts)) for share in window)
+            self.show_message("all of the time" if window == WHOLE else f"{low} to {high} of {seconds(max(charts))}")
+
     def action_damage(self) -> None:
         """Show the page of damaged records."""
         self._open("@damage")
@@ -250,6 +284,7 @@ class BrowserCommands(MainScreen):
             has_output=self.around.job is not None or bool(run.discovered.outputs) or has_outputs(run),
             is_live=bool(run.goes_on),
             has_orders=page is not None and bool(page.sorts),
+            has_chart=bool(getattr(view.document, "chart_seconds", ())),
             has_sections=view.has_sections,
             has_hits=bool(view.hits),
             has_past=self.has_past,

@@ -22,6 +22,7 @@ from tltui.model.nodes import Compile
 from tltui.model.ref import BadAddress, Ref, named_in, parse_ref, split_line
 from tltui.model.run import Node as TreeNode
 from tltui.questions.runtime.costs import computed_costs
+from tltui.screens.chart_window import WHOLE
 from tltui.screens.details import WIDE, DetailsView, FindingDetails
 from tltui.screens.requests import OF_RUN, Addresses, Make, Renderer, Request, document_at, has_grown
 from tltui.screens.workbench import AppContext, Workbench
@@ -66,6 +67,8 @@ class MainScreen(Workbench[None]):
         """What is shown, or wanted."""
         self.raw = False
         self.sort = ""
+        self.window = WHOLE
+        """The part of the time that the charts of the page show."""
         self.own_pages: dict[str, Make] = {}
         """Addresses of pages that are made from more than the run."""
         self.names: Names | None = None
@@ -207,6 +210,7 @@ class MainScreen(Workbench[None]):
             "app.back": self.has_past, "app.output": has_output, "app.next_error": tally.errors + tally.eager > 0,
             "app.next_break": tally.with_breaks > 0, "app.next_recompile": tally.recompiles > 0,
             "document.next_hit": bool(self.document_view.hits),
+            "app.zoom_in": bool(getattr(self.document_view.document, "chart_seconds", ())),
         }  # fmt: skip
         names = [name for name in FOOTERS[self._place] if works.get(name, True)]
         self.status.show_hints(self.hints([*names[: HINTS - 1], names[-1]] if len(names) > HINTS else names))
@@ -233,7 +237,7 @@ class MainScreen(Workbench[None]):
         if view.size.width and self.size.width >= WIDE and not self.has_one_pane:
             # the panel of the page that is left, or its absence, does not count
             width += self.beside_tree - self.details.columns(self.beside_tree) - view.outer_size.width
-        return Options(width=max(width, 40), sort=self.sort, raw=self.raw, key_of=self.key_of)
+        return Options(width=max(width, 40), sort=self.sort, raw=self.raw, window=self.window, key_of=self.key_of)
 
     @property
     def beside_tree(self) -> int:
@@ -259,6 +263,8 @@ class MainScreen(Workbench[None]):
             self._future.clear()
             del self._past[:-PAST]
             self.raw = False
+        if request != self.shown:
+            self.window = WHOLE
         self.shown = request
         self.details.lay_out(self.beside_tree)
         self._addresses.note(request.ref)
@@ -333,7 +339,8 @@ class MainScreen(Workbench[None]):
         return not (document.language or is_stopped or self.shown_ref.startswith(MADE_ONCE))
 
     def _rested(self) -> None:
-        """Render the complete page again if the run has grown meanwhile."""
+        """Show the keys of the complete page, and render it again if the run has grown meanwhile."""
+        self.say_keys()
         now = time.monotonic()
         self._renew_from, self._wished = now + PAUSE * (now - self._wished), now
         if self._is_outdated:

@@ -91,6 +91,8 @@ class Options:
     part: str = ""
     """The one thing of all that a page is about, where it can be asked for it alone: a kernel. '' for all."""
     raw: bool = False
+    window: tuple[float, float] = (0.0, 1.0)
+    """The part of the time that charts show: shares of it."""
     ascii: bool = False
     goes_on: str = ""
     """Why more may come, '' when not: what is not there is then said to be so for now only."""
@@ -213,6 +215,8 @@ class TextDocument:
     """The orders that its tables can be in, as far as their columns are shown."""
     all_orders: list[str] = field(default_factory=list)
     """Those of columns without room too."""
+    chart_seconds: list[float] = field(default_factory=list)
+    """The time of each chart of which a part can be shown."""
     _measured: int = 0
     """Lines that `_widest` is about."""
     _widest: int = 0

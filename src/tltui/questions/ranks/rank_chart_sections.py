@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 
 from tltui.documents import format as fmt
-from tltui.documents.axis import axis
+from tltui.documents.axis import part_of_axis
 from tltui.documents.page import Page, to_page
 from tltui.model.ref import ranges
 from tltui.questions.ranks.pace import Key, Pace
@@ -39,9 +40,13 @@ def add_chart(page: Page, chart: RankChart | None, pace: Pace | None = None) -> 
         return
     page.heading(page.title_so_far("Ranks over time"))
     width = max(min(page.width, MOST) - 2 - LABEL - 2, 10)
-    page.add("  ", " " * LABEL, "  ", (axis(chart.duration_s, width), tokens.DIM))
+    begin_s, end_s = page.window_of(chart.duration_s)
+    page.add("  ", " " * LABEL, "  ", (part_of_axis(begin_s, end_s, width), tokens.DIM))
     notes = list(_notes(pace)) if pace is not None else []
-    shown = [(row, cells_of(row.bars, chart.duration_s, width)) for row in chart.rows[:ROWS]]
+    shown = []
+    for row in chart.rows[:ROWS]:
+        bars = [bar for bar in row.bars if bar.start_s < end_s and bar.end_s >= begin_s]
+        shown.append((replace(row, bars=tuple(bars)), cells_of(bars, begin_s, end_s, width)))
     letters = letters_of(bar.function for _, cells in shown for bar in cells if bar is not None)
     short = 0
     for row, cells in shown:
@@ -63,15 +68,15 @@ def add_chart(page: Page, chart: RankChart | None, pace: Pace | None = None) -> 
         page.say("±: largest time difference between the rank drawn in a row and the other ranks of that row", "  ", tokens.DIM)
 
 
-def cells_of(bars: Sequence[ChartBar], duration_s: float, width: int) -> list[ChartBar | None]:
-    """Return the compile of each cell: the one that covers most of it, where compiles cover at least half of it.
+def cells_of(bars: Sequence[ChartBar], begin_s: float, end_s: float, width: int) -> list[ChartBar | None]:
+    """Return the compile of each cell between two times: the one that covers most of it, where compiles cover at least half of it.
 
     A compile without an end has a cell in any case.
     """
     cells: list[ChartBar | None] = [None] * width
     most, covered = [0.0] * width, [0.0] * width
     for bar in bars:
-        lo, hi = bar.start_s / duration_s * width, bar.end_s / duration_s * width
+        lo, hi = ((at_s - begin_s) / (end_s - begin_s) * width for at_s in (bar.start_s, bar.end_s))
         for cell in range(max(int(lo), 0), min(int(hi) + 1, width)):
             share = max(min(hi, cell + 1) - max(lo, cell), 0.0)
             covered[cell] += share
@@ -80,7 +85,7 @@ def cells_of(bars: Sequence[ChartBar], duration_s: float, width: int) -> list[Ch
     cells = [bar if share >= HALF - 1e-9 else None for bar, share in zip(cells, covered, strict=True)]
     for bar in bars:
         if bar.is_open and not any(cell is bar for cell in cells):
-            cells[min(int(bar.start_s / duration_s * width), width - 1)] = bar
+            cells[min(max(int((bar.start_s - begin_s) / (end_s - begin_s) * width), 0), width - 1)] = bar
     return cells
 
 

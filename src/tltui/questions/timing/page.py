@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from dataclasses import replace
 
 from tltui.documents import format as fmt
-from tltui.documents.axis import axis
+from tltui.documents.axis import part_of_axis
 from tltui.documents.columns import Column, Table
 from tltui.documents.page import Page, to_page
 from tltui.documents.rank_groups import alike_on_ranks, said_ranks
@@ -100,10 +100,14 @@ class _Drawing:
     def __init__(self, page: Page, flame: Flame, style: Callable[[str], str], time: Callable[[Bar], str]) -> None:
         self.page = page
         self.flame = flame
-        self.bars = flame.bars[:LEFT_OUT]
+        self.total_s = max(flame.duration_s, 1e-9)
+        self.begin_s, self.end_s = page.window_of(self.total_s)
+        self.span_s = self.end_s - self.begin_s
+        inside = [bar for bar in flame.bars if self._is_inside(bar)]
+        self.outside = len(flame.bars) - len(inside)
+        self.bars, self.more = inside[:LEFT_OUT], len(inside[LEFT_OUT:])
         self.style = style
         self.format_time = time
-        self.total_s = max(flame.duration_s, 1e-9)
         self.children = _children(self.bars)
         self.step = 2 if page.width >= 100 else 1
         longest = max((min(bar.depth, DEEPEST) * self.step + len(bar.name) for bar in self.bars), default=0)
@@ -111,14 +115,19 @@ class _Drawing:
         self.time = max([TIME, *(len(time(bar)) for bar in self.bars)])
         self.room = max(min(page.width - 2 - self.label - self.time - SHARE - 3, 100), 8)
 
+    def _is_inside(self, bar: Bar) -> bool:
+        """Return whether a bar is in the part of the time that is shown."""
+        return bar.start_s < self.end_s and (bar.start_s + bar.duration_s > self.begin_s or bar.start_s >= self.begin_s)
+
     def draw(self) -> None:
         if self.total_s >= LEAST_SHOWN_S and self.room >= AXIS:
             lead = " " * (self.label + self.time + SHARE + 3)
-            self.page.add("  ", lead, (axis(self.total_s, self.room), tokens.DIM))
+            self.page.add("  ", lead, (part_of_axis(self.begin_s, self.end_s, self.room), tokens.DIM))
         self._siblings(self.children[-1])
-        remaining = len(self.flame.bars) - len(self.bars)
-        if remaining:
-            self.page.add("  ", (f"and {fmt.count(remaining)} more: --json has all of them", tokens.DIM))
+        if self.more:
+            self.page.add("  ", (f"and {fmt.count(self.more)} more: --json has all of them", tokens.DIM))
+        if self.outside:
+            self.page.add("  ", (f"before and after: {fmt.plural(self.outside, 'event')}", tokens.DIM))
 
     def _siblings(self, members: Sequence[int]) -> None:
         """Draw siblings; short neighbors become one folded line."""
@@ -134,7 +143,7 @@ class _Drawing:
 
     def _is_small(self, number: int) -> bool:
         bar = self.bars[number]
-        return bar.duration_s < SMALL * self.total_s and not bar.is_open
+        return bar.duration_s < SMALL * self.span_s and not bar.is_open
 
     def _small(self, run: Sequence[int]) -> None:
         if len(run) < FEW:
@@ -154,7 +163,7 @@ class _Drawing:
     def _bar(self, number: int) -> None:
         bar, inside = self.bars[number], self.children.get(number, ())
         if inside:
-            self.page.open(bar.name, folded=bar.duration_s < SMALL * self.total_s and not bar.is_open)
+            self.page.open(bar.name, folded=bar.duration_s < SMALL * self.span_s and not bar.is_open)
         self._line(bar)
         if inside:
             self._siblings(inside)
@@ -166,8 +175,10 @@ class _Drawing:
         pad = " " * (self.label - len(indent) - len(name))
         seconds = self.format_time(bar).rjust(self.time)
         share = ("" if _is_unmeasured(bar) else fmt.percent(bar.duration_s, self.total_s)).rjust(SHARE)
-        lead = min(int(self.room * bar.start_s / self.total_s), self.room - 1)
-        cells = min(self.room * bar.duration_s / self.total_s, self.room - lead)
+        start = max(bar.start_s - self.begin_s, 0.0)
+        seconds_in = max(min(bar.start_s + bar.duration_s, self.end_s) - self.begin_s - start, 0.0)
+        lead = min(int(self.room * start / self.span_s), self.room - 1)
+        cells = min(self.room * seconds_in / self.span_s, self.room - lead)
         style = tokens.WARN if bar.is_open else self.style(bar.name)
         self.page.add(
             "  ", indent, (name, tokens.LINK if bar.record else tokens.NAME, bar.record), pad, " ", (seconds, tokens.NUMBER), " ",

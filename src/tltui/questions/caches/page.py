@@ -703,7 +703,7 @@ QUESTION = Question(
     records=cache_rows,
     doc="""
     Cache hits, misses, bypasses: a row per cache lookup of a compile. `data.misses` has the differences of
-    missed keys, `data.cold_start` the compile time that the next process saves, `data.vllm` the contents of vLLM's cache
-    directories and the factors that make their hashes differ.
+    missed keys, `data.cold_start` the compile time that the next process saves. `data.vllm` has the contents of vLLM's
+    cache directories, and the factors that make their hashes differ.
     """,
 )

@@ -411,7 +411,7 @@ class WhereRow:
     phase_path: tuple[str, ...]
     """The most informative open phases, the outermost first."""
     since_at_us: float | None
-    """When the innermost of them began, in seconds since 1970 (UTC)."""
+    """When the innermost of them began, in microseconds since 1970 (UTC)."""
     finished_compiles: int
     """Compiles that each has finished at least."""
     is_behind: bool

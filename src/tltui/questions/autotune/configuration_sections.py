@@ -31,7 +31,7 @@ CONFIGURATIONS: Table[Configuration] = Table((
     Column("stages", lambda row: _count(row.num_stages), right=True, shrinks=False),
     Column("", lambda row: "descent" if row.by_coordinate_descent else "", drop=1,
            when=lambda rows: any(row.by_coordinate_descent for row in rows)),
-    Column("search", lambda row: (micros(row.search_ms * 1e3), tokens.NUMBER) if row.search_ms is not None else "", right=True,
+    Column("search", lambda row: (micros(row.search_s * 1e6), tokens.NUMBER) if row.search_s is not None else "", right=True,
            shrinks=False),
 ), noun="configurations", shown=40, folded=2000)  # fmt: skip
 CHANGES: Table[ConfigurationChange] = Table((

@@ -281,6 +281,8 @@ class Lowering:
     """Nodes that external kernels run."""
     buffer_views: set[str]
     """Views that are buffers of their own."""
+    inlined_always: Collection[str] = ()
+    """Values of which it is known that they never are a buffer."""
     carried: dict[str, frozenset[str]] = field(default_factory=dict)
     """Node → itself and its unrealized inputs at its lowering, as far as certain."""
     inlined: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -367,8 +369,8 @@ class Lowering:
         """Realize a value with many readers or many inputs."""
         values = self.values
         root = values.root(node.name)
-        if root in self.realized:
-            return
+        if root in self.realized or root in self.inlined_always:
+            return  # the latter only until an external kernel reads it
         users = values.users.get(node.name, ())
         reads = [leaf for leaf in self.leaves.get(root, ()) if _large(values, leaf)]
         nodes = [name for name in self.inlined.get(root, ()) if not values.is_view(name)]
@@ -393,9 +395,9 @@ class Lowering:
             self.doubtful.add(root)
 
 
-def lowering(values: Values, externs: Collection[str], buffer_views: set[str]) -> Lowering:
+def lowering(values: Values, externs: Collection[str], buffer_views: set[str], inlined_always: Collection[str] = ()) -> Lowering:
     """Lower a graph."""
-    result = Lowering(values, externs, buffer_views)
+    result = Lowering(values, externs, buffer_views, inlined_always)
     result.run()
     return result
 

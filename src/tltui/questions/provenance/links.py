@@ -16,12 +16,13 @@ from tltui.questions.provenance.dataflow.buffer_values import (
     copied_for,
     identify,
     laid_out_for,
+    left_to_fused,
     lowered,
     name_in_code,
     standing_for,
 )
 from tltui.questions.provenance.dataflow.value_graph import FIXED, Lowering, Value, Values, traceless, values_of
-from tltui.questions.provenance.dataflow.wrapper_code import FUNCTION, FUSED, Step, Walked, in_place, signature, walk
+from tltui.questions.provenance.dataflow.wrapper_code import EXTERN, FUNCTION, FUSED, Step, Walked, in_place, signature, walk
 from tltui.questions.provenance.generated_code import (
     Call,
     CodeText,
@@ -44,6 +45,8 @@ class _Slicer:
     lowered: Lowering
     ready: dict[str, int]
     """Node → the last step that must precede it."""
+    divided_nodes: dict[str, set[str]]
+    """Nodes that an external kernel computes without some operands, with these operands."""
 
     @property
     def values(self) -> Values:
@@ -63,11 +66,11 @@ class _Slicer:
                 continue
             visited.add((name, user))
             node = values.nodes[name]
-            if node.kind == "get_attr" and not user and name not in read:  # a few numbers written into the code
+            if node.kind == "get_attr" and (name in self.lowered.inlined_always or (not user and name not in read)):
                 nodes.add(name)
                 continue
             if user and (name in read or name in self.lowered.constant):
-                nodes |= self.divided(node, read)
+                nodes |= self.divided(node, read) | self.completed(name, read)
                 continue
             if node.kind in ("placeholder", "get_attr") or (user and self.identified.is_extern(name)):
                 lost |= name not in read
@@ -91,15 +94,24 @@ class _Slicer:
         return {name for name in nodes if not traceless(values, name) or (name in targets and self.is_given(name))}
 
     def divided(self, node: Value, read: set[str]) -> set[str]:
-        """Return the `var_mean` of a variance that a kernel reads together with its mean.
+        """Return the node whose division a kernel computes that reads a sum from memory.
 
-        In memory is the sum of squares, whose division belongs to that node.
+        It is a `mean`, or the `var_mean` of a variance that the kernel reads together with its mean.
         """
         values = self.values
+        if node.op == "mean":
+            return set() if node.name in self.lowered.realized else {node.name}
         source = values.nodes[node.operands[0]] if node.op == "getitem" and node.operands else None
         if source is None or source.op != "var_mean" or node.item != 0 or node.name in values.outputs:
             return set()
         return {source.name} if any(values.nodes[user].item == 1 and user in read for user in values.users[source.name]) else set()
+
+    def completed(self, name: str, read: set[str]) -> frozenset[str]:
+        """Return the nodes that a kernel counts because it completes one that an external kernel has begun: it adds the bias."""
+        left = self.divided_nodes.get(name)
+        if left is None or not all(operand in read or operand in self.lowered.inlined_always for operand in left):
+            return frozenset()
+        return self.lowered.carried[name]
 
     def is_given(self, name: str) -> bool:
         """Return whether a copy of an item into the expected stride order counts as the item's own node.
@@ -134,6 +146,8 @@ class _Slicer:
                 nodes |= carried.get(version.part_of, frozenset())
             elif version.start_of:
                 nodes |= carried.get(version.start_of, frozenset())
+            elif version.node and (completed := self.completed(values.root(version.node), read)):
+                nodes |= completed
             elif version.node and (values.root(version.node) in read or copied_for(values, version)):
                 nodes |= self.copied(version.node, version.reader)
                 if values.root(version.node) in self.lowered.inlined_always:
@@ -162,10 +176,11 @@ class StepNodes:
 def nodes_of_steps(identified: Identified) -> StepNodes:
     """Return the nodes of each call with a certain node.
 
-    An external kernel is one node; one with several results is recorded with all origins of its arguments.
+    An external kernel is one node. One with several results, or whose result is not all of the node's, is recorded with all origins
+    of its arguments.
     """
     values = identified.values
-    slicer = _Slicer(identified, lowered(identified), _ready(identified))
+    slicer = _Slicer(identified, lowered(identified), _ready(identified), left_to_fused(identified))
     result: dict[int, tuple[str, ...]] = {}
     around: dict[str, tuple[str, ...]] = {}
     for step in identified.walked.steps:
@@ -181,6 +196,7 @@ def nodes_of_steps(identified: Identified) -> StepNodes:
             origins = slicer.lowered.carried[name] | graphs
             around.setdefault(step.name, tuple(sorted(origins, key=values.order.__getitem__)))
         several = any(values.nodes[user].op == "getitem" for user in values.users.get(name, ())) and not node.higher
+        several |= name in slicer.divided_nodes or (step.kind == EXTERN and in_place(step.name))
         of_origins.update((number,) if several else ())
         all_of_them = slicer.lowered.carried[name] if several else (name,)
         result[number] = tuple(sorted(all_of_them, key=values.order.__getitem__))

@@ -188,8 +188,32 @@ def lowered(identified: Identified) -> Lowering:
         if version.node and version.by >= 0 and values.is_view(name := buffer_node(values, version))
         and not version.part_of and not copied_for(values, version)
     }  # fmt: skip
-    always = computed_views(values, identified.walked.versions) | _named_with_readers(identified)
+    always = computed_views(values, identified.walked.versions) | _named_with_readers(identified) | _numbers(identified)
     return lowering(values, set(identified.steps.values()), stored, always)
+
+
+def _numbers(identified: Identified) -> set[str]:
+    """Return the tensors of the module whose few numbers Inductor writes into code: no call is given them."""
+    given = {version.node for _, version in identified.walked.given}
+    return {name for name, node in identified.values.nodes.items() if node.attribute and node.shape is not None and name not in given}
+
+
+def left_to_fused(identified: Identified) -> dict[str, set[str]]:
+    """Return the nodes that an external kernel computes without some of their operands, with these operands.
+
+    What they contribute is left to a fused kernel: the bias of a convolution or of a linear layer.
+    """
+    values, results = identified.values, {}
+    for number, name in identified.steps.items():
+        step = identified.walked.steps[number]
+        operands = values.nodes[name].operands
+        if step.kind != EXTERN or len(step.reads) >= len(operands) or any(not version.node for version in step.reads):
+            continue
+        read = {values.plain(version.node) for version in step.reads}
+        left = {operand for operand in operands if values.plain(operand) not in read}
+        if left and len(left) == len(operands) - len(step.reads):
+            results[name] = left
+    return results
 
 
 def _named_with_readers(identified: Identified) -> set[str]:

@@ -22,7 +22,17 @@ from tltui.questions.layers.layer_costs import (
     signature_of,
     together,
 )
-from tltui.questions.layers.node_layers import Frames, Key, Naming, Program, ancestors, frames_of_guards, program_of
+from tltui.questions.layers.node_layers import (
+    Frames,
+    Key,
+    Naming,
+    Program,
+    ancestors,
+    called_module,
+    frames_of_guards,
+    program_of,
+    regions_of,
+)
 from tltui.questions.provenance import unit_artifacts
 from tltui.questions.provenance.graph_names import COMPUTED, GraphText, parse_graph
 from tltui.questions.provenance.provenance import LIMIT, provenance_of
@@ -84,6 +94,8 @@ _PRIMAL = re.compile(r"^primals_(\d{1,9})$")
 _INPUT = re.compile(r"(?:Plain|Param)AOTInput\(.*?idx=(\d{1,9})\)")
 _VIEW = re.compile(r"^torch\.ops\.(?:aten|prims)\.(?:t|permute|transpose|view|unsqueeze|expand|_to_copy|convert_element_type)\.")
 _SUMS = ("torch.ops.aten.add.Tensor", "torch.ops.aten.addmm.default")
+_FROZEN = "._frozen_param"
+"""Constants of a graph that were parameters: which, the trace does not have."""
 _RETURN = re.compile(r"^\s*return \((.*)\)\s*$|^\s*return \[(.*)\]\s*$")
 
 
@@ -113,6 +125,7 @@ def forward_layers(
         if node.kind == "get_attr" and node.graph == 0 and node.target in program.attributes
     }  # fmt: skip
     held = _held(nodes, inputs | attributes)
+    frozen_nodes = {node.name for node in graph.nodes if node.kind == "get_attr" and _FROZEN in node.target}
     for n, (node, key) in enumerate(nodes):
         sources = [by_name[name] for name in before.get(node.name, ()) if name in by_name]
         if key[0] and any(program.steps[k].key != key for k in sources):
@@ -124,6 +137,8 @@ def forward_layers(
                 anchors.append((n, sources[0]))
             continue
         read = _readers(program, (held[name] for name in node.args if name in held), key)
+        if not read and not frozen_nodes.isdisjoint(node.args):
+            read = [k for k in program.by_key.get(key, ()) if program.steps[k].anchor]
         if len(read) == 1:
             anchors.append((n, read[0]))
         elif (layer := _same_layer(program, read)) is not None:
@@ -170,6 +185,33 @@ def backward_layers(
     return results
 
 
+def inner_layers(graph: GraphText, program: Program, inputs: dict[str, int]) -> dict[str, str | None]:
+    """Map the nodes of graphs inside of a graph to layers: branches of a `cond`, the body of a loop; None where it is not known.
+
+    A node is in the layer of the nodes of its line that read the same parameter, else in that of all nodes of its line.
+    """
+    results: dict[str, str | None] = {}
+    todo = [(0, _held(_nodes(graph), inputs))] if any(inner.parent >= 0 for inner in graph.graph.graphs) else []
+    while todo:
+        number, held = todo.pop()
+        for node, key in _nodes(graph, number):
+            todo += [(region.number, region.held(held)) for region in regions_of(graph, node)]
+            if number == 0:
+                continue
+            if len(node.args) == 1 and node.args[0] in held and _VIEW.match(node.target):
+                held[node.name] = held[node.args[0]]
+            numbers = {held[name] for name in node.args if name in held}
+            same_line = [step for step, _ in program.inner if step.key == key and key[0]]
+            reading = [step for step in same_line if not numbers.isdisjoint(step.reads)]
+            layers = [step.layer for step in reading or same_line]
+            layer = program.module(common(layer or "" for layer in layers)) if layers and None not in layers else None
+            name = graph.key(node)
+            other = results.setdefault(name, layer)
+            if other is not None and layer is not None:  # a region that several layers run
+                results[name] = program.module(common((other, layer)))
+    return results
+
+
 def _leave_constants(graph: GraphText, nodes: Sequence[tuple[FxNode, Key]], layer_by_node: dict[str, str]) -> None:
     """Leave a node without inputs in its layer only if all its readers are in it: equal constants of many layers are one node."""
     for node, _ in nodes:
@@ -179,11 +221,11 @@ def _leave_constants(graph: GraphText, nodes: Sequence[tuple[FxNode, Key]], laye
                 del layer_by_node[node.name]
 
 
-def _nodes(graph: GraphText) -> list[tuple[FxNode, Key]]:
-    """Return the computing nodes of the outermost graph with their source locations."""
+def _nodes(graph: GraphText, number: int = 0) -> list[tuple[FxNode, Key]]:
+    """Return the computing nodes of a graph of the text, the outermost one by default, with their source locations."""
     results = []
     for node in graph.nodes:
-        if node.kind in COMPUTED and node.graph == 0:
+        if node.kind in COMPUTED and node.graph == number:
             origin = graph.origin(node)
             results.append((node, (origin.path, origin.place) if origin else ("", 0)))
     return results
@@ -367,7 +409,9 @@ class _Texts:
         assert graph is not None
         parameters, naming, guards = self.modules(pre)
         frames = frames_of_guards(guards, naming) if parameters else Frames()
-        paths = {name: naming(parameter.root, parameter.path) for name, parameter in parameters.items()}
+        paths = {
+            name: naming(parameter.root, parameter.path) or called_module(name, frames) for name, parameter in parameters.items()
+        }  # fmt: skip
         return program_of(graph, parameters, paths, frames), bool(parameters)
 
     def modules(self, pre: Artifact) -> tuple[dict[str, Parameter], Naming, str]:
@@ -432,6 +476,8 @@ class _UnitNodes:
 
     pre: dict[str, str] = field(default_factory=dict)
     post: dict[str, str] = field(default_factory=dict)
+    graph: GraphText | None = None
+    """The post-grad graph."""
     program: Program = field(default_factory=Program)
     why: str = ""
 
@@ -458,7 +504,11 @@ def _unit_layers(texts: _Texts, parts: Parts, unit: UnitProvenance, done: dict[i
     results = _UnitNodes(program=program, why="" if names else NO_NAMES)
     if not names:
         return results
-    results.pre = {step.name: step.layer for step in program.steps if step.layer is not None}
+    for step in (*program.steps, *(step for step, _ in program.inner)):
+        if step.layer is not None:
+            other = results.pre.setdefault(step.name, step.layer)
+            if other != step.layer:  # a region that several layers run
+                results.pre[step.name] = program.module(common((other, step.layer)))
     post = texts.graph(parts.post)
     if post is None or parts.post is None:
         return results
@@ -472,6 +522,8 @@ def _unit_layers(texts: _Texts, parts: Parts, unit: UnitProvenance, done: dict[i
         results.post = backward_layers(post, texts.lines(parts.post), program, inputs, graph, forward.post if forward else {})
     else:
         results.post = forward_layers(post, program, inputs, _before(texts, parts, unit), unit.direction == "inference")
+    results.graph = post
+    results.post |= {name: layer for name, layer in inner_layers(post, program, inputs).items() if layer is not None}
     return results
 
 
@@ -528,7 +580,13 @@ def _of_kernel(kernel: Kernel, unit_nodes: _UnitNodes) -> tuple[str, ...]:
     """Return the innermost layers that a kernel computes: by its nodes, else by its lines if they agree on one layer."""
     if not unit_nodes.pre:
         return ()
-    layers: Iterable[str | None] = [unit_nodes.post.get(name) for name in kernel.post_nodes]
+    graph = unit_nodes.graph
+    nodes = kernel.post_nodes
+    if kernel.function and graph is not None:  # it is in the layers of its own graph, not in those of what the graph is given
+        number = graph.inner(kernel.function)
+        inner = [node for name in nodes if number is not None and (node := graph.graph.find(name, number)) is not None]
+        nodes = tuple(map(graph.key, inner)) or nodes
+    layers: Iterable[str | None] = [unit_nodes.post.get(name) for name in nodes]
     if not kernel.post_nodes:
         layers = [unit_nodes.pre.get(name) for name in kernel.pre_nodes]
     if not kernel.post_nodes and not any(layer is not None for layer in layers):

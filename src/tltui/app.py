@@ -44,7 +44,7 @@ from tltui.text import tokens
 from tltui.text.frozen import frozen
 from tltui.text.search.child_process import end_all
 from tltui.text.tokens import TRUE
-from tltui.widgets.key_input import TypeAhead
+from tltui.widgets.key_input import TypeAhead, Typed
 from tltui.widgets.themes import wear
 from tltui.work.scheduler import Gate, Scheduler
 
@@ -306,9 +306,9 @@ class WorkbenchApp(FaultHandling, TypeAhead, QuitKey, Frames):
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = []
 
-    def __init__(self, run: Run, config: Config, *, theme: str, ascii_only: bool) -> None:
+    def __init__(self, run: Run, config: Config, *, theme: str, ascii_only: bool, typed: Typed | None = None) -> None:
         no_colour = os.environ.pop("NO_COLOR", None)  # Textual would turn everything grey; ours is a theme, `mono`
-        super().__init__(ansi_color=theme not in TRUE or None)
+        super().__init__(ansi_color=theme not in TRUE or None, typed=typed)
         if no_colour is not None:
             os.environ["NO_COLOR"] = no_colour
         wear(self, theme)
@@ -390,11 +390,18 @@ class TltuiApp(WorkbenchApp):
 
     def __init__(
         self, run: Run, config: Config, *, theme: str, ascii_only: bool, mouse: bool, job: Job | None = None,
-        is_of_list: bool = False,
+        typed: Typed | None = None,
     ) -> None:  # fmt: skip
-        super().__init__(run, config, theme=theme, ascii_only=ascii_only)
-        around = AppContext(run, config, self.scheduler, ascii_only, mouse, job=job, is_of_list=is_of_list)
+        """Create the app; `typed`: the run was opened from a list of runs, and this was typed since."""
+        super().__init__(run, config, theme=theme, ascii_only=ascii_only, typed=typed)
+        self._is_of_list = typed is not None
+        around = AppContext(run, config, self.scheduler, ascii_only, mouse, job=job, is_of_list=self._is_of_list)
         self.browser = Browser(around, self.report)
+
+    @property
+    def is_followed(self) -> bool:
+        """Whether leaving leads back to a list of runs."""
+        return self._is_of_list and not self.is_left_for_sure and not self.return_code
 
     @property
     def main_screen(self) -> Browser:
@@ -406,6 +413,7 @@ class TltuiApp(WorkbenchApp):
         self.begin()
         self.browser.fit(self.size.width)
         self.push_screen(self.browser)
+        self.take_typed()
 
     async def on_event(self, event: events.Event) -> None:
         """Handle every event first; a key press means that the user has taken over."""
@@ -485,22 +493,22 @@ def start(discovered: Found, options: argparse.Namespace, job: Job | None = None
     return _ended(discovered, options, job).return_code or 0
 
 
-def start_of_list(discovered: Found, options: argparse.Namespace) -> int | None:
+def start_of_list(discovered: Found, options: argparse.Namespace, typed: Typed) -> int | None:
     """Run the UI for a run of a list; return the exit code, None to go back to the list.
 
-    Raises `NothingFound` if the search ends without a log.
+    `typed`: what was typed since the run was chosen. Raises `NothingFound` if the search ends without a log.
     """
-    app = _ended(discovered, options, is_of_list=True)
+    app = _ended(discovered, options, typed=typed)
     return app.return_code or (0 if app.is_left_for_sure else None)
 
 
-def _ended(discovered: Found, options: argparse.Namespace, job: Job | None = None, is_of_list: bool = False) -> TltuiApp:
+def _ended(discovered: Found, options: argparse.Namespace, job: Job | None = None, typed: Typed | None = None) -> TltuiApp:
     """Run the app to its end, and return it."""
     ui = ui_settings(options)
     sys.setswitchinterval(SWITCH_INTERVAL)
     gc.disable()  # until the first frame is up: what is made until then stays
     app = TltuiApp(
-        Run(discovered), ui.config, theme=ui.theme, ascii_only=ui.ascii_only, mouse=ui.mouse, job=job, is_of_list=is_of_list
+        Run(discovered), ui.config, theme=ui.theme, ascii_only=ui.ascii_only, mouse=ui.mouse, job=job, typed=typed
     )
     with quitting_on_signals(app):
         app.run(mouse=ui.mouse)

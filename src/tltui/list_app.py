@@ -21,7 +21,7 @@ class RunListApp(WorkbenchApp):
 
     def __init__(self, choice: RunChoice, ui: UiSettings) -> None:
         run = Run(Found((choice.directory,), (), ()))  # without logs: those of a run are opened by its own app
-        super().__init__(run, ui.config, theme=ui.theme, ascii_only=ui.ascii_only)
+        super().__init__(run, ui.config, theme=ui.theme, ascii_only=ui.ascii_only, typed=choice.typed)
         self.list_screen = RunListScreen(AppContext(run, ui.config, self.scheduler, ui.ascii_only, ui.mouse), choice, self.report)
 
     @property
@@ -29,13 +29,21 @@ class RunListApp(WorkbenchApp):
         """The screen below all others."""
         return self.list_screen
 
+    @property
+    def is_followed(self) -> bool:
+        """Whether the app of a run comes next."""
+        return self.list_screen.choice.is_made
+
     def on_mount(self) -> None:
         """Show the list."""
         self.begin()
         self.push_screen(self.list_screen)
+        self.take_typed()
 
     async def on_event(self, event: events.Event) -> None:
-        """Handle every event first: a message in the line below ends with the next key."""
+        """Handle every event first: a message in the line below ends with the next key, and the list moves no more by itself."""
+        if isinstance(event, (events.Key, events.MouseDown, events.MouseScrollDown, events.MouseScrollUp)):
+            self.list_screen.is_at_start = False
         is_new = isinstance(event, (events.Key, events.MouseDown)) and not event.is_forwarded
         if is_new and self.list_screen.is_whole:
             self.list_screen.status.quiet()

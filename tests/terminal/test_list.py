@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,24 @@ def test_a_run_is_opened_and_q_and_back_come_back_to_the_list(columns: int, rows
         list_is_shown(terminal)
         terminal.press("q")
         assert terminal.wait_end() == 0
+
+
+@pytest.mark.parametrize("pause", [0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5])
+def test_q_right_after_enter_comes_back_to_the_list(pause: float, directory: Path, tmp_path: Path) -> None:
+    """Whenever it comes: to the list that ends, between the two screens, to the run that is being read."""
+    begins = b"\x1b[?1049h"
+    with Terminal.tltui("list", directory, home=tmp_path) as terminal:
+        list_is_shown(terminal)
+        terminal.press("j", "enter")
+        time.sleep(pause)
+        terminal.press("q")
+        terminal.wait(lambda: terminal.raw.count(begins) == 3, "the list again")
+        list_is_shown(terminal)
+        terminal.press("enter")
+        time.sleep(pause)
+        terminal.press("q", "q")
+        assert terminal.wait_end() == 0
+        assert terminal.raw.count(begins) == 5
 
 
 def test_ctrl_q_leaves_from_a_run_and_from_the_list(directory: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from real import DEMO, demo
 from screen import screen_text
 
 from tltui.questions.build import build
-from tltui.screens.details import DetailsView, finding_at
+from tltui.screens.details import NO_PAGE, DetailsView, finding_at
 from tltui.text.document import Options
 from tltui.widgets.document_view import DocumentView
 
@@ -23,10 +23,12 @@ def line_with(document: object, text: str) -> int:
 
 
 COMPARED = "@diff::0:0/0%201:0/1"
+SCHEDULES = "@diff::0:13/0:inductor_collective_schedule%201:1/0:inductor_collective_schedule"
 FINDINGS = {
     "2 compiles failed": "0:9/0", "torch's hint: If you're": "0:9/0", "sample hit the recompile limit": "0:4/8",
     "fix: Pass a value": "0:4/8", "ranks diverge at": COMPARED, "17.8 s from the first compile": "0:9/0",
-    "[0:10/0] UserError": "0:10/0",
+    "[0:10/0] UserError": "0:10/0", "[0/0] Model.forward": COMPARED, "[1/0] clip_gradient": "0:1/0",
+    "compiled on some ranks only": "0:1/0", "[13/0] reduce_metrics": SCHEDULES, "The recompile limit was reached": "",
 }  # fmt: skip
 """Text of the first page → the page that the panel shows for its line."""
 
@@ -80,6 +82,17 @@ async def test_a_comparison_of_ranks_is_the_one_that_enter_opens() -> None:
         await driver.until(lambda: "Recorded differences that may be the cau" in screen_text(driver.app))
         await driver.press("enter")
         await driver.shown(COMPARED)
+
+
+async def test_a_line_without_a_page_has_none_of_another_finding() -> None:
+    async with opened(DEMO, size=(180, 40), untouched=True) as driver:
+        view, shown = driver.browser.document_view, panel(driver)
+        view.goto_line(line_with(view.document, "most often: sample") + 1)
+        await driver.until(lambda: shown.document.ref == "0:4/")
+        await driver.press("j")
+        await driver.until(lambda: [*shown.document.text(0, 1)] == [NO_PAGE])
+        await driver.press("k")
+        await driver.until(lambda: shown.document.ref == "0:4/")
 
 
 @pytest.mark.parametrize(("size", "key"), [((159, 40), ""), ((90, 30), ""), ((180, 40), "z")])

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import make_trace as t
 import pytest
 from real import TRACES
 from screen import screen_lines, screen_text, until
@@ -20,11 +21,14 @@ from tltui.config import Config
 from tltui.list_app import RunListApp
 from tltui.questions.compare import run_list
 from tltui.questions.compare.run_list_page import ORDERS
+from tltui.screens import run_list as run_list_screen
 from tltui.screens.run_list import RunChoice
 from tltui.widgets.bars import RunBar
 
 T213 = TRACES / "torch-2.13"
 RUNS = ("breaks", "errors", "train")
+BEGAN = 1763630566123456.0
+"""Microseconds since the epoch of the time of records of `make_trace`."""
 
 pytestmark = pytest.mark.usefixtures("utc")
 
@@ -127,6 +131,65 @@ async def test_the_screen_is_there_before_the_runs_are_read_and_the_cursor_stays
         await screen.until(lambda: screen.names == list(RUNS))
         await screen.until(lambda: "reading" not in screen_text(screen.app).lower())
         assert screen.at.startswith("errors")
+
+
+def many(directory: Path, count: int) -> list[str]:
+    """Fill a directory with runs; the later its name, the earlier a run began."""
+    names = [f"run{n:02}" for n in range(count)]
+    for n, name in enumerate(names):
+        (directory / name).mkdir()
+        start = t.chromium(ts=BEGAN - n * 60e6, frame=0, compile=0)
+        t.write(directory / name, start + t.compiled(frame=0, compile=0))
+    return names
+
+
+async def test_a_list_higher_than_the_screen_stays_at_its_top_until_the_first_key(directory: Path, gates: Gates) -> None:
+    shutil.rmtree(directory)
+    directory.mkdir()
+    names = many(directory, 30)
+    async with shown(directory, size=(120, 24)) as screen:
+        for name in names[:20]:
+            gates.open(name)
+        await screen.until(lambda: "reading 20 of 30" in screen.bar)
+        await screen.until(lambda: "20 runs in" in screen_text(screen.app))
+        await screen.until(lambda: screen.at.startswith("run19"))
+        assert screen.rows[0].startswith("run "), "the titles are in sight"
+        await screen.press("j")
+        before = screen_lines(screen.app).index(next(line for line in screen_lines(screen.app) if "run18" in line))
+        assert screen.at.startswith("run18")
+        gates.open(*names)
+        await screen.until(lambda: "reading" not in screen.bar and "30 runs" not in screen.bar)
+        await screen.until(lambda: screen.at.startswith("run18") and "run20" in screen_text(screen.app))
+        assert "run18" in screen_lines(screen.app)[before], "the row of the cursor stays"
+
+
+async def test_coming_back_shows_the_same_rows(directory: Path) -> None:
+    shutil.rmtree(directory)
+    directory.mkdir()
+    choice = RunChoice(str(directory), many(directory, 30), "began")
+    async with shown(directory, size=(120, 24), choice=choice) as screen:
+        await screen.until(lambda: "reading" not in screen.bar and len(screen.app.list_screen.view.document) > 30)
+        await screen.press("G", "k", "k", "k")
+        before, at = screen.rows, screen.at
+        await screen.press("enter")
+        await screen.until(lambda: not screen.app.is_running)
+    async with shown(directory, size=(120, 24), choice=choice) as screen:
+        await screen.until(lambda: screen.at == at)
+        await screen.until(lambda: screen.rows == before)
+
+
+async def test_the_mark_of_a_run_that_is_written_goes_with_its_writer(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_list_screen, "AGAIN", 0.05)
+    [log] = (directory / "errors").glob("*.log")
+    with log.open("ab") as file:
+        async with shown(directory) as screen:
+            await screen.until(lambda: "◌ being written" in screen_text(screen.app) and "reading" not in screen.bar)
+            assert [row.split()[0] for row in screen.rows if "◌" in row] == ["errors", "◌"]
+            before = screen_lines(screen.app)
+            await screen.pilot.pause(0.3)
+            assert screen_lines(screen.app) == before
+            file.close()
+            await screen.until(lambda: "being written" not in screen_text(screen.app))
 
 
 async def test_the_orders_keep_the_cursor_on_its_run(directory: Path) -> None:

@@ -50,6 +50,21 @@ def test_a_fix_takes_two_lines_at_most_and_its_effect_is_never_cut() -> None:
         assert max(map(len, shown)) <= 80
 
 
+def test_of_a_set_of_changes_those_without_room_are_counted() -> None:
+    run = trace("torch-2.13/reasons")
+    names = fix_at(run, "3/1", "recompiles").changes
+    assert len(names) == 6 and all(name.endswith(")") for name in names)
+    for width in range(60, 200):
+        shown = fix_lines(fix_at(run, "3/1", "recompiles"), width)
+        text = " ".join(shown)
+        listed, more = (text.count(name) for name in ("(", " more → recompiles; predicted: 6 → 0 or 1 recompilations"))
+        assert len(shown) <= 2 and max(map(len, shown)) <= width and "…" not in text
+        assert all(name in text for name in names[:listed]) and (listed == 6 or (more == 1 and f"{6 - listed} more" in text))
+    document = run_document(trace("torch-2.13/recompiles"), Options(width=80))
+    line = next(line for line in map(document.line, range(len(document))) if "and 2 more → recompiles; predicted:" in line.text)
+    assert [(line.text[link.start : link.end], link.target) for link in line.links] == [("more → recompiles", "@recompiles:0/")]
+
+
 @pytest.mark.parametrize("room", [20, 60, 90, 400])
 def test_code_of_a_fix_can_be_copied_at_any_width(room: int) -> None:
     """One line has it whole: a break or a cut in the middle would make another command of it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,26 @@ def test_each_run_has_its_change_from_the_one_before(directory: Path, capsys: py
         assert run["start_at_us"] >= before["start_at_us"]
         for name, value in run["change"].items():
             assert run[name] == pytest.approx(before[name] + value, abs=1e-5)
+
+
+def test_a_run_that_a_process_has_open_for_writing_is_marked(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def states() -> dict[str, bool]:
+        return {run["name"]: run["has_writer"] for run in listed(directory, capsys)["runs"]}
+
+    assert not any(states().values())
+    [log] = (directory / "errors").glob("*.log")
+    with log.open("rb"):
+        assert not any(states().values()), "reading is no evidence"
+    with log.open("ab"):
+        assert [name for name, written in states().items() if written] == ["errors"]
+        assert main(["list", str(directory)]) == 0
+        *rows, legend = [line for line in capsys.readouterr().out.splitlines() if "◌" in line]
+        assert [row.split()[:2] for row in rows] == [["errors", "◌"]]
+        assert legend == "  ◌ being written: a process of this machine has a log open for writing"
+    os.utime(log)  # changed now, and nobody has it open
+    assert not any(states().values())
+    assert main(["list", str(directory)]) == 0
+    assert "being written" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("width", [60, 80, 140])

@@ -87,7 +87,7 @@ def _show(options: argparse.Namespace, names: list[str]) -> int:
             break
         try:
             path = os.path.join(choice.directory, choice.chosen)
-            code = start_of_list(search([path], latest=False), settings)
+            code = start_of_list(search([path], latest=False), settings, choice.typed)
         except (Failure, NothingFound) as none:
             code, choice.remark = None, str(none).partition("\n")[0]
         free_run()

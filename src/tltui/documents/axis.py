@@ -23,7 +23,7 @@ def axis(duration_s: float, width: int) -> str:
     step = _step(duration_s)
     line = ""
     for number in range(TICKS + 2):
-        at, text = int(width * number * step / duration_s), _tick(number * step)
+        at, text = int(width * number * step / duration_s), tick(number * step)
         if number * step > duration_s or at + len(text) + GAP > width - len(end) or (line and at < len(line) + GAP):
             break
         line = line.ljust(at) + text
@@ -59,7 +59,8 @@ def _step(duration_s: float) -> float:
     return next((float(step) for step in STEPS if step >= least), least)
 
 
-def _tick(seconds: float) -> str:
+def tick(seconds: float) -> str:
+    """Return round seconds in few characters: `200 ms`, `5 s`, `2 min`."""
     if seconds < 1:
         return f"{seconds * 1000:.4g} ms" if seconds else "0 s"
     if seconds < 60:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from itertools import chain
 from typing import Protocol
 
 from textual.geometry import Size
@@ -12,7 +13,8 @@ from textual.timer import Timer
 from tltui.model.ref import BadAddress, parse_ref
 from tltui.model.run import Run
 from tltui.screens.requests import OF_RUN, Renderer, Request
-from tltui.text.document import Document, Options
+from tltui.text import tokens
+from tltui.text.document import Builder, Document, Options
 from tltui.widgets.document_view import DocumentView
 
 WIDE = 160
@@ -21,6 +23,9 @@ SHARE = 0.4
 """Share of the panel in the width that the tree leaves."""
 LEAST = 40
 """Columns of the panel, at least."""
+COMPARISON = "@diff:"
+"""The beginning of the address of a comparison."""
+NO_PAGE = "This line leads to no page."
 SETTLE = 0.08
 """Seconds that the cursor must rest before the panel follows."""
 
@@ -28,25 +33,40 @@ SETTLE = 0.08
 def finding_at(document: Document, line: int) -> str:
     """Return the address that a finding of the first page leads to, '' for none.
 
-    `line`: that of the cursor, from 0. A finding takes several lines; the first one has the link. Above the findings it is the
-    first finding.
+    `line`: that of the cursor, from 0. A finding begins with the smallest indent of its section and may take several lines: the
+    nearest link above the cursor counts, then a comparison below it, then any other link. On a heading it is the first finding of
+    the section, above the findings the first of them.
     """
     from tltui.questions.overview.run_page import START  # imported with the first page, not at the start
 
     sections = document.sections()
     around = [section for section in sections if section.first <= line <= section.last]
     if around:
-        for above in range(line, around[-1].first, -1):
-            if target := _target(document, above):
-                return target
+        section = around[-1]
+        lines = range(section.first + 1, section.last + 1)
+        place = max(line, lines.start)
+        finding = _finding_around(document, place, lines)
+        above = chain.from_iterable(_targets(document, number)[:1] for number in range(place, finding.start - 1, -1))
+        below = [target for number in finding if number > place for target in _targets(document, number)]
+        compared = (target for target in below if target.startswith(COMPARISON))
+        if target := next(chain(above, compared, below), ""):
+            return target
     start = next((section for section in sections if section.title == START), None)
-    below = range(start.first + 1, start.last + 1) if start is not None and line <= start.last else range(0)
-    return next((target for number in below if (target := _target(document, number))), "")
+    first = range(start.first + 1, start.last + 1) if start is not None and line <= start.last else range(0)
+    return next(chain.from_iterable(_targets(document, number) for number in first), "")
 
 
-def _target(document: Document, line: int) -> str:
-    pages = (_page(link.target) for link in document.line(line).links)
-    return next(filter(None, pages), "")
+def _finding_around(document: Document, line: int, lines: range) -> range:
+    """Return the lines of a section that belong to the finding of a line."""
+    indents = {number: len(text) - len(text.lstrip()) for number in lines if (text := document.line(number).text).strip()}
+    least = min(indents.values(), default=0)
+    starts = [number for number, indent in indents.items() if indent == least]
+    first = max((number for number in starts if number <= line), default=lines.start)
+    return range(first, min((number for number in starts if number > line), default=lines.stop))
+
+
+def _targets(document: Document, line: int) -> list[str]:
+    return [page for link in document.line(line).links if (page := _page(link.target))]
 
 
 def _page(target: str) -> str:
@@ -56,6 +76,12 @@ def _page(target: str) -> str:
     except BadAddress:
         return ""
     return target if ref.view or ref.id is not None or ref.rank is not None else ""
+
+
+def _no_page() -> Document:
+    builder = Builder("@no-details", "")
+    builder.add((NO_PAGE, tokens.DIM))
+    return builder.document()
 
 
 class DetailsView(DocumentView, can_focus=False):
@@ -129,9 +155,14 @@ class FindingDetails:
             return
         target = finding_at(first_page.document, first_page.current_line())
         wanted = target, screen.trace.version, view.size.width
-        if not target or wanted == self._shown:
+        is_between = not first_page.document.line(first_page.current_line()).text.strip()
+        if wanted == self._shown or (is_between and not target):
             return
         self._shown = wanted
+        if not target:
+            self._maker.drop_preview()
+            view.show(_no_page())
+            return
         options = Options(width=view.text_width, key_of=screen.key_of)
         self._maker.preview(screen.request(target), options, partial(self._ready, wanted))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,7 +23,7 @@ from tltui.text.document import Document, Options, TextDocument
 from tltui.text.sanitize import sanitize
 from tltui.widgets.bars import RunBar
 from tltui.widgets.document_view import DocumentView
-from tltui.widgets.key_input import bindings
+from tltui.widgets.key_input import Typed, bindings
 from tltui.work.scheduler import Place, Scheduler, Steps
 
 if TYPE_CHECKING:
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 
 INTERVAL = 0.5
 """Seconds between two pictures of the list while it is read."""
+AGAIN, PACE = 5.0, 20
+"""Seconds between two looks at runs that are being written, at least; and so many times what the last look took."""
 
 
 @dataclass
@@ -43,15 +47,24 @@ class RunChoice:
     """What was read, by name."""
     chosen: str = ""
     """The name of the run that was chosen last, '' for none."""
+    top: int = 0
+    """The row of the list, from 0, that was the first in sight when it was chosen."""
     is_made: bool = False
     """Whether the list was left for that run."""
     remark: str = ""
     """Why the chosen run could not be opened."""
+    typed: Typed = field(default_factory=deque)
+    """What was typed while one screen gave way to the next: the next one takes it."""
 
     @property
     def has_runs(self) -> bool:
         """Whether a run was read."""
         return any(isinstance(entry, tuple) for entry in self.entries.values())
+
+    @property
+    def written(self) -> list[str]:
+        """The names of the runs that were being written when they were read."""
+        return [name for name, entry in self.entries.items() if isinstance(entry, tuple) and entry[0].has_writer]
 
     @property
     def progress(self) -> str:
@@ -75,7 +88,10 @@ class RunListScreen(PanesScreen[None]):
         self._reader = Scheduler(self.scheduler.gate, faulted)
         """Reads runs on its own thread: a run may take long, and what the page needs does not wait for it."""
         self._later: Timer | None = None
+        self._next_look: Timer | None = None
         self._has_rows = False
+        self.is_at_start = not choice.chosen
+        """Whether the list is shown from its top, whatever runs come in: until the first key."""
 
     def compose_panes(self) -> Iterator[DocumentView]:
         """Yield the list."""
@@ -128,6 +144,8 @@ class RunListScreen(PanesScreen[None]):
 
     def _read(self, names: Sequence[str] | None) -> None:
         self._reader.drop(self)
+        if self._next_look is not None:
+            self._next_look.stop()
         self._reader.do(self._reading(names), place=Place.LONG, owner=self, fault=self._failed)
 
     def _reading(self, names: Sequence[str] | None) -> Steps:
@@ -160,8 +178,35 @@ class RunListScreen(PanesScreen[None]):
         """Show the complete list; leave a directory without runs, unless one was there."""
         if self.choice.has_runs or self._has_rows:
             self._draw()
+            self._look_again(0.0)
         else:
             self.app.exit()
+
+    def _look_again(self, took: float) -> None:
+        """Look at the runs that are being written later; `took`: the seconds of the last look."""
+        if self.choice.written:
+            self._next_look = self.set_timer(max(AGAIN, PACE * took), self._look)
+
+    def _look(self) -> None:
+        names = self.choice.written
+        self._reader.do(self._looking(names), place=Place.LONG, owner=self, fault=self._failed)
+
+    def _looking(self, names: Sequence[str]) -> Steps:
+        """Read runs that were being written, on another thread."""
+        from tltui.questions.compare.run_list import open_entry
+
+        began, entries = time.monotonic(), {}
+        for name in names:
+            yield None
+            entries[name] = open_entry(self.choice.directory, name)
+        self.answer(partial(self._looked, entries, time.monotonic() - began))
+
+    def _looked(self, entries: dict[str, Entry], took: float) -> None:
+        """Draw what has changed."""
+        if any(self.choice.entries.get(name) != entry for name, entry in entries.items()):
+            self.choice.entries |= entries
+            self._draw()
+        self._look_again(took)
 
     def _failed(self, error: BaseException) -> None:
         """Report why reading ended; runs in the memory of the screen stay."""
@@ -194,14 +239,17 @@ class RunListScreen(PanesScreen[None]):
         """Show the page. The cursor stays on its run; at first it is on the one that was opened, or on the first."""
         from tltui.questions.compare.run_list_page import RUN
 
-        if self._has_rows:
+        if self._has_rows and not self.is_at_start:
             self.view.renew(document)
             return
         targets = [next((link.target for link in document.line(n).links), "") for n in range(len(document))]
         runs = [n for n, target in enumerate(targets) if target.startswith(RUN)]
         wanted = RUN + self.choice.chosen
         self._has_rows = bool(runs)
-        self.view.show(document, at=targets.index(wanted) if wanted in targets else next(iter(runs), 0))
+        line = targets.index(wanted) if wanted in targets else next(iter(runs), 0)
+        self.view.show(document, at=line)
+        if not self.is_at_start and self.choice.top <= line < self.choice.top + self.view.size.height:
+            self.view.scroll_to(y=self.choice.top, animate=False, immediate=True)
 
     def _rested(self) -> None:
         """Show a list that fits the screen from its head, which runs that came in above the cursor have moved out of sight."""
@@ -222,6 +270,7 @@ class RunListScreen(PanesScreen[None]):
 
         if message.target.startswith(RUN) and not self.is_helping:
             self.choice.chosen, self.choice.is_made = message.target.removeprefix(RUN), True
+            self.choice.top = self.view.scroll_offset.y
             self.app.exit()
 
     def action_sort(self) -> None:

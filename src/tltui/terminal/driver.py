@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import select
@@ -364,7 +365,29 @@ class TerminalDriver(LinuxDriver):
         """Wait for outstanding answers; Textual calls this before it gives the terminal back."""
         if self._key_thread is not None and self._key_thread.is_alive():
             self._is_quiet.wait(max(self._owed_until - time.monotonic(), 0.0))
-        super().disable_input()
+        if self._frames.is_followed:
+            self._stop_reading()
+        else:
+            super().disable_input()
+
+    def _stop_reading(self) -> None:
+        """Do what Textual's `disable_input` does, but leave what was typed meanwhile to the next app."""
+        signal.signal(signal.SIGWINCH, signal.SIG_DFL)
+        self._disable_mouse_support()
+        self.exit_event.set()
+        if self._key_thread is not None:
+            self._key_thread.join()
+        self.exit_event.clear()
+
+    def send_message(self, message: Message) -> None:
+        """Send a message to the app; runs on the reading thread."""
+        asyncio.run_coroutine_threadsafe(self._deliver(message), self._loop)
+
+    async def _deliver(self, message: Message) -> None:
+        if self._app._exit and isinstance(message, (events.Key, events.Paste)):
+            self._frames.type_later(message)
+        else:
+            await self._app._post_message(message)
 
     # from the terminal
 

@@ -15,6 +15,7 @@ from rich.cells import cell_len, get_character_cell_size
 from rich.color import ColorSystem
 from rich.console import RenderableType
 from rich.style import Style
+from textual import events
 from textual._ansi_sequences import SYNC_END, SYNC_START
 from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.app import App
@@ -347,7 +348,15 @@ class Frames(App[None]):
         self._later: asyncio.TimerHandle | None = None
         self._anew: asyncio.TimerHandle | None = None
 
-    # what the driver tells
+    # what the driver asks and tells
+
+    @property
+    def is_followed(self) -> bool:
+        """Whether another app takes the terminal after this one, and what was typed for it."""
+        return False
+
+    def type_later(self, event: events.Key | events.Paste) -> None:
+        """Leave a key to the next app: this one is ending."""
 
     def terminal_begins(self) -> None:
         """Start drawing to a terminal with unknown contents."""

@@ -43,12 +43,17 @@ EQUAL = 500
 """Equal keys that wait, of which more have no effect: nobody holds a key for so long that a program lags behind by that many."""
 
 
+Typed = deque[events.Key | events.Paste]
+"""What was typed and not taken yet, in this order."""
+
+
 class TypeAhead(App[None]):
     """An app that takes keys in turn."""
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, *, typed: Typed | None = None, **options: Any) -> None:
+        """Create the app; `typed`: what was typed before it began. What it does not take until its end stays in it."""
         super().__init__(**options)
-        self._typed: deque[events.Key | events.Paste] = deque()
+        self._typed: Typed = deque() if typed is None else typed
         self._key_at_work = 0  # number of the key that is being handled, 0 for none
         self._key_count = 0
         self._hurried = 0  # the key behind which the others do not wait longer than `PATIENCE`
@@ -70,6 +75,17 @@ class TypeAhead(App[None]):
             self._hurried = self._key_at_work
             self.set_timer(PATIENCE, lambda stuck=self._key_at_work: self._key_done(stuck))
 
+    def take_typed(self) -> None:
+        """Take what was typed before the app began, when its screen is there; keys that come meanwhile are taken after it."""
+        if self._typed:
+            self._key_count += 1
+            self._key_at_work = self._key_count
+            self._wait_for_screen(self._key_at_work, int(PATIENCE / PAUSE))
+
+    def type_later(self, event: events.Key | events.Paste) -> None:
+        """Leave a key to the next app: this one is ending."""
+        self._typed.append(event)
+
     def intercepts(self, event: events.Key | events.Paste) -> bool:
         """Take a key or a paste in the place of what has the focus. Whether it was taken."""
         return False
@@ -87,7 +103,7 @@ class TypeAhead(App[None]):
         return False
 
     async def _handle_next_key(self) -> None:
-        if not self._typed:
+        if not self._typed or self._exit:  # the next app takes what is left
             return
         event = self._typed.popleft()  # also where what takes it fails: it is not tried twice
         self._key_count += 1

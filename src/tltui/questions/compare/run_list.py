@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 
 from tltui.inputs.index.format import BadIndex
 from tltui.model.follow import open_run
 from tltui.model.run import Run
 from tltui.model.torch_version import version_of
 from tltui.sources.discover import NothingFound, discover
+from tltui.sources.file_writers import held
 from tltui.text.frozen import frozen
+from tltui.trace.files import identity_of
 
 SAVED = ".tlx"
 """The suffix of saved indexes."""
@@ -50,6 +53,8 @@ class RunRow:
     """Compile time of the slowest rank, in seconds."""
     damaged: int
     """Places in the logs that could not be read."""
+    has_writer: bool = False
+    """Whether a process on this machine had one of its logs open for writing when they were read."""
     change: RunChange | None = None
     """From the run before it in the list; null for the first."""
 
@@ -75,8 +80,19 @@ def row_of(run: Run, path: str) -> RunRow:
     return RunRow(
         path, os.path.basename(os.path.normpath(path)), min(starts) * 1e6 if starts else None, tuple(versions), len(run.ranks),
         tally.compiles, tally.errors, tally.eager, tally.breaks, tally.recompiles,
-        max((rank.tally.compile_s for rank in run.ranks), default=0.0), run.damaged,
+        max((rank.tally.compile_s for rank in run.ranks), default=0.0), run.damaged, _has_writer(run),
     )  # fmt: skip
+
+
+def _has_writer(run: Run) -> bool:
+    """Return whether a process of this machine has a log open for writing. False where that cannot be seen."""
+    files = set()
+    for model in run.models:
+        if not model.log.ended:
+            with suppress(OSError):
+                files.add(identity_of(os.stat(model.source.path)))
+    holders = held(files) if files else None
+    return holders is not None and bool(holders.by)
 
 
 def in_order(rows: Iterable[RunRow]) -> tuple[RunRow, ...]:

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from tltui.documents import format as fmt
 from tltui.documents.columns import Column, Table
 from tltui.documents.page import Page
+from tltui.model.status import Status
 from tltui.questions.compare.run_list import RunList, RunRow
 from tltui.text import tokens
-from tltui.text.document import Document, Options
+from tltui.text.document import Document, Options, piece_text
 from tltui.text.sanitize import sanitize
 
 NAME_WIDTH, SHORT_NAME_WIDTH = 24, 16
@@ -51,12 +52,17 @@ def change_text(row: RunRow) -> str:
     return ", ".join(words)
 
 
-def _runs_table(width: int) -> Table[RunRow]:
-    """Return the table of runs for a page of `width` columns: the change of a run is its last column to give way."""
+def _runs_table(width: int, mark: str) -> Table[RunRow]:
+    """Return the table of runs for a page of `width` columns: the change of a run is its last column to give way.
+
+    `mark`: of a run that is being written.
+    """
     room = SHORT_NAME_WIDTH if width <= NARROW else NAME_WIDTH
     return Table((
         Column("run", lambda row: (fmt.clip_middle(sanitize(row.name), room), tokens.STRONG, RUN + row.name), shrinks=False,
                sort="name", key=lambda row: row.name),
+        Column("", lambda row: (mark if row.has_writer else "", tokens.RUNNING), shrinks=False, drop=10,
+               when=lambda rows: any(row.has_writer for row in rows)),
         Column("began", lambda row: fmt.when(row.start_at_us)[:16] if row.start_at_us is not None else ("unknown", tokens.DIM),
                shrinks=False, drop=4, sort="began"),
         Column("torch", lambda row: ", ".join(version.removeprefix("torch ") for version in row.torch), shrinks=False, drop=1,
@@ -105,7 +111,8 @@ def ended_document(row: RunRow, reason: str, options: Options) -> Document:
 def run_list_document(result: RunList, options: Options) -> Document:
     """Return the list as a page."""
     page = Page("@list", f"runs of {sanitize(result.directory)}", options)
-    table = _runs_table(page.width)
+    mark = page.status(Status.RUNNING)
+    table = _runs_table(page.width, piece_text(mark))
     order = table.applied(page.sort)
     sorting = "the oldest first" if order == table.order else f"sorted by {order}"
     directory = sanitize(result.directory)
@@ -115,6 +122,8 @@ def run_list_document(result: RunList, options: Options) -> Document:
     if result.runs:
         page.blank()
         page.table(table, result.runs)
+        if any(row.has_writer for row in result.runs):
+            page.add("  ", mark, (" being written: a process of this machine has a log open for writing", tokens.DIM))
     for text in result.not_opened:
         page.say(f"Not opened: {sanitize(text)}", "", tokens.WARN, "  ")
     if result.other_entries:

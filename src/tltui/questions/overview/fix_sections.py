@@ -79,9 +79,15 @@ class Fix(NamedTuple):
     """The predicted effect; '' for a hint of torch."""
     has_code: bool = False
     """Whether the advice contains code to be copied."""
+    changes: tuple[str, ...] = ()
+    """The changes of which the advice consists, where it is a set of several."""
+    function: str = ""
+    """The address of the function that such a set is for."""
 
 
 NO_FIX = Fix("")
+UNBROKEN = "\u00a0"
+"""Stands for a blank at which no line is broken."""
 
 
 @part
@@ -98,8 +104,8 @@ def fix_of_recompiles(frame: Frame, reader: Reader) -> Fix:
     if result.all_dynamic is not None:
         return Fix(f"Use {ALL_DYNAMIC}", _predicted(result.all_dynamic), has_code=True)
     if result.together is not None and (prediction is None or result.together.fewest < prediction.fewest):
-        changes = fmt.plural(len(result.together.names), "change")
-        return Fix(f"Make {changes}: {names_of_remedies(result.together)}", _predicted(result.together))
+        changes = names_of_remedies(result.together)
+        return Fix(_advice_of(changes), _predicted(result.together), changes=changes, function=str(frame.ref))
     if best is None or prediction is None:
         return NO_FIX
     if best.environment:
@@ -110,6 +116,14 @@ def fix_of_recompiles(frame: Frame, reader: Reader) -> Fix:
     name = fmt.clip(fmt.one_line(sanitize(best.source or best.cause)), 40)
     instruction = INSTRUCTIONS.get(best.remedy, best.remedy)
     return Fix(f"{instruction[:1].upper()}{instruction[1:]}".format(name), _predicted(prediction))
+
+
+def _advice_of(changes: tuple[str, ...], shown: int | None = None, more: str = "") -> str:
+    """Return the advice to make all changes; `shown`: with the first of them and how many remain, `more` after it."""
+    count = fmt.plural(len(changes), "change")
+    if shown is None:
+        return f"Make {count}: {fmt.joined(changes)}"
+    return f"Make {count}: {fmt.joined(changes[:shown])} and {len(changes) - shown} {more}" if shown else f"Make {count} {more}"
 
 
 def _predicted(prediction: Prediction) -> str:
@@ -123,13 +137,27 @@ def _verb(code: tuple[str, ...]) -> str:
     return "Call" if all(statement.endswith(")") for statement in code) else "Set"
 
 
-def fix_lines(fix: Fix, room: int) -> list[str]:
-    """Break a fix into at most two lines of `room` columns. Code is never broken or cut: its line may be longer."""
+MORE = "more → recompiles"
+"""Stands for the changes of a set that two lines have no room for, and leads to the page with them."""
+
+
+def fix_lines(fix: Fix, room: int, more: str = MORE) -> list[str]:
+    """Break a fix into at most two lines of `room` columns. Code is never broken or cut: its line may be longer.
+
+    Of a set of changes, those that do not fit whole are counted; `more`: `MORE` as it is drawn.
+    """
     text = f"{fix.advice}; {fix.effect}" if fix.effect else fix.advice
     if len(text) <= room:
         return [text]
     if fix.has_code and fix.effect:
         return [f"{fix.advice};", fix.effect]
+    if len(lines := fmt.wrap(text, room)) <= 2:
+        return lines
+    for shown in range(len(fix.changes) - 1, -1, -1):
+        unbroken = more.replace(" ", UNBROKEN)
+        lines = fmt.wrap(f"{_advice_of(fix.changes, shown, unbroken)}; {fix.effect}", room)
+        if len(lines) <= 2:
+            return [line.replace(UNBROKEN, " ") for line in lines]
     first, *others = fmt.wrap(text, room)
     rest = " ".join(others)
     if len(rest) > room and fix.effect:

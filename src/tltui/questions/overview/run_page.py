@@ -327,16 +327,21 @@ def _add_hint(page: Page, hint: Hint, leads: dict[str, str]) -> None:
 
 def _add_fix(page: Page, run: Run, hint: Hint) -> None:
     """Add the fix of a suggestion below it; the page that the suggestion leads to has it whole."""
-    from tltui.questions.overview.fix_sections import LABELS, fix_at, fix_lines
+    from tltui.questions.overview.fix_sections import LABELS, MORE, fix_at, fix_lines
 
     fix = fix_at(run, hint.ref, hint.fix, hint.headline)
     if not fix.advice:
         return
     label, _ = _hint_label(page.options, hint)
     indent, head = " " * (4 + len(label) if label else 2), LABELS[hint.fix]
-    drawn = fix._replace(advice=page.drawn(fix.advice), effect=page.drawn(fix.effect))
-    for n, line in enumerate(fix_lines(drawn, page.width - len(indent) - len(head))):
-        page.add(indent, (head if n == 0 else " " * len(head), tokens.LABEL), line)
+    drawn = fix._replace(
+        advice=page.drawn(fix.advice), effect=page.drawn(fix.effect), changes=tuple(map(page.drawn, fix.changes))
+    )
+    more = page.drawn(MORE)
+    for n, line in enumerate(fix_lines(drawn, page.width - len(indent) - len(head), more)):
+        before, link, after = line.partition(more)
+        leads: list[Piece] = [(link, tokens.LINK, f"@recompiles:{fix.function}"), after] if link else []
+        page.add(indent, (head if n == 0 else " " * len(head), tokens.LABEL), before, *leads)
 
 
 def _with_path(shell: str, path: str) -> str:

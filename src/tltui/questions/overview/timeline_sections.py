@@ -56,6 +56,10 @@ def add_timeline(page: Page, run: Run, pace: Pace, unfinished: int) -> None:
     if page.goes_on and run.is_read and not unfinished:
         end = fmt.clock(result.start_at_us + result.duration_s * 1e6)
         page.say(f"No compile is open so far: the last one ended at {end}. A new one would add records.", "  ")
+    if page.goes_on and run.is_read:
+        from tltui.questions.overview.running_sections import add_running  # most runs have ended
+
+        add_running(page, run, result.start_at_us, result.start_at_us + result.duration_s * 1e6, pace.offsets, label)
 
 
 def _add_others(page: Page, rows: Sequence[TimelineRow]) -> None:

@@ -366,7 +366,7 @@ def add_variations(
     for variation in variations:
         _add_variation(page, variation, recompiles, indent + "  ")
     if together is not None:
-        text = f"Predicted effect of {names_of_remedies(together)} together: {remaining_text(together)}"
+        text = f"Predicted effect of {fmt.joined(names_of_remedies(together))} together: {remaining_text(together)}"
         page.say(text, indent + "  ", tokens.STRONG)
     if all_dynamic is not None:
         text = f"{ALL_DYNAMIC} makes sizes and numbers dynamic from the start"
@@ -426,10 +426,10 @@ def _effect(variation: Variation) -> str:
     return f"Predicted effect: {remaining_text(prediction)}"
 
 
-def names_of_remedies(prediction: Prediction) -> str:
-    """Return the causes and remedies of the best set: `x dim 0 (mark dynamic), self.i (dynamic attribute)`."""
+def names_of_remedies(prediction: Prediction) -> tuple[str, ...]:
+    """Return the causes and remedies of the best set: `x dim 0 (mark dynamic)`, `self.i (dynamic attribute)`."""
     fixes = zip(prediction.names, prediction.remedies, strict=True)
-    return fmt.joined([f"{fmt.clip(fmt.one_line(sanitize(name)), 40)} ({remedy})" for name, remedy in fixes])
+    return tuple(f"{fmt.clip(fmt.one_line(sanitize(name)), 40)} ({remedy})" for name, remedy in fixes)
 
 
 def share_text(variation: Variation, recompiles: int) -> str:

@@ -163,7 +163,7 @@ def test_kinds_of_ranks_are_told_by_what_separates_them() -> None:
         [text_ for text_, _ in ASPECTS["difference"].descriptions(row, columns, rows[0], [own for own in rows if own is not row])]
         for row in rows
     ]
-    assert told == [[], ["[0/0] f0: graph breaks", "+1"], ["[0/0] f0: not compiled", "+2"]]
+    assert told == [[], ["[0/0] f0: graph breaks", "and 1 more compile"], ["[0/0] f0: not compiled", "and 2 more compiles"]]
 
 
 def test_the_most_ranks_come_first_then_who_parts_first(made: tuple[Run, dict[str, Any]]) -> None:

@@ -241,7 +241,7 @@ def _add_failure(page: Page, run: Run, item: RunFailure) -> None:
         add_explanation(page, sanitize(fmt.one_line(reason.explanation)), hints, INDENT)
         add_gb_page(page, reason.gb, INDENT)
     if traceback is not None and traceback.parts:
-        add_traceback(page, traceback.parts, " of the traceback", INDENT)
+        add_traceback(page, traceback.parts, "traceback", INDENT)
     page.close()
 
 

@@ -356,9 +356,13 @@ def _several(page: Page, scope: Scope) -> Generator[None, None, Passes]:
         yield
     alike = tuple(replace(kind, refs=tuple(refs)) for kind, refs in kinds.values())
     several = [kind for kind in alike if len(kind.refs) > 1]
-    sentence = "Same graphs in the same order, same number of changed nodes per step. For details, open one of these compiles."
+    sentence = (
+        "Compiles on one line have the same graphs in the same order, and as many changed nodes in each step. "
+        "For details, open one of them."
+    )
     counts = [plural(kind.steps, "step") for kind in several]
-    yield from add_alike(page, "The same steps", [kind.refs for kind in several], lambda ref: f"@passes:{ref}", sentence, counts)
+    refs = [kind.refs for kind in several]
+    yield from add_alike(page, "Compiles with the same steps", refs, lambda ref: f"@passes:{ref}", sentence, counts)
     return Passes(tuple(passes), alike)
 
 

@@ -148,7 +148,7 @@ def add_failed(page: Page, group: FailedGroup, functions: int = 1) -> None:
     page.close()
 
 
-TRACEBACK = " of the traceback"
+TRACEBACK = "traceback"
 
 
 def _add_reached(page: Page, group: FailedGroup) -> None:
@@ -253,7 +253,7 @@ def add_break_group(page: Page, group: BreakGroup, costs: str = "") -> None:
         page.labelled("context", graph_break.context, INDENT, 9, tokens.DIM)
     _add_variants(page, group.variants)
     _add_callers(page, user_frames(graph_break.stack), (group.user_file, group.user_line))
-    add_traceback(page, (TracebackPart(USER, frames=graph_break.stack), *graph_break.exceptions), "", INDENT)
+    add_traceback(page, (TracebackPart(USER, frames=graph_break.stack), *graph_break.exceptions), "stack", INDENT)
     page.close()
 
 
@@ -549,7 +549,7 @@ def _add_breaks(page: Page, run: Run, groups: Sequence[BreakGroup], logged: bool
 
 
 def _add_restarts(page: Page, groups: Sequence[RestartGroup]) -> None:
-    note = "Torch restarted the analysis. No record of a graph break has this reason."
+    note = "Torch restarted the analysis for a reason other than a recorded graph break."
     for group in _section(page, "Other restarts", "for reason", groups, note):
         add_restart(page, group)
 

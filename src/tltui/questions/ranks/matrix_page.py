@@ -131,7 +131,7 @@ class Aspect:
             description = WORDS[COUNT].label if self.cells(usual)[number] == NONE else self.meaning(sign)
             yield _at(columns[number], description), self.target(columns[number], row, number)
         if len(numbers) > len(shown):
-            yield f"+{len(numbers) - len(shown)}", ""
+            yield f"and {fmt.plural(len(numbers) - len(shown), 'more compile')}", ""
 
     def _unlike(self, row: Row, usual: Row) -> list[int]:
         """Return the columns in which a row differs from the usual row, the most telling first."""

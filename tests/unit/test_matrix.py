@@ -263,7 +263,7 @@ def test_kinds_that_look_alike_in_what_is_shown_are_one() -> None:
     assert [(str(row.ranks), row.times) for row in matrix.rows] == [("0–2", "==="), ("3", "=9=")]
     together = merged(matrix.rows, ASPECTS["difference"].key)
     assert [str(row.ranks) for row in together] == ["0–3"]
-    assert "All ranks are identical here" in written(matrix, 80) and "2 kinds of ranks" in written(matrix, 80, "time")
+    assert "All ranks have the same cells" in written(matrix, 80) and "2 kinds of ranks" in written(matrix, 80, "time")
 
 
 def test_of_a_rank_that_may_only_be_behind_nothing_is_said() -> None:

@@ -325,7 +325,7 @@ def test_ranks_are_compared_by_what_was_logged() -> None:
     """Rank 1 alone breaks its graph: without metrics none of its compiles is known to have ended."""
     reason_text = joined(text_run("ranks_diverge/stderr.txt.xz"), "")
     head = "Ranks that differ (1 difference) [0/0] step job/ranks_c.py:4 graph break on rank 1 only"
-    assert f"{head} also: guards rank 0 [0:0/0]: no break" in reason_text
+    assert f"{head} also different: guards rank 0 [0:0/0]: no break" in reason_text
     assert "same graphs" not in reason_text
 
 

@@ -25,8 +25,8 @@ ENTRIES = "Loading entries takes part of the saved time."
 AGAIN = "Dynamo and guards run again also with cache hits: only ahead-of-time compilation saves that time."
 KEEP = "Keep it, and set TORCHINDUCTOR_CACHE_DIR to it in the next process. The log does not record its size: du -sh prints it."
 KEEP_ONE = "The compiles used different directories. Set TORCHINDUCTOR_CACHE_DIR to one that is kept, in this and the next process."
-FIRST_CALL = "The first call with such a size waits for its compilation."
-MOVED = "A call with the same size at the start of the process moves the wait there."
+FIRST_CALL = "The first call with a new size waits for a compilation."
+MOVED = "To compile earlier, call the function with these sizes when the process starts."
 SHORTEST_S = 0.001
 """Seconds of a row, at least."""
 AT_ONCE = 300

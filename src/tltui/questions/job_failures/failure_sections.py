@@ -82,7 +82,7 @@ def _add_launch(page: Page, failures: Sequence[RunFailure], starts: dict[int, st
     followed = [item for item in failures if item.is_consequence]
     if followed:
         texts = [_short(item) for item in followed[:SHOWN]]
-        text = f"after that {', '.join(texts)}" if culprits else ", ".join(texts)
+        text = f"after that, {', '.join(texts)}" if culprits else ", ".join(texts)
         page.row(["  ", (fmt.clip(sanitize(text), 2 * page.width), tokens.DIM)], "")
 
 

@@ -110,7 +110,7 @@ SUMS: Table[KindSum] = Table((
 ))  # fmt: skip
 TENSORS: Table[SavedTensor] = Table((
     Column("tensor", lambda row: (row.parameter or row.name, tokens.NAME), sort="name", key=lambda row: row.parameter or row.name),
-    Column("size", lambda row: (f"in {row.shares_storage_with}", tokens.DIM) if row.shares_storage_with
+    Column("size", lambda row: (f"shares {row.shares_storage_with}", tokens.DIM) if row.shares_storage_with
            else (size(row.storage_bytes, row.formula), tokens.NUMBER), right=True, sort="size",
            key=lambda row: -(row.storage_bytes or 0)),
     Column("bytes", lambda row: row.formula, when=_has_formula, drop=3),

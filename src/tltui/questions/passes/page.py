@@ -438,14 +438,14 @@ def _step_wording(step: Step) -> list[Piece]:
 
 
 def _counts(counts: Sequence[int]) -> list[Piece]:
-    """`+3  −1  2 with different inputs`"""
+    """`+3  −1  2 nodes with different inputs`"""
     pieces: list[Piece] = []
     for kind, count in zip(KINDS, counts, strict=True):
         if count:
             style = {ADDED: tokens.ADDED, REMOVED: tokens.REMOVED}.get(kind, tokens.CHANGED)
             sign = {ADDED: "+", REMOVED: "−"}.get(kind, "")
-            word = "" if sign else f" {WORDS.get(kind, REWIRES)}"
-            pieces += ["  ", (f"{sign}{count}{word}", style)]
+            text = f"{sign}{count}" if sign else f"{plural(count, 'node')} {WORDS.get(kind, REWIRES)}"
+            pieces += ["  ", (text, style)]
     return pieces
 
 
@@ -453,7 +453,7 @@ def _quiet(change: GraphChange) -> str:
     parts = [f"{change.renamed} renamed"] if change.renamed else []
     if change.moved:
         parts.append(f"{change.moved} moved")
-    return f" ({', '.join(parts)})" if parts else ", only its formatting"
+    return f" ({', '.join(parts)})" if parts else ", only the formatting"
 
 
 def _node(page: Page, change: NodeChange, step: Step) -> None:

@@ -25,7 +25,7 @@ from tltui.text.frozen import frozen
 LINKS_SHOWN = 8
 LINKS_FOLDED = 400
 HEADINGS = {
-    absent_artifacts.FAILED: "Not written: the compile failed earlier",
+    absent_artifacts.FAILED: "Not written because of a failure",
     absent_artifacts.CUT: "Cut off: the log ends earlier",
     absent_artifacts.UNEXPLAINED: "Absent for an unknown reason",
     absent_artifacts.PENDING: "Not written yet",

@@ -376,7 +376,7 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Problems]
     limits = yield from limit_groups(compiles)
     _add_limits(page, run, limits)
     phases = {str(c.ref): doing(c) for c in [c for c in compiles if is_unfinished(c)][:PHASES_SHOWN]}
-    why = "No end logged: still compiling, killed, or the log was cut off."
+    why = "The log does not have the end: torch is still compiling, the process was killed, or the log was cut off."
     _add_unfinished(page, unfinished, phases, "Unfinished", why)
     _add_unfinished(page, running, phases, "Running", f"No end yet: {page.goes_on}.")
     yield
@@ -529,7 +529,7 @@ def _add_differing(page: Page, run: Run, differing: Differing | None) -> str:
         return ""
     page.heading(f"Ranks that differ ({fmt.plural(differing.count, 'difference')})")
     add_divergence(page, run, differing.leading)
-    lead = "all of them: " if differing.count > 1 else "details: "
+    lead = "all differences: " if differing.count > 1 else "details: "
     page.row([(lead, tokens.DIM), to_page("ranks", "@ranks")])
     return sentence[1]
 

@@ -42,7 +42,7 @@ FALLBACK_CAUSES = {
     ),
 }
 NO_BREAKS = "This graph break is an error because fullgraph=True (or error_on_graph_break) was set."
-NO_RECOMPILES = "It is an error because error_on_recompile is set: these guards failed for the call."
+NO_RECOMPILES = "The recompilation is an error because error_on_recompile is set. The guards below failed for the call."
 UNSURE = (
     "Torch before 2.11 does not log whether this reached the caller. With fullgraph=True it did; otherwise torch skipped the "
     "function, and all of it runs in eager mode."
@@ -52,7 +52,9 @@ LIMIT_EAGER = (
     "The function will not be compiled again. Calls that match an existing compiled version use it; all others run in eager mode"
 )
 CALLEES_EAGER = ", and functions called from those are not newly compiled either"
-LIMIT_RAISES = "It is an error for calls that match none of its compiled versions: fullgraph=True, or fail_on_recompile_limit_hit."
+LIMIT_RAISES = (
+    "Calls that match no compiled version raise an error, because of fullgraph=True or fail_on_recompile_limit_hit."
+)
 
 
 def limit_text(eager: bool, callees_eager: bool) -> str:

@@ -409,7 +409,7 @@ def remaining_text(prediction: Prediction) -> str:
     """Format `8 → 0 recompilations`; of what the guards do not decide a range."""
     rest = fmt.count(prediction.fewest)
     if not prediction.is_exact:
-        rest += f"{' or ' if prediction.most == prediction.fewest + 1 else ' to '}{fmt.count(prediction.most)}"
+        rest += f"{' or ' if prediction.most == prediction.fewest + 1 else '–'}{fmt.count(prediction.most)}"
     return f"{fmt.count(prediction.before)} → {rest} recompilation{'s' if rest != '1' else ''}"
 
 
@@ -419,7 +419,7 @@ def _effect(variation: Variation) -> str:
     if prediction is None:
         return ""
     if prediction.fewest == prediction.before:
-        return f"No effect alone ({remaining_text(prediction)}), only together with the other fixes."
+        return f"Alone, this has no effect ({remaining_text(prediction)}). Combine it with the other fixes."
     if variation.remedy in NEVER_DYNAMIC and prediction.fewest < prediction.most == prediction.before:
         rest = replace(prediction, most=prediction.fewest)
         return f"Predicted effect: {remaining_text(rest)}, more if your code or torch branches on the value"

@@ -284,13 +284,13 @@ def test_a_mark_is_advised_without_bounds_beside_the_sizes_compiled(tmp_path: Pa
     (frame,) = sizes(tmp_path / "a.log", "f", [("x", 0)])
     (found,) = frame.variations
     assert found.code == ("torch._dynamo.mark_dynamic(x, 0)",)
-    assert "Sizes compiled: 5, 8. Set no min or max: torch raises an error for other sizes." in found.advice
+    assert "Sizes compiled: 5, 8. Do not set min or max: torch raises an error for sizes outside them." in found.advice
 
     def advised(values: Iterable[int]) -> str:
         facts = CauseFacts("tensor size", "x", 0, values=dict.fromkeys(map(str, values)))
         return size(facts, Settings(automatic_dynamic=True)).text
 
-    assert "Sizes compiled: 5 from 2 to 6. Set no" in advised((6, 3, 4, 5, 2))
+    assert "Sizes compiled: 5 sizes from 2 to 6. Do not set" in advised((6, 3, 4, 5, 2))
     with_one = advised((12, 7, 1))
     assert "Sizes compiled: 1, 7, 12." in with_one and "Sizes 0 and 1 are always compiled separately" in with_one
     assert "Sizes compiled" not in advised(range(2, 2 + REFS_LISTED))
@@ -335,7 +335,7 @@ def test_the_guards_of_an_error_on_recompile_stand_in_its_exception() -> None:
 
 
 @pytest.mark.parametrize(("program", "effect"), [
-    ("policy_gradient", "3 → 1 to 3 recompilations"),  # torch: 1. A line specialized a size, so the guards do not decide it
+    ("policy_gradient", "3 → 1–3 recompilations"),  # torch: 1. A line specialized a size, so the guards do not decide it
     ("ddpm_guidance", "3 → 2 recompilations"),  # torch: 2
 ])  # fmt: skip
 def test_dynamic_true_is_offered_where_it_leaves_fewer_than_each_other_change(program: str, effect: str) -> None:

@@ -71,8 +71,8 @@ def document(run: Run, scope: Scope, options: Options, baseline: Run | None = No
     page.say(_headline(report))
     if not report.compiles and not report.reasons and not report.printed:
         page.say(
-            'Torch uses CUDA graphs with mode="reduce-overhead" or "max-autotune" on a GPU. By default it prints why '
-            "it skipped them. Set TORCH_LOGS=cudagraphs to log each recording too.", "", tokens.DIM,
+            'Torch uses CUDA graphs with mode="reduce-overhead" or "max-autotune" on a GPU. Where torch skips them, it '
+            "prints the reason by default. To log each recording too, set TORCH_LOGS=cudagraphs.", "", tokens.DIM,
         )  # fmt: skip
     if report.differences is not None:
         _add_differences(page, report.differences)
@@ -108,7 +108,7 @@ def _headline(report: CudagraphReport) -> str:
     if not report.compiles and not report.reasons:
         if report.printed:
             return "Torch printed that it skipped CUDA graphs. The text does not name the compile."
-        return "No records of CUDA graphs."
+        return "The log has no records of CUDA graphs."
     counts = [(use, sum(row.use == use for row in report.compiles)) for use in _STYLES]
     words = ", ".join(f"{fmt.count(count)} {_words(use)}" for use, count in counts if count)
     unknown = f"{fmt.plural(report.without_record, 'compile')} without a record of CUDA graphs" if report.without_record else ""

@@ -382,7 +382,7 @@ TOTALS: Table[Total] = Table((
     Column("field", lambda total: (total.name, tokens.NAME)),
     Column("sum", lambda total: _amount(total, total.sum), right=True),
     Column("records", lambda total: (fmt.count(total.count), tokens.DIM), right=True),
-    Column("most", lambda total: _amount(total, total.max), right=True),
+    Column("max", lambda total: _amount(total, total.max), right=True),
     Column("", lambda total: (f"[{total.max_ref}]", tokens.LINK, _metrics(total.max_ref))),
 ), indent="    ")  # fmt: skip
 

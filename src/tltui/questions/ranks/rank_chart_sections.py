@@ -134,10 +134,10 @@ def _add_functions(page: Page, chart: RankChart, letters: Mapping[int, str]) -> 
         if letters.get(number, OTHER) != OTHER:
             text = fmt.clip_middle(sanitize(function.name), NAME)
             style = STYLES[number % len(STYLES)]
-            pieces += [(letters[number], style), " ", (text, tokens.LINK, function.ref), "   "]
+            pieces += [(letters[number], style), " = ", (text, tokens.LINK, function.ref), "   "]
     others = list(letters.values()).count(OTHER)
     if others:
-        pieces += [(OTHER, tokens.DIM), f" {fmt.plural(others, 'more function')}"]
+        pieces += [(OTHER, tokens.DIM), f" = {fmt.plural(others, 'more function')}"]
     if pieces:
         line: list[Piece] = []
         used = 2

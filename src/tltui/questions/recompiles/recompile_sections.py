@@ -268,7 +268,7 @@ class RecompileLines:
             page.say(f"also different: {', '.join(others)}", deep, tokens.VALUE)
         if last.limit_hit:
             page.add(deep, ("then the recompile limit was reached", tokens.ERROR))
-        with page.fold(f"each of the {len(recompiles)} recompiles", deep):
+        with page.fold(f"{len(recompiles)} recompiles one by one", deep):
             inner = RecompileLines(page, recompiles, self._variations, False, deep, self._guards)
             write = inner.add if len(recompiles) < BRIEF else inner.add_brief
             for number, recompile in enumerate(recompiles, 1):
@@ -409,7 +409,7 @@ def remaining_text(prediction: Prediction) -> str:
     """Format `8 → 0 recompilations`; of what the guards do not decide a range."""
     rest = fmt.count(prediction.fewest)
     if not prediction.is_exact:
-        rest += f"{' or ' if prediction.most == prediction.fewest + 1 else ' to '}{fmt.count(prediction.most)}"
+        rest += f"{' or ' if prediction.most == prediction.fewest + 1 else '–'}{fmt.count(prediction.most)}"
     return f"{fmt.count(prediction.before)} → {rest} recompilation{'s' if rest != '1' else ''}"
 
 
@@ -419,7 +419,7 @@ def _effect(variation: Variation) -> str:
     if prediction is None:
         return ""
     if prediction.fewest == prediction.before:
-        return f"No effect alone ({remaining_text(prediction)}), only together with the other fixes."
+        return f"Alone, this has no effect ({remaining_text(prediction)}). Combine it with the other fixes."
     if variation.remedy in NEVER_DYNAMIC and prediction.fewest < prediction.most == prediction.before:
         rest = replace(prediction, most=prediction.fewest)
         return f"Predicted effect: {remaining_text(rest)}, more if your code or torch branches on the value"
@@ -440,8 +440,8 @@ def share_text(variation: Variation, recompiles: int) -> str:
     if not variation.only_cause_refs:
         if variation.reported == variation.count:
             return f"a cause of {of}"
-        share = f"named first in {fmt.count(variation.reported)}" if variation.reported else "not named by torch"
-        return f"a cause of {of}, {share}"
+        share = f"torch names it for {fmt.count(variation.reported)} of them" if variation.reported else "torch never names it"
+        return f"a cause of {of}; {share}"
     if variation.only_cause_count == variation.count:
         cause = f"the only cause {'of' if variation.is_proven else 'that torch named for'}"
         return f"{cause} {of}{fmt.took(variation.only_cause_s, ' (', ')')}"

@@ -251,8 +251,8 @@ def _sizes_compiled(facts: CauseFacts) -> str:
     sizes = sorted({int(value) for value in facts.values if value.isdigit()})
     if not sizes or len(facts.values) >= REFS_LISTED:
         return ""
-    shown = ", ".join(map(str, sizes)) if len(sizes) <= SIZES_SHOWN else f"{len(sizes)} from {sizes[0]} to {sizes[-1]}"
-    reason = "" if facts.arguments_vary else " Set no min or max: torch raises an error for other sizes."
+    shown = ", ".join(map(str, sizes)) if len(sizes) <= SIZES_SHOWN else f"{len(sizes)} sizes from {sizes[0]} to {sizes[-1]}"
+    reason = "" if facts.arguments_vary else " Do not set min or max: torch raises an error for sizes outside them."
     return f" Sizes compiled: {shown}.{reason}"
 
 

@@ -294,8 +294,10 @@ def regions_of(graph: GraphText, node: FxNode) -> list[Region]:
     if _CHECKPOINT not in node.target and not _RUNS.search(node.target):
         return []
     attributes = {
-        other.name: other.target.rpartition(".")[2] for other in graph.nodes if other.kind == "get_attr" and other.graph == node.graph
-    }  # fmt: skip
+        other.name: other.target.rpartition(".")[2]
+        for other in graph.nodes
+        if other.kind == "get_attr" and other.graph == node.graph
+    }
     inside = {
         inner.path.rpartition(".")[2]: n for n, inner in enumerate(graph.graph.graphs)
         if n != node.graph and inner.parent == node.graph

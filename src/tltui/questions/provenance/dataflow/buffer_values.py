@@ -195,7 +195,8 @@ def lowered(identified: Identified) -> Lowering:
 def _numbers(identified: Identified) -> set[str]:
     """Return the tensors of the module whose few numbers Inductor writes into code: no call is given them."""
     given = {version.node for _, version in identified.walked.given}
-    return {name for name, node in identified.values.nodes.items() if node.attribute and node.shape is not None and name not in given}
+    nodes = identified.values.nodes
+    return {name for name, node in nodes.items() if node.attribute and node.shape is not None and name not in given}
 
 
 def left_to_fused(identified: Identified) -> dict[str, set[str]]:

@@ -127,7 +127,8 @@ ROWS: tuple[WarningRow, ...] = (
         b"No valid triton configs. ", "No configuration of a Triton kernel fits the GPU",
         "Each one needs more shared memory, registers or threads than the GPU has.",
         "Reduce the tile sizes (for flex_attention: kernel_options), or set TORCHINDUCTOR_MAX_AUTOTUNE=0.",
-        ALL, "torch/_inductor/runtime/triton_heuristics.py", detail=r"No valid triton configs\. (?P<detail>.*)",
+        ALL, "torch/_inductor/runtime/triton_heuristics.py",
+        detail=r"No valid triton configs\. (?P<detail>.*?)(?: for benchmark choice .*)?(?:\n|$)",
     ),
     WarningRow(
         b"C++ compile error", "The C++ compiler failed on generated code", "The code was a CPU kernel or a kernel launcher.",

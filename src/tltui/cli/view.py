@@ -61,11 +61,25 @@ def refuse_without_compiles(run: Run, options: argparse.Namespace) -> None:
 
 def _print_page(run: Run, document: Document, options: argparse.Namespace) -> Iterator[bytes]:
     """Yield a page, or with --json its result."""
+    check_order(document, options)
     if not options.json:
         yield from as_text(document, options)
         return
     printed = envelope(options.command, run.title, str(part_of(options)), result_of(document))
     yield from as_json(printed, indent=not question_of(options.command).is_long)
+
+
+def check_order(document: Document, options: argparse.Namespace) -> None:
+    """Raise `Failure` if tables of a page have orders, and none of them has the chosen one."""
+    question, sort = question_of(options.command), getattr(options, "sort", "")
+    if not sort or question.sort_label != SORTED or sort == question.sorts[0] or options.json:
+        return
+    while not document.advance():
+        pass
+    orders = getattr(document, "all_orders", ())
+    if orders and sort not in orders:
+        known = ", ".join(order for order in question.sorts if order in orders)
+        raise Failure(f"no table of this page is sorted by {sort}", f"use one of: {known}")
 
 
 def caches(options: argparse.Namespace) -> Iterator[bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -9,6 +10,7 @@ from typing import Any, Generic, TypeVar
 from tltui.text.document import Piece
 
 Row = TypeVar("Row")
+_NUMBER = re.compile(r"\d+")
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,11 @@ class Table(Generic[Row]):
         """Return the rows in the order `sort`; as they come, where no column has it."""
         key = next((column.key for column in self.columns if sort and column.sort == sort), None)
         return rows if key is None or sort == self.order else sorted(rows, key=key)
+
+
+def by_numbers(text: str) -> tuple[int, ...]:
+    """Return what addresses and versions are sorted by: `0/2` comes before `0/10`, 2.9 before 2.10."""
+    return tuple(map(int, _NUMBER.findall(text)))
 
 
 def fitting(least: Sequence[int], drops: Sequence[int], room: int) -> list[int]:

@@ -203,6 +203,7 @@ class Page(Builder):
         sort = self.sort if sort is None else sort
         if is_sortable := any(column.sort for column in table.columns):
             applied, rows = table.applied(sort), table.ordered(rows, sort)
+            self._document.all_orders += [table.order, *(column.sort for column in table.columns)]
         most = table.shown + table.folded if table.shown and table.folded else len(rows)
         columns, total, rows = table.present(rows), max(total or 0, len(rows)), rows[:most]
         arrows = [column.arrow if column.title and applied and column.sort == applied else "" for column in columns]

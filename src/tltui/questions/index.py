@@ -42,6 +42,7 @@ QUESTIONS: tuple[Entry, ...] = (
     Entry(
         "guards", "5", "guards by source, their cost, and later failures",
         "find causes", 50, "tltui.questions.guards.page",
+        sorts=("compile", "guards", "latency", "name", "failed", "cause", "line"),
     ),
     Entry(
         "shapes", "6", "dynamic sizes: symbols, their guards, and specializations with the source line",
@@ -50,6 +51,7 @@ QUESTIONS: tuple[Entry, ...] = (
     Entry(
         "caches", "7", "cache hits, misses, bypasses: reasons, time saved, cold start, differences of missed keys",
         "find causes", 70, "tltui.questions.caches.page",
+        sorts=("saved", "compile", "time", "name"),
     ),
     Entry(
         "timing", "8", "compile time by phase, function, compile and rank; a flame graph of each compile",
@@ -115,6 +117,7 @@ QUESTIONS: tuple[Entry, ...] = (
     Entry(
         "metrics", "", "every field of the compilation metrics; settings that differ between compiles or ranks",
         "look at a run", 690, "tltui.questions.metrics.page",
+        sorts=("group", "sum", "records", "most", "time", "name"),
     ),
     Entry(
         "exports", "", "export runs: values that export guessed, could not determine or found to be incorrect, and why",
@@ -127,15 +130,17 @@ QUESTIONS: tuple[Entry, ...] = (
     Entry(
         "cudagraphs", "", "CUDA graphs by compile: used, skipped with the reason and line, or recorded for many sizes",
         "find causes", 720, "tltui.questions.cudagraphs.page",
+        sorts=("compile", "use", "recorded", "sizes", "recording", "name"),
     ),
     Entry(
         "autotune", "", "autotuning by operation and shape: choices, winner, cost of the search, your lines",
         "find causes", 730, "tltui.questions.autotune.page",
-        in_debug_dir=True,
+        sorts=("search", "time", "gain", "choices", "winner", "name", "warps", "stages"), in_debug_dir=True,
     ),
     Entry(
         "warmup", "", "calls that compile the functions in advance, with the recorded shapes; as a script with -o warmup.py",
         "record and follow", 600, "tltui.questions.warmup.page",
+        sorts=("began", "time", "name"),
     ),
 )
 BY_NAME = {question.name: question for question in QUESTIONS}

@@ -182,12 +182,17 @@ class BrowserCommands(MainScreen):
 
     def action_sort(self) -> None:
         """Sort the tables of this page by the next order."""
+        from tltui.questions.question import SORTED  # not before the first frame
+
         view = self.shown_view
         if view is None or not view.sorts:
             self.show_message("this page has only one sort order")
             return
         document = self.document_view.document
         sortable = document.orders if isinstance(document, TextDocument) else []
+        if view.sort_label == SORTED and document.complete and not sortable:
+            self.show_message("this page has no table to sort")
+            return
         orders = [order for order in view.sorts if order in sortable] or view.sorts
         first = 0 if orders[0] == view.sorts[0] else -1  # tables without the default order come in none of these
         place = orders.index(self.sort) if self.sort in orders else first

@@ -178,7 +178,7 @@ class GrowingDocument(TextDocument):
         document = builder.growing()
         super().__init__(ref, document.title, complete=False)
         self.lines, self.anchors, self.section_list = document.lines, document.anchors, document.section_list
-        self.orders = document.orders
+        self.orders, self.all_orders = document.orders, document.all_orders
         self._pieces = fill(builder)
         self._work(SLICE)
 

@@ -210,7 +210,9 @@ class TextDocument:
     start: int = 0
     """The line that the caret is on at first."""
     orders: list[str] = field(default_factory=list)
-    """The orders that its tables can be in."""
+    """The orders that its tables can be in, as far as their columns are shown."""
+    all_orders: list[str] = field(default_factory=list)
+    """Those of columns without room too."""
     _measured: int = 0
     """Lines that `_widest` is about."""
     _widest: int = 0

@@ -25,15 +25,17 @@ def _count(value: int | None) -> tuple[str, str]:
 
 
 CONFIGURATIONS: Table[Configuration] = Table((
-    Column("kernel", _kernel),
+    Column("kernel", _kernel, sort="name", key=lambda row: row.kernel or ""),
     Column("parameters", lambda row: sanitize(" ".join(f"{item.name}={item.value}" for item in row.parameters))),
-    Column("warps", lambda row: _count(row.num_warps), right=True, shrinks=False),
-    Column("stages", lambda row: _count(row.num_stages), right=True, shrinks=False),
+    Column("warps", lambda row: _count(row.num_warps), right=True, shrinks=False, sort="warps",
+           key=lambda row: -(row.num_warps or 0)),
+    Column("stages", lambda row: _count(row.num_stages), right=True, shrinks=False, sort="stages",
+           key=lambda row: -(row.num_stages or 0)),
     Column("", lambda row: "descent" if row.by_coordinate_descent else "", drop=1,
            when=lambda rows: any(row.by_coordinate_descent for row in rows)),
     Column("search", lambda row: (micros(row.search_s * 1e6), tokens.NUMBER) if row.search_s is not None else "", right=True,
-           shrinks=False),
-), noun="configurations", shown=40, folded=2000)  # fmt: skip
+           shrinks=False, sort="search"),
+), noun="configurations", shown=40, folded=2000, order="search")  # fmt: skip
 CHANGES: Table[ConfigurationChange] = Table((
     Column("kernel", lambda row: (sanitize(row.kernel) or "unknown", tokens.NAME)),
     Column("changed parameters", lambda row: sanitize(row.text)),

@@ -40,17 +40,21 @@ def _time(time_us: float | None) -> str:
 
 
 TUNINGS: Table[Tuning] = Table((
-    Column("operation", lambda row: (sanitize(row.op), tokens.NAME)),
+    Column("operation", lambda row: (sanitize(row.op), tokens.NAME), sort="name", key=lambda row: (row.op, row.shape)),
     Column("input sizes", lambda row: sanitize(row.shape) or ("unknown", tokens.DIM)),
-    Column("winner", lambda row: (sanitize(row.winner) or "unknown", _STYLES[row.result])),
-    Column("time", lambda row: (_time(row.winner_us), tokens.NUMBER), right=True),
+    Column("winner", lambda row: (sanitize(row.winner) or "unknown", _STYLES[row.result]), sort="winner",
+           key=lambda row: row.winner),
+    Column("time", lambda row: (_time(row.winner_us), tokens.NUMBER), right=True, sort="time",
+           key=lambda row: -(row.winner_us or 0.0)),
     Column("gain", lambda row: f"{row.speedup:.2f}×" if row.speedup is not None else "", right=True, drop=3,
-           when=lambda rows: any(row.speedup is not None for row in rows)),
-    Column("choices", lambda row: fmt.count(row.choice_count) if row.choice_count is not None else "", right=True, drop=2),
-    Column("search", lambda row: fmt.seconds(row.benchmark_s) if row.benchmark_s is not None else "", right=True, shrinks=False),
+           when=lambda rows: any(row.speedup is not None for row in rows), sort="gain", key=lambda row: -(row.speedup or 0.0)),
+    Column("choices", lambda row: fmt.count(row.choice_count) if row.choice_count is not None else "", right=True, drop=2,
+           sort="choices", key=lambda row: -(row.choice_count or 0)),
+    Column("search", lambda row: fmt.seconds(row.benchmark_s) if row.benchmark_s is not None else "", right=True, shrinks=False,
+           sort="search"),
     Column("compile", lambda row: (f"[{row.ref}]", tokens.LINK, row.ref) if row.ref else "", drop=1,
            when=lambda rows: any(row.ref for row in rows)),
-), noun="searches", shown=40, folded=2000)  # fmt: skip
+), noun="searches", shown=40, folded=2000, order="search")  # fmt: skip
 
 CHOICES: Table[Choice] = Table((
     Column("choice", lambda row: (sanitize(row.name), tokens.NAME)),
@@ -201,6 +205,7 @@ QUESTION = Question(
     help="autotuning by operation and shape: choices, winner, cost of the search, your lines",
     group="find causes",
     order=730,
+    sorts=("search", "time", "gain", "choices", "winner", "name", "warps", "stages"),
     needs=Needs("has only the printed tables of autotuning, without your lines", in_debug_dir=True, reads_output=True),
     document=document,
     answer=AutotuneReport,

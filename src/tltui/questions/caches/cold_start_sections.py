@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 
 from tltui.documents import format as fmt
-from tltui.documents.columns import Column, Table
+from tltui.documents.columns import Column, Table, by_numbers
 from tltui.documents.page import Page
 from tltui.documents.rank_groups import alike_on_ranks, on_ranks
 from tltui.documents.scope import Scope
@@ -17,6 +17,7 @@ from tltui.text import tokens
 from tltui.text.document import Piece, piece_text
 from tltui.text.safe_files import quoted
 from tltui.text.sanitize import sanitize
+from tltui.text.torch_names import short
 
 SIZES_SHOWN, SIZES_LISTED = 10, 200
 DIRECTORIES_SHOWN = 2
@@ -90,12 +91,13 @@ def _directories(page: Page, cold: ColdStart) -> None:
 
 SizeRow = tuple[Sequence[NewSize], list[Piece]]
 SIZES: Table[SizeRow] = Table((
-    Column("compile", lambda row: row[1][0]),
-    Column("time", lambda row: (fmt.from_to([one.duration_s for one in row[0]]), tokens.NUMBER), right=True),
-    Column("function", lambda row: (fmt.clip_middle(sanitize(row[0][0].function or "?"), 30), tokens.FUNCTION)),
+    Column("compile", lambda row: row[1][0], sort="compile", key=lambda row: by_numbers(row[0][0].ref)),
+    Column("time", lambda row: (fmt.from_to([one.duration_s for one in row[0]]), tokens.NUMBER), right=True, sort="time"),
+    Column("function", lambda row: (fmt.clip_middle(sanitize(row[0][0].function or "?"), 30), tokens.FUNCTION), sort="name",
+           key=lambda row: short(row[0][0].function or "")),
     Column("new size", lambda row: _changes(row[0][0])),
     Column("", lambda row: ("  ".join(map(piece_text, row[1][1:])), tokens.DIM), when=lambda rows: any(row[1][1:] for row in rows)),
-), "compiles", SIZES_SHOWN, SIZES_LISTED)  # fmt: skip
+), "compiles", SIZES_SHOWN, SIZES_LISTED, order="time")  # fmt: skip
 
 
 def _changes(one: NewSize) -> str:

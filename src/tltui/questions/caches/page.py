@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from tltui.documents import format as fmt
-from tltui.documents.columns import Column, Table
+from tltui.documents.columns import Column, Table, by_numbers
 from tltui.documents.page import Page
 from tltui.documents.rank_groups import GROUPS_SHOWN, add_named, alike_on_ranks, first_refs, flow, functions, on_ranks
 from tltui.documents.scope import Scope
@@ -52,6 +52,7 @@ from tltui.text.document import Document, Options, Piece, piece_text
 from tltui.text.frozen import frozen
 from tltui.text.line_diff import ChangedLine, Marks, around, changed_lines
 from tltui.text.sanitize import sanitize
+from tltui.text.torch_names import short
 
 REFS_SHOWN, ROWS_SHOWN, NAMED = 8, 10, 400
 MANY_COMPILES = 400
@@ -190,11 +191,11 @@ def add_hits(page: Page, report: CachesReport) -> None:
     saved = f", saving {fmt.seconds(report.saved_s)} of compiling" if report.saved_s else ""
     page.heading(f"Hits in {fmt.plural(len(compiles), 'compile')}{saved}")
     compiles.sort(key=lambda compile_: -(compile_.saved_s or 0.0))
-    groups = _on_ranks(page, compiles)
-    _rows(page, groups[:ROWS_SHOWN], "  ")
+    groups = _ordered(page, _on_ranks(page, compiles), "saved")
+    _rows(page, groups[:ROWS_SHOWN], "  ", "saved")
     if len(groups) > ROWS_SHOWN:
         with page.fold(f"{fmt.plural(sum(map(len, groups[ROWS_SHOWN:])), 'more compile')} with hits"):
-            _rows(page, groups[ROWS_SHOWN : ROWS_SHOWN + NAMED], "    ")
+            _rows(page, groups[ROWS_SHOWN : ROWS_SHOWN + NAMED], "    ", "saved")
 
 
 def _on_ranks(page: Page, compiles: Sequence[CompileCaches]) -> list[list[CompileCaches]]:
@@ -208,15 +209,28 @@ def _member_pieces(page: Page, members: Sequence[CompileCaches]) -> list[Piece]:
     return [piece for group in on_ranks((member.ref for member in members), page.newest) for piece in group.pieces()]
 
 
-def _rows(page: Page, groups: Sequence[Sequence[CompileCaches]], indent: str) -> None:
-    page.table(replace(ROWS, indent=indent), [(members, _member_pieces(page, members)) for members in groups])
+def _ordered(page: Page, groups: Sequence[Sequence[CompileCaches]], order: str) -> list[Sequence[CompileCaches]]:
+    """Return groups, which come in an order, in that of the page."""
+    return [members for members, _ in replace(ROWS, order=order).ordered([(members, []) for members in groups], page.sort)]
+
+
+def _rows(page: Page, groups: Sequence[Sequence[CompileCaches]], indent: str, order: str) -> None:
+    page.table(replace(ROWS, indent=indent, order=order), [(members, _member_pieces(page, members)) for members in groups])
+
+
+def _saved(members: Sequence[CompileCaches]) -> str:
+    saved = [member.saved_s for member in members if member.saved_s]
+    return fmt.from_to(saved) if saved else ""
 
 
 ROWS: Table[tuple[Sequence[CompileCaches], list[Piece]]] = Table((
-    Column("", lambda row: row[1][0]),
-    Column("", lambda row: (fmt.clip_middle(sanitize(row[0][0].function or ""), 30), tokens.FUNCTION)),
-    Column("", lambda row: (fmt.took_from_to([member.saved_s for member in row[0] if member.saved_s], "saved "), tokens.NUMBER)),
-    Column("", lambda row: ("  ".join((_answers_key(row[0][0]), *map(piece_text, row[1][1:]))), tokens.DIM)),
+    Column("compile", lambda row: row[1][0], sort="compile", key=lambda row: by_numbers(row[0][0].ref)),
+    Column("function", lambda row: (fmt.clip_middle(sanitize(row[0][0].function or ""), 30), tokens.FUNCTION), sort="name",
+           key=lambda row: short(row[0][0].function or "")),
+    Column("saved", lambda row: (_saved(row[0]), tokens.NUMBER), right=True,
+           when=lambda rows: any(member.saved_s for members, _ in rows for member in members), sort="saved",
+           key=lambda row: -(row[0][0].saved_s or 0.0)),
+    Column("lookups", lambda row: ("  ".join((_answers_key(row[0][0]), *map(piece_text, row[1][1:]))), tokens.DIM)),
 ))  # fmt: skip
 
 
@@ -292,7 +306,7 @@ def add_compiles(page: Page, report: CachesReport) -> Iterator[None]:
     page.open("Every compile", folded=True)
     page.add((f"Compiles with cache lookups ({fmt.count(len(compiles))})", tokens.HEADING))
     if len(on_rows := _on_ranks(page, compiles)) <= MANY_COMPILES:
-        _rows(page, on_rows, "  ")
+        _rows(page, on_rows, "  ", "compile")
     else:
         groups: dict[str, list[CompileCaches]] = {}
         for compile_ in compiles:
@@ -699,6 +713,7 @@ QUESTION = Question(
     key="7",
     group="find causes",
     order=70,
+    sorts=("saved", "compile", "time", "name"),
     needs=Needs("has no cache hits, misses or keys", in_vllm_cache=True),
     document=document,
     answer=CachesReport,

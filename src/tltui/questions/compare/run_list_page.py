@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from tltui.documents import format as fmt
-from tltui.documents.columns import Column, Table
+from tltui.documents.columns import Column, Table, by_numbers
 from tltui.documents.page import Page
 from tltui.model.status import Status
 from tltui.questions.compare.run_list import RunList, RunRow
@@ -92,7 +91,7 @@ def _time(row: RunRow) -> str:
 
 def _by_version(versions: Sequence[str]) -> tuple[tuple[int, ...], ...]:
     """Return what versions are sorted by: 2.9 comes before 2.10."""
-    return tuple(tuple(map(int, re.findall(r"\d+", version))) for version in versions)
+    return tuple(map(by_numbers, versions))
 
 
 def ended_document(row: RunRow, reason: str, options: Options) -> Document:

@@ -32,22 +32,26 @@ from tltui.questions.question import Question
 from tltui.text import tokens
 from tltui.text.document import Document, Options
 from tltui.text.sanitize import sanitize
+from tltui.text.torch_names import short
 
 _STYLES = {USED: tokens.OK, RECORDED_AGAIN: tokens.WARN, SKIPPED: tokens.WARN, MIXED: tokens.WARN}
 SIZES_SHOWN = 12
 REFS_SHOWN = 8
 
 USES: Table[CudagraphUse] = Table((
-    Column("compile", lambda row: (f"[{row.ref}]", tokens.LINK, row.ref)),
-    Column("CUDA graph", lambda row: (_words(row.use), _STYLES[row.use])),
+    Column("compile", lambda row: (f"[{row.ref}]", tokens.LINK, row.ref), sort="compile"),
+    Column("CUDA graph", lambda row: (_words(row.use), _STYLES[row.use]), sort="use", key=lambda row: row.use),
     Column("recorded", lambda row: fmt.count(row.recordings) if row.recordings is not None else "", right=True,
-           when=lambda rows: any(row.recordings is not None for row in rows)),
+           when=lambda rows: any(row.recordings is not None for row in rows), sort="recorded",
+           key=lambda row: -(row.recordings or 0)),
     Column("sizes", lambda row: fmt.count(row.size_count) if row.size_count is not None else "", right=True,
-           when=lambda rows: any(row.size_count is not None for row in rows)),
+           when=lambda rows: any(row.size_count is not None for row in rows), sort="sizes", key=lambda row: -(row.size_count or 0)),
     Column("recording", lambda row: fmt.seconds(row.recording_s) if row.recording_s is not None else "", right=True, drop=1,
-           when=lambda rows: any(row.recording_s is not None for row in rows)),
-    Column("function", lambda row: (sanitize(row.function or ""), tokens.NAME)),
-), noun="compiles", shown=40, folded=2000)  # fmt: skip
+           when=lambda rows: any(row.recording_s is not None for row in rows), sort="recording",
+           key=lambda row: -(row.recording_s or 0.0)),
+    Column("function", lambda row: (sanitize(row.function or ""), tokens.NAME), sort="name",
+           key=lambda row: short(row.function or "")),
+), noun="compiles", shown=40, folded=2000, order="compile")  # fmt: skip
 
 
 CHANGES: Table[CudagraphChange] = Table((
@@ -185,6 +189,7 @@ QUESTION = Question(
     help="CUDA graphs by compile: used, skipped with the reason and line, or recorded for many sizes",
     group="find causes",
     order=720,
+    sorts=("compile", "use", "recorded", "sizes", "recording", "name"),
     needs=Needs(
         "has only the printed messages about CUDA graphs", ("cudagraphs",), "recordings of CUDA graphs", reads_output=True
     ),

@@ -20,6 +20,7 @@ from tltui.text import tokens
 from tltui.text.document import Piece, piece_text
 from tltui.text.graphs.guard_tree import GuardNode
 from tltui.text.sanitize import sanitize
+from tltui.text.torch_names import short
 
 DEEP = 12
 """Maximum number of indented levels."""
@@ -279,7 +280,8 @@ class GuardGroups:
         compiles, recompiles = sum(f.compiles for f in failed), sum(len(f.recompiles) for f in failed)
         page.heading(f"Failed later: guards of {fmt.plural(compiles, 'compile')}, causing {fmt.plural(recompiles, 'recompile')}")
         groups = alike_on_ranks(failed, lambda item: str(item.frame.ref), self._newest, _same)
-        rows = [(group[0], _on_ranks(group, self._newest)) for group in groups[: SHOWN + FOLDED]]
+        ordered = FAILED.ordered([(group[0], _on_ranks(group, self._newest)) for group in groups], page.sort)
+        rows = ordered[: SHOWN + FOLDED]
         page.table(FAILED, rows[:SHOWN])
         rest = rows[SHOWN:]
         if rest:
@@ -302,7 +304,7 @@ def _on_ranks(group: Sequence[_Failed], newest: Collection[str]) -> OnRanks:
 def _recompiles(row: tuple[_Failed, OnRanks]) -> Piece:
     failed, on = row
     each = " each" if on.ranks else ""
-    return (f"failed before {fmt.plural(len(failed.recompiles), 'recompile')}{each}", tokens.ERROR, f"@recompiles:{on.ref}")
+    return (f"{fmt.plural(len(failed.recompiles), 'recompile')}{each}", tokens.ERROR, f"@recompiles:{on.ref}")
 
 
 def _causes(failed: _Failed) -> str:
@@ -319,12 +321,14 @@ def _place(failed: _Failed) -> Piece:
 
 FAILED: Table[tuple[_Failed, OnRanks]] = Table((
     Column("", lambda row: (f"[{row[1].label}]", tokens.LINK, f"@guards:{row[1].ref}")),
-    Column("", lambda row: (fmt.clip_middle(sanitize(display_name(row[0].frame) or "?"), 30), tokens.FUNCTION)),
-    Column("", _recompiles, right=True),
-    Column("", lambda row: (_causes(row[0]), tokens.KEYWORD)),
-    Column("", lambda row: _place(row[0])),
+    Column("function", lambda row: (fmt.clip_middle(sanitize(display_name(row[0].frame) or "?"), 30), tokens.FUNCTION),
+           sort="name", key=lambda row: short(display_name(row[0].frame) or "")),
+    Column("failed before", _recompiles, right=True, sort="failed"),
+    Column("guards", lambda row: (_causes(row[0]), tokens.KEYWORD), sort="cause", key=lambda row: _causes(row[0])),
+    Column("line", lambda row: _place(row[0]), sort="line",
+           key=lambda row: (row[0].frame.code[1] or "", row[0].frame.code[2] or 0)),
     Column("", lambda row: (row[1].ranks, tokens.DIM), when=lambda rows: any(on.ranks for _, on in rows)),
-))  # fmt: skip
+), order="failed")  # fmt: skip
 
 
 def latency_range(times_us: Sequence[float]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Generator, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Generator, Hashable, Iterable, Iterator, Sequence
 
 from tltui.documents import format as fmt
 from tltui.documents.columns import Column, Table
@@ -39,6 +39,7 @@ from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece
 from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
+from tltui.text.torch_names import short
 
 NAME = "guards"
 HELP = "A filter is kind:WORD, source:WORD, is:failed, or any other text."
@@ -102,7 +103,6 @@ class _Table:
         without: list[Compile] = []
         page.add((f"Guards{self._scope.title}", tokens.TITLE))
         page.blank()
-        alone = len(self._compiles) <= ROWS_SHOWN and not any(process.ranks_differ for process in self._scope.processes)
         rows: list[tuple[Compile, GuardCounts]] = []
         for n, each in enumerate(each_with_failures(self._compiles)):
             if each is None:
@@ -115,12 +115,9 @@ class _Table:
             else:
                 listed.append(counts)
                 rows.append((compile_, counts))
-                if alone:
-                    self._row(page, rows[-1:])
             if n % EVERY == EVERY - 1:
                 yield
-        if not alone:
-            yield from self._together(page, rows)
+        yield from self._together(page, rows)
         total: Counter[str] = Counter()
         for kinds, times in Counter(counts.kinds for counts in listed).items():
             for kind, number in kinds:
@@ -133,9 +130,7 @@ class _Table:
         """Add one line for equal guards on several ranks; large tables in groups."""
         groups = alike_on_ranks(rows, lambda row: row[1].ref, page.newest, _same)
         if len(groups) <= ROWS_SHOWN:
-            self._refs = max((len(label_of(group)) for group in groups), default=0) + 2
-            for group in groups:
-                self._row(page, group)
+            page.table(_guards_table(page.newest), groups)
             return
         many = GuardGroups(page.newest)
         for n, (compile_, counts) in enumerate(rows):
@@ -143,26 +138,6 @@ class _Table:
             if n % EVERY == EVERY - 1:
                 yield
         yield from many.write(page)
-
-    def _row(self, page: Page, rows: Sequence[tuple[Compile, GuardCounts]]) -> None:
-        """Add a line: `[0/1]  12 guards  64–71 µs  f  failed for 2 recompiles  ranks 0–511`."""
-        compile_, counts = rows[0]
-        ref, several = counts.ref, len(rows) > 1
-        name = fmt.clip_middle(sanitize(display_name(compile_.frame) or "?"), 20)
-        times = [item.latency_us for _, item in rows if item.latency_us is not None]
-        pieces: list[Piece] = [
-            "  ", (f"[{label_of(rows)}]".ljust(self._refs), tokens.LINK, f"@{NAME}:{ref}"), "  ",
-            (f"{fmt.plural(counts.leaf_guard_count, 'guard'):>12}", tokens.NUMBER, counts.artifact), "  ",
-            (f"{latency_range(times):>9}", tokens.NUMBER), f"  {name:<20}",
-        ]  # fmt: skip
-        if counts.failed:
-            refs = list(dict.fromkeys(failed.ref for failed in counts.failed))
-            each = " each" if several else ""
-            text = f"failed before {fmt.plural(len(refs), 'recompile')}{each}"
-            pieces += ["  ", (text, tokens.ERROR, f"@recompiles:{refs[0]}")]
-        if several:
-            pieces += ["  ", (said_ranks([members.ref for _, members in rows], page.newest), tokens.DIM)]
-        page.row(pieces, "")
 
     def _rest(self, page: Page, counts: list[GuardCounts], without: list[Compile], total: Counter[str]) -> None:
         if without:
@@ -195,6 +170,39 @@ class _Table:
                 )  # fmt: skip
             page.say(MEANING, "  ", tokens.DIM)
         page.more()
+
+
+def _guards_table(newest: Collection[str]) -> Table[Sequence[tuple[Compile, GuardCounts]]]:
+    """Return the table of compiles with equal guards on several ranks, `newest`: the newest processes of ranks with several."""
+    return Table((
+        Column("compile", lambda rows: (f"[{label_of(rows)}]", tokens.LINK, f"@{NAME}:{rows[0][1].ref}"), sort="compile"),
+        Column("guards", lambda rows: (fmt.count(rows[0][1].leaf_guard_count), tokens.NUMBER, rows[0][1].artifact), right=True,
+               sort="guards", key=lambda rows: -rows[0][1].leaf_guard_count),
+        Column("latency", lambda rows: (latency_range(_latencies(rows)), tokens.NUMBER), right=True,
+               when=lambda groups: any(map(_latencies, groups)), sort="latency",
+               key=lambda rows: -max(_latencies(rows), default=0.0)),
+        Column("function", lambda rows: fmt.clip_middle(sanitize(_function_of(rows)), 30), sort="name",
+               key=lambda rows: short(_function_of(rows))),
+        Column("failed before", _failed_before, right=True, sort="failed",
+               when=lambda groups: any(rows[0][1].failed for rows in groups),
+               key=lambda rows: -len({failed.ref for failed in rows[0][1].failed})),
+        Column("on", lambda rows: (said_ranks([each.ref for _, each in rows], newest) if len(rows) > 1 else "", tokens.DIM),
+               when=lambda groups: any(len(rows) > 1 for rows in groups)),
+    ), "compiles", order="compile")  # fmt: skip
+
+
+def _latencies(rows: Sequence[tuple[Compile, GuardCounts]]) -> list[float]:
+    return [counts.latency_us for _, counts in rows if counts.latency_us is not None]
+
+
+def _function_of(rows: Sequence[tuple[Compile, GuardCounts]]) -> str:
+    return display_name(rows[0][0].frame) or "?"
+
+
+def _failed_before(rows: Sequence[tuple[Compile, GuardCounts]]) -> Piece:
+    refs = list(dict.fromkeys(failed.ref for failed in rows[0][1].failed))
+    each = " each" if len(rows) > 1 else ""
+    return (f"{fmt.plural(len(refs), 'recompile')}{each}", tokens.ERROR, f"@recompiles:{refs[0]}") if refs else ""
 
 
 def _same(row: tuple[Compile, GuardCounts]) -> Hashable:
@@ -409,6 +417,7 @@ QUESTION = Question(
     key="5",
     group="find causes",
     order=50,
+    sorts=("compile", "guards", "latency", "name", "failed", "cause", "line"),
     needs=Needs("", ("guards",), "guards"),
     document=document,
     add_arguments=add_arguments,

@@ -46,6 +46,7 @@ from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece
 from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
+from tltui.text.torch_names import short
 from tltui.trace.grammar import number
 
 EVENTS = {
@@ -261,21 +262,24 @@ def add_list(page: Page, measured: Sequence[Compile]) -> None:
     page.heading("Every field, by compile")
     slow = sorted(measured, key=lambda c: -c.compile_s)
     groups = alike_on_ranks(slow, lambda c: str(c.ref), page.newest, lambda c: c.frame.code)
-    rows: list[list[Piece]] = []
-    for group in groups[: COMPILES_SHOWN + COMPILES_FOLDED]:
-        slowest = str(group[0].ref)
-        name, file, line = display_code(group[0].frame)
-        rows.append([
-            (f"[{slowest}]", tokens.LINK, _metrics(slowest)), (fmt.clip_middle(sanitize(name or ""), 40), tokens.FUNCTION),
-            (fmt.place(file, line), tokens.LINK, fmt.place_target(file, line)) if file else "",
-            (fmt.from_to([compile_.compile_s for compile_ in group]), tokens.NUMBER, slowest),
-            *([(f"{fmt.count(len(group))} ranks", tokens.DIM)] if len(group) > 1 else []),
-        ])  # fmt: skip
-    left = sum(map(len, groups[COMPILES_SHOWN:]))
-    more = f"{fmt.count(left)} more compiles"
-    if len(groups) > len(rows):
-        more += f", {fmt.count(sum(map(len, groups[COMPILES_SHOWN : len(rows)])))} of them listed"
-    page.grid(rows, right=(3,), shown=COMPILES_SHOWN if len(groups) > COMPILES_SHOWN + 2 else -1, more=more)
+    page.table(COMPILES, groups)
+
+
+def _place(group: Sequence[Compile]) -> Piece:
+    _, file, line = display_code(group[0].frame)
+    return (fmt.place(file, line), tokens.LINK, fmt.place_target(file, line)) if file else ""
+
+
+COMPILES: Table[Sequence[Compile]] = Table((
+    Column("compile", lambda group: (f"[{group[0].ref}]", tokens.LINK, _metrics(str(group[0].ref)))),
+    Column("function", lambda group: (fmt.clip_middle(sanitize(display_code(group[0].frame)[0] or ""), 40), tokens.FUNCTION),
+           sort="name", key=lambda group: short(display_code(group[0].frame)[0] or "")),
+    Column("line", _place),
+    Column("time", lambda group: (fmt.from_to([compile_.compile_s for compile_ in group]), tokens.NUMBER, str(group[0].ref)),
+           right=True, sort="time"),
+    Column("ranks", lambda group: (fmt.count(len(group)), tokens.DIM), right=True,
+           when=lambda groups: any(len(group) > 1 for group in groups)),
+), "compiles", COMPILES_SHOWN, COMPILES_FOLDED, order="time")  # fmt: skip
 
 
 def add_differences(page: Page, metrics: RunMetrics) -> None:
@@ -378,13 +382,22 @@ def _amount(total: Total, amount: float | None) -> Piece:
     return (number_text(amount, total.unit) if amount is not None else "", tokens.NUMBER, _metrics(total.max_ref))
 
 
+def _descending(total: Total, amount: float) -> tuple[int, float]:
+    """Return what numbers are sorted by: times first, then bytes, then counts, the largest first."""
+    kind = 0 if total.unit in TO_SECONDS else 1 if total.unit == BYTES else 2
+    return kind, -amount * TO_SECONDS.get(total.unit, 1.0)
+
+
 TOTALS: Table[Total] = Table((
-    Column("field", lambda total: (total.name, tokens.NAME)),
-    Column("sum", lambda total: _amount(total, total.sum), right=True),
-    Column("records", lambda total: (fmt.count(total.count), tokens.DIM), right=True),
-    Column("max", lambda total: _amount(total, total.max), right=True),
+    Column("field", lambda total: (total.name, tokens.NAME), sort="name", key=lambda total: total.name),
+    Column("sum", lambda total: _amount(total, total.sum), right=True, sort="sum",
+           key=lambda total: _descending(total, total.sum or 0.0)),
+    Column("records", lambda total: (fmt.count(total.count), tokens.DIM), right=True, sort="records",
+           key=lambda total: -total.count),
+    Column("max", lambda total: _amount(total, total.max), right=True, sort="max",
+           key=lambda total: _descending(total, total.max)),
     Column("", lambda total: (f"[{total.max_ref}]", tokens.LINK, _metrics(total.max_ref))),
-), indent="    ")  # fmt: skip
+), indent="    ", order="group")  # fmt: skip
 
 
 def add_configs(page: Page, metrics: RunMetrics) -> None:
@@ -546,6 +559,7 @@ QUESTION = Question(
     help="every field of the compilation metrics; settings that differ between compiles or ranks",
     group="look at a run",
     order=690,
+    sorts=("group", "sum", "records", "most", "time", "name"),
     needs=Needs("does not have compilation metrics"),
     document=document,
     answer=RunMetrics | CompileMetrics,

@@ -90,10 +90,10 @@ def _streams(figures: Figures) -> Table[StreamTime]:
 
 def _ops(page: Page, figures: Figures, noun: str, total_us: float, shown: int) -> Table[DeviceOp]:
     return Table((
-        Column(figures.of, lambda row: (figures.us(row.us), tokens.NUMBER), right=True),
+        Column(figures.of, lambda row: (figures.us(row.us), tokens.NUMBER), right=True, sort="time"),
         Column("of all", lambda row: (fmt.percent(row.us, total_us), tokens.DIM), right=True),
-        Column("events", lambda row: (fmt.count(row.calls), tokens.NUMBER), right=True),
+        Column("events", lambda row: (fmt.count(row.calls), tokens.NUMBER), right=True, sort="calls", key=lambda row: -row.calls),
         Column("mean", lambda row: (micros(row.us / max(row.calls, 1)), tokens.NUMBER), right=True,
-               when=lambda _: page.width >= MIDDLING),
-        Column(noun, lambda row: (sanitize(row.name), tokens.NAME)),
-    ), f"{noun}s", shown, FOLDED)  # fmt: skip
+               when=lambda _: page.width >= MIDDLING, sort="mean", key=lambda row: -row.us / max(row.calls, 1)),
+        Column(noun, lambda row: (sanitize(row.name), tokens.NAME), sort="name", key=lambda row: row.name),
+    ), f"{noun}s", shown, FOLDED, order="time")  # fmt: skip

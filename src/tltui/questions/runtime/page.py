@@ -489,11 +489,13 @@ def _slowest_mean(item: RankKernel) -> Piece:
 
 
 RANK_KERNELS: Table[RankKernel] = Table((
-    Column("median", lambda item: (micros(item.median_us), tokens.NUMBER), right=True),
-    Column("slowest", _slowest_mean, right=True),
+    Column("median", lambda item: (micros(item.median_us), tokens.NUMBER), right=True, sort="median",
+           key=lambda item: -item.median_us),
+    Column("slowest", _slowest_mean, right=True, sort="mean", key=lambda item: -dict(item.means)[item.slowest]),
     Column("on", lambda item: (_slow(item), tokens.LABEL)),
-    Column("kernel", lambda item: (sanitize(item.kernel.key or item.kernel.name), tokens.LINK, f"@runtime:{item.ref}")),
-), "kernels", KERNELS_SHOWN, FOLDED)  # fmt: skip
+    Column("kernel", lambda item: (sanitize(item.kernel.key or item.kernel.name), tokens.LINK, f"@runtime:{item.ref}"), sort="name",
+           key=lambda item: item.kernel.key or item.kernel.name),
+), "kernels", KERNELS_SHOWN, FOLDED, order="time")  # fmt: skip
 
 
 FULL = 12

@@ -19,6 +19,7 @@ from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options
 from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
+from tltui.text.torch_names import short
 
 EVERY = 16
 """Compiles between two yields."""
@@ -42,13 +43,15 @@ def argument_text(argument: Argument) -> str:
 
 CALLS: Table[RecordedCall] = Table((
     Column("compile", lambda call: (f"[{call.ref}]", tokens.LINK, call.ref)),
-    Column("time", lambda call: (fmt.seconds(call.duration_s), tokens.NUMBER), right=True, drop=3),
-    Column("function", lambda call: (fmt.clip_middle(sanitize(call.name), 40), tokens.FUNCTION)),
+    Column("time", lambda call: (fmt.seconds(call.duration_s), tokens.NUMBER), right=True, drop=3, sort="time",
+           key=lambda call: -call.duration_s),
+    Column("function", lambda call: (fmt.clip_middle(sanitize(call.name), 40), tokens.FUNCTION), sort="name",
+           key=lambda call: short(call.name)),
     Column("arguments", lambda call: sanitize(", ".join(map(argument_text, call.arguments))), least=ARGUMENTS),
     Column("", lambda call: (", ".join(_notes(call)), tokens.DIM), drop=2, when=lambda calls: any(map(_notes, calls))),
     Column("set after a break", lambda call: (", ".join(argument.name for argument in call.later), tokens.DIM), drop=1,
            when=lambda calls: any(call.later for call in calls)),
-), "calls", SHOWN, FOLDED)  # fmt: skip
+), "calls", SHOWN, FOLDED, order="began")  # fmt: skip
 
 
 def _notes(call: RecordedCall) -> list[str]:
@@ -139,6 +142,7 @@ QUESTION = Question(
     help="calls that compile the functions in advance, with the recorded shapes; as a script with -o warmup.py",
     group="record and follow",
     help_order=600,
+    sorts=("began", "time", "name"),
     needs=Needs("has no guards, sizes or inputs"),
     document=document,
     add_arguments=add_arguments,

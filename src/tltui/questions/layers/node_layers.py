@@ -168,6 +168,12 @@ class Step:
     code: str
     reads: tuple[int, ...] = ()
     """Numbers of the inputs that are parameters and that it reads."""
+    operator: str = ""
+    """The last part of its target: `dropout`."""
+    inputs: tuple[int, ...] = ()
+    """Numbers of the steps in the same graph whose values it reads."""
+    type: str = ""
+    """As torch annotates it: `f32[4, 8][8, 1]cpu`."""
     layer: str | None = None
     anchor: bool = False
 
@@ -200,9 +206,16 @@ class Program:
 
         None if any of these nodes has no known layer.
         """
-        steps = self.by_key.get(key, ())
+        return self.layer_of_steps(self.between(key, low, high))
+
+    def between(self, key: Key, low: int = 0, high: int | None = None) -> list[int]:
+        """Return the steps of a line between two steps (both inclusive)."""
         last = len(self.steps) if high is None else high
-        layers = [self.steps[n].layer for n in steps if low <= n <= last]
+        return [n for n in self.by_key.get(key, ()) if low <= n <= last]
+
+    def layer_of_steps(self, steps: Iterable[int]) -> str | None:
+        """Return the innermost layer around all of these steps; None if any of them has no known layer."""
+        layers = [self.steps[n].layer for n in steps]
         known_layers = [layer for layer in layers if layer is not None]
         return None if not known_layers or len(known_layers) < len(layers) else self.module(common(known_layers))
 
@@ -215,6 +228,7 @@ def program_of(graph: GraphText, parameters: dict[str, Parameter], paths: dict[s
     """All nodes with their layers. `paths` has the module of each parameter."""
     program = Program()
     held = _inputs(program, graph, parameters, paths)
+    produced: dict[tuple[int, str], int] = {}
     program.modules |= set(frames.calls)
     for node, here in _in_order(graph, 0, held):
         origin = graph.origin(node)
@@ -222,7 +236,10 @@ def program_of(graph: GraphText, parameters: dict[str, Parameter], paths: dict[s
         at = At(place[0], origin.function if origin else "", place[1])
         regions = regions_of(graph, node) if _RUNS.search(node.target) else []
         reads = tuple(dict.fromkeys(here[name] for name in node.args if name in here and not regions))
-        program.steps.append(Step(graph.key(node), place, at, origin.code if origin else "", reads))
+        inputs = tuple(produced[node.graph, name] for name in node.args if (node.graph, name) in produced)
+        produced[node.graph, node.name] = len(program.steps)
+        operator = node.target.rpartition(".")[2]
+        program.steps.append(Step(graph.key(node), place, at, origin.code if origin else "", reads, operator, inputs, node.type))
         for region in regions:
             _add_inner(program, graph, region, region.held(here), len(program.steps) - 1)
     for n, step in enumerate(program.steps):
@@ -294,10 +311,9 @@ def regions_of(graph: GraphText, node: FxNode) -> list[Region]:
     if _CHECKPOINT not in node.target and not _RUNS.search(node.target):
         return []
     attributes = {
-        other.name: other.target.rpartition(".")[2]
-        for other in graph.nodes
+        other.name: other.target.rpartition(".")[2] for other in graph.nodes
         if other.kind == "get_attr" and other.graph == node.graph
-    }
+    }  # fmt: skip
     inside = {
         inner.path.rpartition(".")[2]: n for n, inner in enumerate(graph.graph.graphs)
         if n != node.graph and inner.parent == node.graph
@@ -395,6 +411,11 @@ def _calls_only(frames: Frames, path: str, code: str) -> bool:
     if name.isdecimal() or re.search(rf"\.{re.escape(name)}\(", code) is None:
         return False
     return [other for other in frames.calls if other.rpartition(".")[2] == name] == [path]
+
+
+def is_called_at(frames: Frames, path: str, at: At) -> bool:
+    """Return whether guards list a module as called at a line."""
+    return path in frames.calls and _same(frames, frames.calls[path], at)
 
 
 def _same(frames: Frames, a: At, b: At) -> bool:

@@ -154,8 +154,9 @@ class _Slicer:
                     targets.append(buffer_node(values, version))
             elif version.node:
                 targets.append(buffer_node(values, version))
-                nodes |= {reader for reader in (laid_out_for(values, version),) if reader}
-                nodes |= {self.lowered.stored_for[name] for name in targets[-1:] if name in self.lowered.stored_for}
+                if "convolution_backward" in step.name:  # Inductor names a kernel after what it counts to it
+                    nodes |= {reader for reader in (laid_out_for(values, version),) if reader}
+                    nodes |= {self.lowered.stored_for[name] for name in targets[-1:] if name in self.lowered.stored_for}
                 if values.nodes[targets[-1]].op in SCATTERS:
                     nodes |= carried.get(targets[-1], frozenset())
         return nodes, targets

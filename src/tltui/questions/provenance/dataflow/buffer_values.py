@@ -163,7 +163,13 @@ def closes(identified: Identified, version: Version, name: str) -> int:
     if step is None or step.kind != FUSED or not step.complete or any(not read.node for read in step.reads):
         return 0
     read = {other for step_version in step.reads for other in (values.root(step_version.node), values.plain(step_version.node))}
-    todo, visited = [name], set[str]()
+    return 1 if _is_computable(identified, read, [name]) else -1
+
+
+def _is_computable(identified: Identified, read: set[str], names: Iterable[str]) -> bool:
+    """Return whether fused kernels can compute nodes from the values that they read."""
+    values = identified.values
+    todo, visited = list(names), set[str]()
     while todo:
         name = todo.pop()
         if name in visited or values.root(name) in read or values.plain(name) in read:
@@ -171,9 +177,26 @@ def closes(identified: Identified, version: Version, name: str) -> int:
         visited.add(name)
         node = values.nodes[name]
         if node.kind in ("placeholder", "get_attr") or identified.is_extern(name) or len(visited) > MAX_SEEN:
-            return -1
+            return False
         todo += node.operands
-    return 1
+    return True
+
+
+def _suffices(identified: Identified, version: Version, name: str, readers: Iterable[int]) -> bool:
+    """Return whether the kernels that read a buffer can compute what they write if it holds a node.
+
+    Of kernels that read other unidentified buffers this is not known.
+    """
+    values = identified.values
+    for number in readers:
+        step = identified.walked.steps[number]
+        if all(read.node or read is version for read in step.reads):
+            nodes = [read.node or name for read in step.reads]
+            read = {other for node in nodes for other in (values.root(node), values.plain(node))}
+            written = [values.nodes[values.root(write.node)] for write in step.writes if write.node]
+            if not _is_computable(identified, read, [operand for node in written for operand in node.operands]):
+                return False
+    return True
 
 
 MAX_GROUP, MAX_WAY = 8, 500
@@ -248,6 +271,8 @@ def identify_between(identified: Identified) -> bool:
             and values.nodes[name].op != RANDOM and _is(values.nodes[name].shape, shape)
             and closes(identified, versions[0], name) > 0
         ]  # fmt: skip
+        if len(choices) > 1 == len(versions):
+            choices = [name for name in choices if _suffices(identified, versions[0], name, readers)]
         if not choices and len(versions) == 1:
             choices = _random_numbers(identified, versions[0], readers, common or ())
         if len(choices) == len(versions):

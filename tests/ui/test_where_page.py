@@ -20,7 +20,7 @@ async def test_the_key_shows_where_it_hangs_and_enter_goes_there() -> None:
         view = driver.browser.document_view
         await driver.until(lambda: view.document.complete)
         lines = list(view.document.text())
-        assert lines[1].startswith("At the end of its log rank 2 was in block1 [2/0]: backend_compile")
+        assert lines[1].startswith("At the end of its log, rank 2 was in block1 [2/0]: backend_compile")
         view.focus()
         for _ in range(next(n for n, line in enumerate(lines) if "rank 2  block1" in line)):
             await driver.pilot.press("j")

@@ -117,7 +117,7 @@ QUESTIONS: tuple[Entry, ...] = (
         "look at a run", 690, "tltui.questions.metrics.page",
     ),
     Entry(
-        "exports", "", "export runs: values that export guessed, could not determine or found to be incorrect, and why",
+        "exports", "", "torch.export runs: values that export guessed, could not determine or found to be incorrect, and why",
         "find causes", 700, "tltui.questions.exports.page",
     ),
     Entry(

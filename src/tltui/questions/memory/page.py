@@ -299,7 +299,8 @@ def _peak(page: Page, graph: GraphMemory, peak: Peak) -> None:
         pieces.append((f"  {peak.formula} B", tokens.DIM))
     page.row(pieces)
     if peak.wrapper_line:
-        reached: list[Piece] = [("reached before  ", tokens.LABEL), (sanitize(peak.kernel) or "the end", tokens.NAME), "  "]
+        before = "reached before the call of  " if peak.kernel else "reached before  "
+        reached: list[Piece] = [(before, tokens.LABEL), (sanitize(peak.kernel) or "the end", tokens.NAME), "  "]
         if peak.layers:
             reached += [("layer ", tokens.LABEL), _layers(peak.layers), "  "]
         if peak.lines:
@@ -308,7 +309,7 @@ def _peak(page: Page, graph: GraphMemory, peak: Peak) -> None:
     else:
         page.row([("reached at the start of the call", tokens.LABEL)])
     reused = f", reused for {fmt.plural(graph.reused, 'more buffer')}" if graph.reused else ""
-    texts = [f"start {fmt.size_of(peak.start_bytes)}", f"end {fmt.size_of(peak.end_bytes)}"]
+    texts = [f"{fmt.size_of(peak.start_bytes)} at the start", f"{fmt.size_of(peak.end_bytes)} at the end"]
     page.say(f"{', '.join(texts)}; {fmt.plural(graph.storages, 'storage')} allocated{reused}", "  ", tokens.DIM)
     if peak.alive:
         page.open(f"alive at the peak on {peak.device}")

@@ -97,7 +97,7 @@ def fix_of_recompiles(frame: Frame, reader: Reader) -> Fix:
     prediction = best.prediction if best is not None else None
     if result.all_dynamic is not None:
         return Fix(f"Use {ALL_DYNAMIC}", _predicted(result.all_dynamic), has_code=True)
-    if result.together is not None and (prediction is None or result.together.fewest < prediction.fewest):
+    if result.together is not None and (prediction is None or result.together.expected < prediction.expected):
         changes = fmt.plural(len(result.together.names), "change")
         return Fix(f"Make {changes}: {names_of_remedies(result.together)}", _predicted(result.together))
     if best is None or prediction is None:

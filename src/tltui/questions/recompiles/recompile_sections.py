@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
@@ -14,9 +13,9 @@ from tltui.questions.recompiles.explanations import Dynamic, Explained, Key, Rea
 from tltui.questions.recompiles.guard_comparison import Difference
 from tltui.questions.recompiles.guard_grammar import DUCK, EXCLUSION, MARKED, ZERO_ONE
 from tltui.questions.recompiles.guard_table import FrameGuards
-from tltui.questions.recompiles.predictions import Prediction, without_index
+from tltui.questions.recompiles.predictions import DOUBTS, Prediction, other_outcomes, without_index
 from tltui.questions.recompiles.recompile_reasons import Recompile
-from tltui.questions.recompiles.variations import NEVER_DYNAMIC, Variation
+from tltui.questions.recompiles.variations import Variation
 from tltui.text import tokens
 from tltui.text.document import Piece, piece_text
 from tltui.text.sanitize import sanitize
@@ -406,11 +405,9 @@ def _assignment(page: Page, variation: Variation, indent: str) -> None:
 
 
 def remaining_text(prediction: Prediction) -> str:
-    """Format `8 → 0 recompilations`; of what the guards do not decide a range."""
-    rest = fmt.count(prediction.fewest)
-    if not prediction.is_exact:
-        rest += f"{' or ' if prediction.most == prediction.fewest + 1 else ' to '}{fmt.count(prediction.most)}"
-    return f"{fmt.count(prediction.before)} → {rest} recompilation{'s' if rest != '1' else ''}"
+    """Format `8 → 0 recompilations`; where the guards do not decide it, the expected number with the others."""
+    others = other_outcomes(prediction.fewest, prediction.most, prediction.expected, DOUBTS.get(prediction.doubt, ""))
+    return f"{fmt.count(prediction.before)} → {fmt.plural(prediction.expected, 'recompilation')}{others}"
 
 
 def _effect(variation: Variation) -> str:
@@ -420,9 +417,6 @@ def _effect(variation: Variation) -> str:
         return ""
     if prediction.fewest == prediction.before:
         return f"No effect alone ({remaining_text(prediction)}), only together with the other fixes."
-    if variation.remedy in NEVER_DYNAMIC and prediction.fewest < prediction.most == prediction.before:
-        rest = replace(prediction, most=prediction.fewest)
-        return f"Predicted effect: {remaining_text(rest)}, more if your code or torch branches on the value"
     return f"Predicted effect: {remaining_text(prediction)}"
 
 

@@ -17,7 +17,7 @@ from tltui.questions.problems.compile_problems import cached_breaks, cached_fail
 from tltui.questions.problems.problem_list import run_steps
 from tltui.questions.recompiles.explanations import explained_of
 from tltui.questions.recompiles.frame_recompiles import frame_recompiles, recompiles_of
-from tltui.questions.recompiles.guard_grammar import whose
+from tltui.questions.recompiles.guard_grammar import whose, without_numpy
 from tltui.questions.recompiles.guard_table import guards_of
 from tltui.questions.recompiles.predictions import Prediction
 from tltui.questions.recompiles.recompile_sections import ALL_DYNAMIC, names_of_remedies, remaining_text
@@ -107,7 +107,7 @@ def fix_of_recompiles(frame: Frame, reader: Reader) -> Fix:
     if best.code:
         code = sanitize("; ".join(best.code))
         return Fix(f"{_verb(best.code)} {code} before the first call", _predicted(prediction), has_code=True)
-    name = fmt.clip(fmt.one_line(sanitize(best.source or best.cause)), 40)
+    name = fmt.clip(fmt.one_line(sanitize(without_numpy(best.source or best.cause))), 40)
     instruction = INSTRUCTIONS.get(best.remedy, best.remedy)
     return Fix(f"{instruction[:1].upper()}{instruction[1:]}".format(name), _predicted(prediction))
 

@@ -572,7 +572,7 @@ def _values_text(met: Iterable[Met]) -> str:
 
 def name_of(source: str, dim: int | None, term: str = "") -> str:
     """Return `x dim 0`, `module.index`; for a stride or an offset torch's words."""
-    return f"{source} dim {dim}" if dim is not None else term or source
+    return guard_grammar.without_numpy(f"{source} dim {dim}" if dim is not None else term or source)
 
 
 def _files_with(end: str | None, compile_: Compile | None) -> frozenset[str]:

@@ -362,7 +362,7 @@ def has_unseen_floats(keys: Collection[Key]) -> bool:
     """
     floats = [source for cause, source, _ in keys if cause == guard_grammar.FLOAT]
     return any(source.startswith("___stack") for source in floats) or (
-        bool(floats) and any(source.startswith("___from_numpy(") for _, source, _ in keys)
+        bool(floats) and any(source.startswith(guard_grammar.NUMPY) for _, source, _ in keys)
     )
 
 

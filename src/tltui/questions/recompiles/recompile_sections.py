@@ -66,7 +66,7 @@ _WHO = {
 
 def _condition(reason: Reason) -> str:
     """Format a failed condition: `x.size()[0] <= 64 did not hold (a bound of the mark): x dim 0 was 100`."""
-    condition = reason.failed_part or reason.expected
+    condition = guard_grammar.without_numpy(reason.failed_part or reason.expected)
     who = f" ({_WHO[reason.origin]})" if reason.origin in _WHO else ""
     text = f"{name_of(reason.terms[0].source, reason.terms[0].dim, reason.terms[0].term)} was " if len(reason.terms) == 1 else ""
     return f"{condition} did not hold{who}" + (f": {text}{reason.actual}" if reason.actual else "")
@@ -292,7 +292,8 @@ def _difference(difference: Difference, count: int) -> str:
     name = name_of(without_index(difference.source) if count > 1 else difference.source, difference.dim)
     change = " → ".join(fmt.clip(value, 40) for value in (difference.expected, difference.actual) if value)
     if difference.cause == guard_grammar.CONDITION:
-        change = f"{fmt.clip(difference.text.partition('  # ')[0], 60)} did not hold"
+        condition = guard_grammar.without_numpy(difference.text.partition("  # ")[0])
+        change = f"{fmt.clip(condition, 60)} did not hold"
         name = ""
     number = f"({count} guards)" if count > 1 else ""
     return fmt.one_line(sanitize(" ".join(part for part in (difference.cause, name, change, number) if part)))
@@ -378,7 +379,8 @@ ALL_DYNAMIC = "torch.compile(dynamic=True)"
 def _add_variation(page: Page, variation: Variation, recompiles: int, indent: str) -> None:
     label = name_of(variation.source, variation.dim)
     name = fmt.clip_middle(sanitize(label), page.width // 2)
-    values = fmt.one_line(", ".join(_shown(variation.values, 6, max(page.width // 3, 12), variation.value_count)))
+    plain = [guard_grammar.without_numpy(value) for value in variation.values]
+    values = fmt.one_line(", ".join(_shown(plain, 6, max(page.width // 3, 12), variation.value_count)))
     fits = len(indent) + CLASS + len(name) + 2 + len(values) <= page.width
     page.add(indent, (f"{variation.cause:<{CLASS}}", tokens.KEYWORD), (name, tokens.NAME), f"  {values}" if fits else "")
     if not fits:

@@ -221,7 +221,7 @@ def size(facts: CauseFacts, settings: Settings) -> Advice:
     if facts.fixed is not None or any(reason.fixed_by for reason in facts.reasons):
         line = next((reason.fixed_by for reason in reversed(facts.reasons) if reason.fixed_by), "a line of the program")
         return Advice(f"It was dynamic, but {line} specialized it to one size. Each such size is compiled separately.")
-    if facts.source.startswith("___from_numpy("):
+    if facts.source.startswith(guard_grammar.NUMPY):
         if facts.held:
             return stays_dynamic(facts)
         return Advice("It is a NumPy array. Pass a tensor instead and mark it as dynamic.")

@@ -446,7 +446,7 @@ def name_of_cause(cause: str, source: str, dim: int | None, members: Sequence[Ke
     """Return `x dim 0`, `self.i`, `cache[*] dim 0`; for a setting of torch its name."""
     name = without_index(source) if len(members) > 1 else source
     name = f"{name} dim {dim}" if dim is not None else name or cause
-    return f"{cause} of {name}" if cause in _PROPERTIES else name
+    return guard_grammar.without_numpy(f"{cause} of {name}" if cause in _PROPERTIES else name)
 
 
 _PROPERTIES = (

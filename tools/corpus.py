@@ -4,7 +4,7 @@
 
 Needs torch and the libraries of the programs, in the `python` on PATH or in that of TLTUI_TORCH_PYTHON. A program without its
 library is listed as skipped. Runs are kept in build/corpus: a second call repeats only what has changed, and computes predictions
-and table again.
+and table again. A second call at the same time ends with exit code 2.
 `--table FILE` writes the table of all programs whose runs are kept.
 """
 
@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from corpus_edits import EDITS
-from corpus_runs import Application, Ended, FrameKey, Mark, NotRun, frame_keys, lines_of, run_of, run_program
+from corpus_runs import Application, Ended, FrameKey, InUse, Mark, NotRun, frame_keys, lines_of, lock, run_of, run_program
 from corpus_table import table
 
 from tltui.model.run import Run
@@ -55,11 +55,17 @@ class Trial:
     """None: the prediction is about the whole program, as `tltui try` makes it."""
     fewest: int | None
     most: int | None
+    expected: int | None
     before: int
+    doubt: str = ""
+    """The reason for a range: a key of `predictions.DOUBTS`; '' for none, or several."""
 
 
 def main() -> int:
-    """Run the programs; print what each did. Returns 1 if a prediction or a claim is wrong, or a remedy breaks a program."""
+    """Run the programs; print what each did. Returns 1 if a prediction or a claim is wrong, or a remedy breaks a program.
+
+    Returns 2 if another process uses the directory of the runs.
+    """
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="programs (default: all)")
     parser.add_argument("--jobs", type=int, default=1, help="programs at a time")
@@ -68,8 +74,13 @@ def main() -> int:
     options = parser.parse_args()
     names = options.names or sorted(path.stem for path in PROGRAMS.glob("*.py"))
     RUNS.mkdir(parents=True, exist_ok=True)
+    try:
+        locked = lock(RUNS)
+    except InUse as reason:
+        print(f"tools/corpus.py: {reason}", file=sys.stderr)
+        return 2
     failed = False
-    with ProcessPoolExecutor(options.jobs, max_tasks_per_child=1) as pool:
+    with locked, ProcessPoolExecutor(options.jobs, max_tasks_per_child=1) as pool:
         running = {pool.submit(examine, name, RUNS, options.kept): name for name in names}
         for done in as_completed(running):
             report = done.result()
@@ -159,7 +170,7 @@ def _trials(run: Run) -> Iterator[Trial]:
     proposed, predictor = changes_of(run)
     for change in proposed:
         fewest, most = change.predicted or (None, None)
-        yield Trial(change.title, Application(change), None, fewest, most, predictor.before)
+        yield Trial(change.title, Application(change), None, fewest, most, change.expected, predictor.before, change.doubt)
 
 
 def _of_one_rank(trials: Iterator[Trial]) -> list[Trial]:
@@ -211,7 +222,7 @@ DYNAMIC = Change(ALL_DYNAMIC, arguments=(("dynamic", True),))
 
 
 def _trial(label: str, how: Application, key: FrameKey, prediction: Prediction) -> Trial:
-    return Trial(label, how, key, prediction.fewest, prediction.most, prediction.before)
+    return Trial(label, how, key, prediction.fewest, prediction.most, prediction.expected, prediction.before, prediction.doubt)
 
 
 VARIABLES = {config: variable for variable, config in CONFIGS.items()}
@@ -257,6 +268,7 @@ def _result(trial: Trial, unchanged: Sequence[Ended], ended: Ended) -> dict[str,
         verdict = "unmarked"
     return {
         "label": trial.label, "before": trial.before, "fewest": trial.fewest, "most": trial.most, "actual": actual,
+        "expected": trial.expected, "doubt": trial.doubt,
         "total": ended.counts.recompilations, "graph_breaks": ended.counts.graph_breaks, "verdict": verdict,
         "compared": numbers.compared, "differing": numbers.differing + numbers.missing, "relative": numbers.max_relative,
         "problem": ended.problem, "directory": ended.directory, "edited": bool(trial.how.edits),

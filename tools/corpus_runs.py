@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
@@ -11,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from tltui.model.follow import open_run
 from tltui.model.run import Run
@@ -86,6 +87,29 @@ class Ended:
     """Recompilations of each code object."""
     problem: str = ""
     """The last line that a failed run printed, or a call of a mark that failed."""
+
+
+class InUse(Exception):
+    """Another process writes into the directory of the runs."""
+
+
+def lock(place: Path) -> IO[str]:
+    """Lock the directory of the runs until the returned file is closed. Raises `InUse`.
+
+    Worker processes inherit the lock, so it lasts as long as any of them writes.
+    """
+    file = (place / "lock").open("a+")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.seek(0)
+        owner = file.read().strip()
+        file.close()
+        raise InUse(f"{place} is in use by process {owner or '?'}") from None
+    file.truncate(0)
+    file.write(str(os.getpid()))
+    file.flush()
+    return file
 
 
 class NotRun(Exception):

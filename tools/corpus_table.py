@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from tltui.questions.recompiles.predictions import DOUBTS
+
 HEAD = """\
 # What each remedy does to real programs
 
@@ -13,8 +15,8 @@ HEAD = """\
 config objects. Each program was written before tltui's page about it was seen. The tool runs a program unchanged, applies every
 remedy that `tltui recompiles` and `tltui try` print for it, one by one and in the sets that the page names, and runs it again.
 
-- **predicted**: recompilations that the page predicts for the function, and `tltui try` for the program. `1–4` is a range:
-  the guards in the log do not decide it.
+- **predicted**: recompilations that the page predicts for the function, and `tltui try` for the program. `1 (1–4)`: the guards in
+  the log do not decide it. 1 is the number that the page names first; 1–4 are all that it names.
 - **after**: the recompilations that torch logged in that run.
 - **numbers**: whether the program printed the same numbers, as `tltui try` compares them.
 
@@ -28,8 +30,8 @@ versions in torch's cache. The claim is false if a guard of another value failed
 def table(reports: Sequence[dict[str, Any]]) -> str:
     """Return the Markdown page of all programs."""
     ran = [report for report in reports if not report.get("skipped")]
-    lines = [*_figures(ran), "", "## Programs", "", "| program | remedy | before | predicted | after | numbers |",
-             "| --- | --- | --: | --: | --: | --- |"]  # fmt: skip
+    lines = [*_figures(ran), "", "## Ranges", "", *_ranges(ran), "", "## Programs", ""]
+    lines += ["| program | remedy | before | predicted | after | numbers |", "| --- | --- | --: | --: | --: | --- |"]
     for report in reports:
         lines += _rows(report)
     lines += ["", "## Not applied", "", "Remedies in words for which the corpus has no edit, and remedies that were not run.", ""]
@@ -60,11 +62,30 @@ def _figures(reports: Sequence[dict[str, Any]]) -> Iterator[str]:
     yield f"| a range that contains the result | {verdicts['range']} ({_share(verdicts['range'], predicted)}) |"
     yield f"| wrong | {verdicts['wrong']} ({_share(verdicts['wrong'], predicted)}) |"
     yield f"| predictions of one number that are right | {_share(verdicts['exact'], verdicts['exact'] + _wrong_numbers(trials))} |"
+    right = sum(trial["expected"] == trial["actual"] for trial in trials)
+    yield f"| predictions whose number, or whose first of several, is right | {right} ({_share(right, predicted)}) |"
     yield f"| remedies that could not be carried out | {verdicts['unmarked']} |"
     yield f"| remedies that broke a working program | {len(broken)} |"
     yield f"| runs that printed other numbers | {len(differing)} |"
     yield f'| claims "the only cause" that were checked | {claims} |'
     yield f"| false ones | {false} |"
+
+
+def _ranges(reports: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Yield the ranges by reason, with the position of the result in them."""
+    by_reason: dict[str, Counter[str]] = {}
+    for trial in (trial for report in reports for trial in report["trials"]):
+        if trial["fewest"] is not None and trial["fewest"] < trial["most"]:
+            counts = by_reason.setdefault(trial["doubt"], Counter())
+            counts["all"] += 1
+            counts["first"] += trial["expected"] == trial["actual"]
+            counts["fewest"] += trial["fewest"] == trial["actual"]
+            counts["most"] += trial["most"] == trial["actual"]
+    yield "| another number if … | ranges | the first number is right | result: fewest | result: most |"
+    yield "| --- | --: | --: | --: | --: |"
+    for reason, counts in sorted(by_reason.items(), key=lambda item: -item[1]["all"]):
+        text = DOUBTS.get(reason, "(several reasons, or a sum over functions)")
+        yield f"| {text} | {counts['all']} | {counts['first']} | {counts['fewest']} | {counts['most']} |"
 
 
 def _fewest(report: dict[str, Any]) -> int:
@@ -90,7 +111,7 @@ def _rows(report: dict[str, Any]) -> Iterator[str]:
     yield f"| {name} | {_cell(report['title'], 200)} | {report['recompilations']} | | | |"
     for trial in report["trials"]:
         fewest, most = trial["fewest"], trial["most"]
-        predicted = "" if fewest is None else str(fewest) if fewest == most else f"{fewest}–{most}"
+        predicted = "" if fewest is None else str(fewest) if fewest == most else f"{trial['expected']} ({fewest}–{most})"
         after = str(trial["actual"]) + (" **wrong**" if trial["verdict"] == "wrong" else "")
         yield f"| | {_cell(trial['label'], 120)} | {trial['before']} | {predicted} | {after} | {_numbers(trial)} |"
     for text in report["false_only"]:

@@ -163,7 +163,7 @@ class Changed:
                 yield from self._compared(old_file, old[part], new_file, other if isinstance(other, dict) else {}, f"{where}[]")
 
     def _choices(self, old_file: str, old: Any, new_file: str, new: Any, where: str) -> Iterator[str]:
-        """Yield the removed kinds of a union, and new kinds that are no objects."""
+        """Yield the removed kinds of a union, and new kinds that are no objects or answers of new pages."""
         before, now = old.get("anyOf", [old]), new.get("anyOf", [new])
         left = list(now)
         for kind in before:
@@ -179,7 +179,9 @@ class Changed:
                 if len(now) >= len(before) or not left:  # fewer kinds are fewer cases for who reads
                     yield f"{where}: {_called(kind)} is no longer there as it was" + (f" ({changes[0]})" if changes else "")
         for kind in left:
-            if not ("anyOf" in old and _types(_resolved(self._now, new_file, kind)[1]) == {"object"}):
+            is_object = "anyOf" in old and _types(_resolved(self._now, new_file, kind)[1]) == {"object"}
+            page = kind.get("$ref", "").partition("#")[0]
+            if not is_object and (not page or page in self._before):
                 yield f"{where}: may be {_called(kind)}, too"
 
 

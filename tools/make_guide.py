@@ -9,8 +9,8 @@ In a chapter (`docs/guide/*.md`) stands, before a block of a command and its out
 
 The command is run in an empty directory that has the trace of `tests/traces` under the name behind `as` (several: `A as a,
 B as b`; `demo` is the one that comes with tltui), in `WIDTH` columns, and what it prints stands below it. With `lines` (from 1)
-others are left out, with `…` in their place: nothing else of an output is ever changed. `exit 1` demands that exit code (default
-0). `first COMMAND` is run before, and not shown; `gone trace` then takes an input away.
+others are left out, with `…` in their place: nothing else of an output is ever changed. `head 24` keeps at most the first 24.
+`exit 1` demands that exit code (default 0). `first COMMAND` is run before, and not shown; `gone trace` then takes an input away.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 GUIDE = ROOT / "docs" / "guide"
+QUESTIONS = ROOT / "docs" / "questions"
 TRACES = ROOT / "tests" / "traces"
 DEMO = ROOT / "src" / "tltui" / "demo"
 WIDTH = 92
@@ -49,6 +50,8 @@ class Block:
     """Its files and their names."""
     lines: list[tuple[int, int]] = field(default_factory=list)
     """First and last line that stay, from 1; none: all."""
+    head: int | None = None
+    """How many of the first lines stay; None: all."""
     exit_code: int = 0
     before: list[str] = field(default_factory=list)
     """Commands that are run before."""
@@ -63,6 +66,8 @@ def parsed(text: str) -> Block:
         words = part.split()
         if words[0] == "lines":
             block.lines = [(int(first), int(last or first)) for first, _, last in (word.partition("-") for word in words[1:])]
+        elif words[0] == "head":
+            block.head = int(words[1])
         elif words[0] == "first":
             block.before.append(" ".join(words[1:]))
         elif words[0] == "gone":
@@ -150,7 +155,9 @@ def with_output(text: str) -> str:
 
     def render(match: re.Match[str]) -> str:
         block = parsed(match["run"])
-        return shortened(output(match["command"], block), block.lines)
+        text = output(match["command"], block)
+        rows = text.rstrip("\n").count("\n") + 1
+        return shortened(text, [(1, min(block.head, rows))] if block.head else block.lines)
 
     with ThreadPoolExecutor(2) as pool:
         outputs = list(pool.map(render, matches))
@@ -162,8 +169,8 @@ def with_output(text: str) -> str:
 
 
 def chapters() -> list[Path]:
-    """Return the paths of all chapters."""
-    return [ROOT / "README.md", *sorted(GUIDE.glob("*.md"))]
+    """Return the paths of all pages with outputs."""
+    return [ROOT / "README.md", *sorted(GUIDE.glob("*.md")), *sorted(QUESTIONS.glob("*.md"))]
 
 
 def main(arguments: list[str]) -> int:

@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-TOOLS = ("make_index", "make_api", "make_man", "make_tables")
+TOOLS = ("make_index", "make_api", "make_man", "make_tables", "make_questions")
 """Modules with a function `generated() -> dict[Path, str]`: each file and its text."""
 
 

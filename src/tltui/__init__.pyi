@@ -94,8 +94,8 @@ def blocks(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result
 
 def caches(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[CacheRow, CachesReport]:
     """Cache hits, misses, bypasses: a row per cache lookup of a compile. `data.misses` has the differences of
-    missed keys, `data.cold_start` the compile time that the next process saves, `data.vllm` the contents of vLLM's cache
-    directories and the factors that make their hashes differ.
+    missed keys, `data.cold_start` the compile time that the next process saves. `data.vllm` has the contents of vLLM's
+    cache directories, and the factors that make their hashes differ.
     """
 
 def cudagraphs(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[CudagraphRow, CudagraphReport]:

@@ -27,7 +27,7 @@ from tltui.export import to_json
 from tltui.model.run import Run
 from tltui.questions.layers.layer_costs import is_below
 from tltui.questions.layers.layer_kernels import layers_of
-from tltui.questions.provenance.provenance import provenance_json, provenance_of
+from tltui.questions.provenance.provenance import graph_at, provenance_json, provenance_of
 from tltui.questions.provenance.records import WRITTEN
 
 CASES = real.TRACES / "provenance"
@@ -135,6 +135,11 @@ def measures(name: str, run: Run, truth: Path) -> Iterator[UnitMeasures]:
     for compile_ in run.compiles():
         answer = json.loads(to_json(provenance_json(provenance_of(compile_))))
         answers[answer["ref"]] = {unit["unit"]: unit for unit in answer["units"]}
+        for unit in answer["units"]:
+            [at] = (pane["ref"] for pane in unit["panes"] if pane["pane"] == "post")
+            graph = graph_at(compile_, at) if at else None
+            defined = () if graph is None else (node for node in graph.nodes if node.kind not in ("placeholder", "output"))
+            unit["post_names"] = {node.line + 1: node.name for node in defined}
         for unit_layers in layers_of(compile_).units:
             answers[answer["ref"]][unit_layers.unit]["layers"] = unit_layers.of_kernel
     for (ref, unit), rows in units.items():
@@ -260,7 +265,7 @@ def _firsts(lines: list[int]) -> Iterable[int]:
 
 def _node_kernels(unit: Row, kernels: dict[tuple[str, int], Row]) -> Pairs:
     """Node → kernel as the line maps tell it: from the line of a node to the lines of calls."""
-    names = {node["line"]: _name(node["name"]) for born in unit["lines"] for node in born["post_nodes"]}
+    names = unit["post_names"]
     at = {line: key for key, kernel in kernels.items() for line in kernel["call_lines"]}
     maps = (unit["post_to_py_code"], unit["post_to_cpp_code"])
     return {

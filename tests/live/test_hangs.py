@@ -91,7 +91,7 @@ def test_ranks_of_which_one_hangs(tmp_path: Path) -> None:
         command, env=environment(tmp_path, HANG="1"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     )
     try:
-        others = "; ranks 0, 1, 3 have started no other compile since block1 [1/0]"
+        others = ". Ranks 0, 1, 3 have started no other compile since block1 [1/0]"
         assert waited(tmp_path, "Rank 2 is in block1 [2/0]: backend_compile since ", others)
     finally:
         os.killpg(child.pid, signal.SIGTERM)
@@ -106,10 +106,10 @@ def test_the_stacks_of_ranks_of_which_one_hangs(tmp_path: Path) -> None:
         command, env=environment(tmp_path, HANG="1"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     )
     try:
-        assert waited(tmp_path, "Rank 2 is in block1 [2/0]", "ranks 0, 1, 3 have started no other compile since block1 [1/0]")
+        assert waited(tmp_path, "Rank 2 is in block1 [2/0]", "Ranks 0, 1, 3 have started no other compile since block1 [1/0]")
         first = run([sys.executable, "-m", "tltui", "summary", str(tmp_path / "trace")])
         assert "rank 2 is in block1 [2/0]: backend_compile since " in " ".join(first.stdout.split())
-        answer = "Rank 2 has not reached the all_reduce at programs/hang_ranks.py:57, in which ranks 0, 1, 3 wait; it is at "
+        answer = "Rank 2 has not reached the all_reduce at programs/hang_ranks.py:57, in which ranks 0, 1, 3 wait. It is at "
         assert waited(tmp_path, answer, " in backend, inside of torch.compile.", stacks=True)
     finally:
         os.killpg(child.pid, signal.SIGTERM)

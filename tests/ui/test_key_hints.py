@@ -82,7 +82,7 @@ async def test_the_keys_are_those_of_the_user_and_a_click_does_the_same() -> Non
     config = Config(keys={"app.next_error": ("f5",), "document.follow": ("f6",), "app.view_problems": ("f7",)})
     async with opened(DEMO, config=config, untouched=True) as driver:
         text = "\n".join(driver.browser.document_view.document.text())
-        assert "press f5" in text and "press e" not in text and re.search(r"  f6$", text, re.MULTILINE)
+        assert "press f5" in text and "press e" not in text and "press f6" in text
         await driver.press("f6")
         await driver.shown("0:9/0")
         document = await show(driver, "@pages")
@@ -115,5 +115,5 @@ async def test_what_a_command_prints_names_no_key(path: Path) -> None:
             document = build(run, ref, Options())
             while not document.advance():
                 pass
-            assert not re.search(r"\bpress \S|  enter$", "\n".join(document.text()), re.MULTILINE), ref
+            assert not re.search(r"\bpress \S", "\n".join(document.text())), ref
             assert not [link for n in range(len(document)) for link in document.line(n).links if link.target.startswith(DOES)]

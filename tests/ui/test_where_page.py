@@ -20,7 +20,7 @@ async def test_the_key_shows_where_it_hangs_and_enter_goes_there() -> None:
         view = driver.browser.document_view
         await driver.until(lambda: view.document.complete)
         lines = list(view.document.text())
-        assert lines[1].startswith("At the end of its log rank 2 was in block1 [2/0]: backend_compile")
+        assert lines[1].startswith("At the end of its log, rank 2 was in block1 [2/0]: backend_compile")
         view.focus()
         for _ in range(next(n for n, line in enumerate(lines) if "rank 2  block1" in line)):
             await driver.pilot.press("j")
@@ -55,7 +55,7 @@ async def test_the_second_press_compares_the_stacks_of_its_processes(tmp_path: P
             await driver.shown("@where::now")
             await driver.pilot.press("P")
             view = driver.browser.document_view
-            answer = "Rank 1 has not reached the barrier at user/job.py:281, in which ranks 0, 2 wait; it is at user/job.py:280"
+            answer = "Rank 1 has not reached the barrier at user/job.py:281, in which ranks 0, 2 wait. It is at user/job.py:280"
             await driver.until(lambda: view.document.complete and answer in " ".join(view.document.text()))
             lines = list(view.document.text())
             assert "  ranks 0, 2: user/job.py:281 sync ▸ barrier" in lines

@@ -140,6 +140,30 @@ def test_records_are_flat(name: str) -> None:
             flat(found)
 
 
+def test_points_in_time_are_microseconds() -> None:
+    """`_at_us` is the unit of every point in time, in rows as in JSON (docs/json.md)."""
+    seen: dict[str, float] = {}
+
+    def visit(value: object, name: str) -> None:
+        if isinstance(value, dict):
+            for key, inner in value.items():
+                visit(inner, key)
+        elif isinstance(value, (list, tuple)):
+            for inner in value:
+                visit(inner, name)
+        elif name.endswith("_at_us") and value:
+            assert isinstance(value, (int, float)) and 1e15 < value < 1e16, (name, value)
+            seen[name] = value
+
+    with tltui.open(TRACES / "hangs" / "ranks") as run:
+        visit([dataclasses.asdict(node.row()) for node in run.compiles], "")
+        for view in ("summary", "where", "ranks", "timing"):
+            result = getattr(tltui, view)(run)
+            visit(json.loads(json.dumps(result.to_json(), default=str)), "")
+            visit(result.to_records(), "")
+    assert {"start_at_us", "since_at_us"} <= seen.keys()
+
+
 def test_each_view_has_rows_somewhere(tmp_path: Path) -> None:
     """Where all tables of a view were empty, the test above would say nothing."""
     ranked(tmp_path, "--ranks", 8, "--compiles", 3, "--detail", "tiny", "--plant", "late_start:ranks=5,compile=1,seconds=30")

@@ -179,7 +179,7 @@ def test_the_page(width: int) -> None:
 
 def test_nothing_was_tuned(tmp_path: Path) -> None:
     run = fresh(t.write(tmp_path, t.compiled(frame=0, compile=0)))
-    assert "No autotuning recorded." in text(question_of("autotune").document(run, scope_of(run, Ref()), Options()))
+    assert "The log has no record of autotuning." in text(question_of("autotune").document(run, scope_of(run, Ref()), Options()))
 
 
 def test_the_function() -> None:

@@ -20,7 +20,7 @@ def test_the_page_has_kernel_configuration_and_time(capsys: pytest.CaptureFixtur
     assert main(["autotune", str(AUTOTUNE / "cache"), "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)["result"]
     first, second, _, last = answer["configurations"]
-    assert (first["kernel"], first["num_warps"], first["search_ms"]) == ("triton_red_fused_native_layer_norm_1", 16, 231.0)
+    assert (first["kernel"], first["num_warps"], first["search_s"]) == ("triton_red_fused_native_layer_norm_1", 16, 0.231)
     assert first["by_coordinate_descent"] and first["parameters"][1] == {"name": "R0_BLOCK", "value": 2048}
     assert second["kernel"] == "triton_poi_fused_add_relu_0"
     assert last["kernel"] == "triton_per_fused_softmax_2"  # by Triton's cache: two kernels are in its directory
@@ -101,7 +101,7 @@ def test_values_of_other_types_are_left_out(tmp_path: Path) -> None:
     (tmp_path / "ab").mkdir()
     (tmp_path / "ab" / "x.best_config").write_text(json.dumps(fields))
     (item,) = configurations_of(fresh(tmp_path)).configurations
-    assert item.kernel == "" and item.candidates == () and item.search_ms is None and item.by_coordinate_descent is None
+    assert item.kernel == "" and item.candidates == () and item.search_s is None and item.by_coordinate_descent is None
     assert item.parameters[:2] == (Parameter("XBLOCK", 8), Parameter("flag", 1)) and (item.num_warps, item.num_stages) == (4, None)
 
 

@@ -151,4 +151,4 @@ def test_two_runs_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str
 def test_nothing_recorded(tmp_path: Path) -> None:
     run = fresh(t.write(tmp_path, t.compiled(frame=0, compile=0)))
     shown = text(question_of("cudagraphs").document(run, scope_of(run, Ref()), Options()))
-    assert "No records of CUDA graphs." in shown and "TORCH_LOGS=cudagraphs" in " ".join(shown.split())
+    assert "The log has no records of CUDA graphs." in shown and "TORCH_LOGS=cudagraphs" in " ".join(shown.split())

@@ -89,8 +89,8 @@ def test_two_ranks_have_no_majority() -> None:
 
 @pytest.mark.parametrize(("name", "expected"), [
     (TORCH + "mesh", []), ("tests/traces/tlparse/multi_rank_logs", []),
-    (GPUS, [("inner", 2, "collectives/parity", ["0: 4. _c10d_functional.wait_tensor",
-             "1: 4. _c10d_functional.reduce_scatter_tensor; 6. _c10d_functional.wait_tensor"]),
+    (GPUS, [("inner", 2, "collectives/parity", ["0: collective 4: _c10d_functional.wait_tensor",
+             "1: collective 4: _c10d_functional.reduce_scatter_tensor; collective 6: _c10d_functional.wait_tensor"]),
             ("inner", 0, "executed", ["0: ran inner (compile 2) as graph 1", "1: ran inner as graph 1"])]),
 ])  # fmt: skip
 def test_healthy_ranks(name: str, expected: list[tuple[str, int, str, list[str]]]) -> None:

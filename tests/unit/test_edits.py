@@ -35,7 +35,7 @@ def main(batch):
 def _edits(path: Path, code: str, *edits: ArgumentEdit, line: int = 10) -> FrameEdits:
     call = StackFrame("main", str(path), line, code)
     meant = edits or (ArgumentEdit("x", "", MARK),)
-    return FrameEdits("0", "f", str(path), 3, ("mark",), meant, (call,), 3, 1, 1)
+    return FrameEdits("0", "f", str(path), 3, ("mark",), meant, (call,), 3, 1, 1, 1, "")
 
 
 def _diff(path: Path, call: str, *edits: ArgumentEdit, program: str = PROGRAM) -> EditDiff:

@@ -132,9 +132,25 @@ def test_prefixes_of_launchers_colours_and_cut_ends() -> None:
         assert all(one.seconds == 4.0 for one in engine_times(line[:cut]))
 
 
+@pytest.mark.parametrize("head", [
+    "2026-06-10 11:30:42 | backends | 139623526012736 | INFO : ", "2026-06-10T11:30:42.123Z vllm.compilation.backends INFO: ",
+    "[2026-06-10 11:30:42,123] [INFO] [backends.py:431] ",
+])  # fmt: skip
+def test_other_formatters_of_vllm_loggers(head: str) -> None:
+    lines = f"{head}Dynamo bytecode transform time: 14.33 s\n{head}torch.compile took 16.2 s in total\n"
+    assert [(one.engine, one.step, one.seconds) for one in engine_times(lines.encode())] == [
+        ("vLLM", "Dynamo", 14.33), ("vLLM", "torch.compile", 16.2),
+    ]  # fmt: skip
+
+
 def test_other_text_is_not_taken_for_a_message() -> None:
-    for line in (b"print: Dynamo bytecode transform time: 4.00 s", b"Compiling a graph for " * 100_000,
-                 b"(" * 5000 + b" pid=1) INFO 04-12 10:00:09 [a.py:1] Dynamo bytecode transform time: x s"):  # fmt: skip
+    for line in (
+        b"2026-06-10 11:30:42 | x | INFO : I saw Dynamo bytecode transform time: 4.00 s",
+        b"2026-06-10 11:30:42 | x | INFO : Dynamo bytecode transform time: 4.00 s or so",
+        b"print: Dynamo bytecode transform time: 4.00 s",
+        b"Compiling a graph for " * 100_000,
+        b"(" * 5000 + b" pid=1) INFO 04-12 10:00:09 [a.py:1] Dynamo bytecode transform time: x s",
+    ):
         assert list(engine_times(line)) == []
 
 

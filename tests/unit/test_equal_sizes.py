@@ -97,7 +97,7 @@ def test_what_comes_after_a_break_may_never_be_compiled() -> None:
 
 
 def test_a_float_that_torch_specializes_again_may_stay_a_cause() -> None:
-    cause: Any = SimpleNamespace(cause=FLOAT, source="scale", sources=(), fixed_again_in="0/1", remedy="", code=())
+    cause: Any = SimpleNamespace(cause=FLOAT, source="scale", dim=None, sources=(), fixed_again_in="0/1", is_constant=False)
     frame = calls(difference(FLOAT, "scale", None, "1.0", "2.0"))
     assert Predictor([FrameCauses((), frame)]).predicted(ALL).predicted == (0, 0)
     assert Predictor([FrameCauses((cause,), frame)]).predicted(ALL).predicted == (0, 1)

@@ -198,6 +198,20 @@ def test_a_rank_whose_watchdog_timed_out_waited() -> None:
     assert [(item.role, item.rank) for item in failures(text)] == [("first", 1), ("followed", 0)]
 
 
+def test_the_watchdog_names_the_collective_that_the_exception_of_its_rank_does_not() -> None:
+    text = (
+        "[rank0]:[E1218 20:27:21.426415540 ProcessGroupNCCL.cpp:629] [Rank 0] Watchdog caught collective operation timeout: "
+        "WorkNCCL(SeqNum=7, OpType=ALLREDUCE) ran for 600013 milliseconds before timing out.\n"
+        + raised("RuntimeError: NCCL communicator was aborted on rank 0", 0)
+    )
+    (failure,) = failures(text)
+    assert failure.sentence == (
+        "rank 0 failed while waiting for another rank: Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7, "
+        "OpType=ALLREDUCE) ran for 600013 milliseconds before timing out."
+    )
+    assert failure.line == 7
+
+
 def test_errors_without_a_rank_belong_to_the_workers_that_exited_with_1() -> None:
     error = "RuntimeError: connectFullMesh failed with [/__w/gloo/transport/tcp/pair.cc:152] timed out connecting, remote=:%d"
     text = "".join(raised(error % port) for port in (1001, 1002)) + failed(10, 1, 0) + summary((0, 10, "1 "), (1, 11, "1 "))

@@ -272,6 +272,7 @@ def test_a_dict_with_keys_in_order_has_a_length() -> None:
     pair = "| | | +- KeyManager: GuardManager: source=list(dict.keys(L['d']))[{0}], type=<class 'str'>, tag_safe=(False, False)\n"
     assert requirements_of(manager + pair.format(0) + pair.format(1))[Property("length", "d")] == ("2", "")
     assert Property("length", "d") not in requirements_of(manager + pair.format(1))
+    assert requirements_of(manager)[Property("length", "d")] == ("0", "")
 
 
 # the comparison against torch

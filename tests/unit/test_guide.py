@@ -13,6 +13,7 @@ import pytest
 from real import ROOT
 
 GUIDE = ROOT / "docs" / "guide"
+QUESTIONS = ROOT / "docs" / "questions"
 
 
 def tool() -> ModuleType:
@@ -24,7 +25,10 @@ def tool() -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize("path", [ROOT / "README.md", *sorted(GUIDE.glob("*.md"))], ids=lambda path: path.stem)
+RENEWED = [ROOT / "README.md", *sorted(GUIDE.glob("*.md")), *sorted(QUESTIONS.glob("*.md"))]
+
+
+@pytest.mark.parametrize("path", RENEWED, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_the_output_in_the_guide_is_todays(path: Path) -> None:
     text = path.read_text("utf-8")
     assert tool().with_output(text) == text, "run: python tools/make_guide.py"

@@ -40,8 +40,9 @@ QUOTED = (
     re.compile(r"\.(expected|actual|values\[\]|terms\[\]\.value)$"),
     re.compile(r"exports\.exports\[\]\.failures\[\]\.(expressions\[\]\.arguments\[\]|locals\[\]\.value)$"),
     re.compile(r"\.code(\[\])?$"),
+    re.compile(r"warmup\.calls\[\]\.arguments\[\]\.value$"),
 )
-"""Texts of the log: settings, values of any type in guards as Python writes them, expressions, lines of code."""
+"""Texts of the log: settings, values of any type in guards as Python writes them, arguments, expressions, lines of code."""
 NAMES = re.compile(r"(\bref|\bpath|\blayer|\blayers\[\]|group\.name|conflicts\[\]\.name)$")
 """Addresses, module paths, process groups and processes: a number may be a name."""
 TIME_OR_SIZE = re.compile(r"(^|_)(time|duration|seconds|took|elapsed|latency|memory|bytes|saved|span|wait|since|until|ms|ns|us|s)$")

@@ -41,8 +41,8 @@ def test_ranks_in_the_same_compile_and_in_others_are_counted_apart() -> None:
     different = replace(first, ranks="3-5", count=3, function="another", ids=(), file="another.py", compile_number=7)
     assert others_inside([first], places) == ""
     text = others_inside([first, same, different], places)
-    assert "; 2 more ranks also in it" in text and "; 3 more ranks in other" in text
-    assert others_inside([first, same, same], places).startswith("; 4 more ranks also in it")
+    assert "; 2 more ranks were also in it" in text and "; 3 more ranks were in other" in text
+    assert others_inside([first, same, same], places).startswith("; 4 more ranks were also in it")
 
 
 def test_places_beyond_those_shown_are_counted() -> None:

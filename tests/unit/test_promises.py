@@ -91,6 +91,15 @@ def test_additions_are_no_breaks() -> None:
     assert changed(add) == []
 
 
+def test_the_list_of_a_new_page_is_no_break_of_show() -> None:
+    before, now = TOOL.schemas(), TOOL.schemas()
+    now["later.json"] = copy.deepcopy(now["blocks.json"])
+    now["show.json"]["$defs"]["result"]["anyOf"].append({"$ref": "later.json#/$defs/result"})
+    assert TOOL.Changed(before, now).changes("show.json") == []
+    before["later.json"] = now["later.json"]
+    assert TOOL.Changed(before, now).changes("show.json") == ["show.json.result: may be later.json#/$defs/result, too"]
+
+
 def test_breaks_of_json_are_noticed() -> None:
     def outcome(schema: Any) -> Any:
         return schema["$defs"]["Outcome"]

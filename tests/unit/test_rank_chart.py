@@ -80,7 +80,7 @@ def test_the_chart_is_on_three_pages(tmp_path: Path, page: str, width: int) -> N
     assert list(rows) == ["4 ranks", "ranks 5, 6", "rank 3", "rank 7"]
     assert rows["ranks 5, 6"].count("b") > 4 * rows["4 ranks"].count("b"), "block1 took 8 s longer"
     assert rows["rank 3"].index("c") > rows["4 ranks"].index("c") and rows["rank 7"].endswith("…")
-    assert "  a block0   b block1   c block2   d block3" in lines
+    assert "  a = block0   b = block1   c = block2   d = block3" in lines
     remarks = [line.strip() for line in lines if line.startswith(" " * 21) and "s" in line and line is not lines[1]]
     assert any(remark.startswith("began block2 6.00 s after the others") for remark in remarks) == (page == "@stragglers")
 
@@ -108,7 +108,7 @@ def test_stages_of_a_pipeline_are_rows_without_a_remark() -> None:
     run = open_run(discover([str(TRACES / "rank_jobs" / "stages")]))
     lines = section(run, "@stragglers", Options(width=78))
     assert list(rows_of(lines)) == ["rank 0", "rank 1", "rank 2"] and not any("after the others" in line for line in lines)
-    assert any(line.startswith("  a forward rank_jobs.py:63   b forward rank_jobs.py:67") for line in lines), "equal names"
+    assert any(line.startswith("  a = forward rank_jobs.py:63   b = forward rank_jobs.py:67") for line in lines), "equal names"
 
 
 def test_many_kinds_of_ranks_are_counted(tmp_path: Path) -> None:

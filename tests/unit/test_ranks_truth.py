@@ -216,7 +216,7 @@ def test_the_first_screen_names_who_kept_the_others_waiting(
     assert cli.main(["summary", str(tmp_path)]) == 0
     lines = capfd.readouterr()[0].splitlines()
     hints = " ".join(" ".join(lines[lines.index("Start here") + 1 :][:12]).split())
-    assert hints.startswith("[6:3/0] At the end of its log rank 6 was in block3 [3/0]: ")
+    assert hints.startswith("[6:3/0] At the end of its log, rank 6 was in block3 [3/0]: ")
     late = "[4:2/0] rank 4 began block2 40.0 s after the others; 7 ranks waited, 4 min 39 s in total; 1 more late or slow"
     assert f"{late} tltui stragglers {tmp_path}" in hints
 

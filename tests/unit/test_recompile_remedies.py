@@ -97,7 +97,7 @@ def test_a_constant_that_becomes_a_symbol_may_need_more_versions() -> None:
         prediction = found[remedy].prediction
         assert prediction is not None and prediction.fewest < prediction.most == prediction.before
     shown = text(page(trace(REMEDIED), "@recompiles:33/"))
-    assert "Predicted effect: 3 → 1 recompilation, more if your code or torch branches on the value" in " ".join(shown.split())
+    assert "Predicted effect: 3 → 1 recompilation (up to 3 if your code or torch branches on the value)" in " ".join(shown.split())
 
 
 def test_an_int_that_the_program_fixes_again_has_no_remedy() -> None:
@@ -284,13 +284,13 @@ def test_a_mark_is_advised_without_bounds_beside_the_sizes_compiled(tmp_path: Pa
     (frame,) = sizes(tmp_path / "a.log", "f", [("x", 0)])
     (found,) = frame.variations
     assert found.code == ("torch._dynamo.mark_dynamic(x, 0)",)
-    assert "Sizes compiled: 5, 8. Set no min or max: torch raises an error for other sizes." in found.advice
+    assert "Sizes compiled: 5, 8. Do not set min or max: torch raises an error for sizes outside them." in found.advice
 
     def advised(values: Iterable[int]) -> str:
         facts = CauseFacts("tensor size", "x", 0, values=dict.fromkeys(map(str, values)))
         return size(facts, Settings(automatic_dynamic=True)).text
 
-    assert "Sizes compiled: 5 from 2 to 6. Set no" in advised((6, 3, 4, 5, 2))
+    assert "Sizes compiled: 5 sizes from 2 to 6. Do not set" in advised((6, 3, 4, 5, 2))
     with_one = advised((12, 7, 1))
     assert "Sizes compiled: 1, 7, 12." in with_one and "Sizes 0 and 1 are always compiled separately" in with_one
     assert "Sizes compiled" not in advised(range(2, 2 + REFS_LISTED))
@@ -335,7 +335,7 @@ def test_the_guards_of_an_error_on_recompile_stand_in_its_exception() -> None:
 
 
 @pytest.mark.parametrize(("program", "effect"), [
-    ("policy_gradient", "3 → 1 to 3 recompilations"),  # torch: 1. A line specialized a size, so the guards do not decide it
+    ("policy_gradient", "3 → 1 recompilation"),  # torch: 1. A line specialized a size once; the next compile has a symbol
     ("ddpm_guidance", "3 → 2 recompilations"),  # torch: 2
 ])  # fmt: skip
 def test_dynamic_true_is_offered_where_it_leaves_fewer_than_each_other_change(program: str, effect: str) -> None:
@@ -369,7 +369,8 @@ def test_numbers_in_closures_are_dynamic_and_default_values_are_constants() -> N
     """With `dynamic=True` torch recompiles the program 4 times."""
     shown = " ".join(text(page(trace("recompiled/activation_factories"), "@recompiles")).split())
     assert "float value activation.__closure__[0].cell_contents 0.1, 0.05, 0.025" in shown
-    assert "Set dynamic=True. (dynamic=None needs one recompilation to see that it varies.) Predicted effect: 8 → 4 or 5" in shown
+    assert "Set dynamic=True. (dynamic=None needs one recompilation to see that it varies.)" in shown
+    assert "Predicted effect: 8 → 4 recompilations (up to 5 if guarded values that the log lacks differ)" in shown
     assert "Torch treats default values of arguments as constants. Pass the value as an argument." in shown
 
 
@@ -383,5 +384,5 @@ def test_no_mark_is_advised_for_a_tensor_that_the_program_has_no_name_for() -> N
     """An array after a graph break: sizes 0 and 1 have a reason, and no code."""
     shown = text(page(trace("recompiled/matcher_targets"), "@recompiles"))
     assert "mark_unbacked(labels, 0)" in shown and not re.search(r"mark_\w+\(___", shown)
-    arrays = shown.partition("size condition   ___from_numpy")[2]
+    arrays = shown.partition("size condition   ___stack0[*]")[2]
     assert "The bound 2 ≤ comes from torch: sizes 0 and 1 are compiled separately." in " ".join(arrays.split())

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from pages import page
+from real import trace
+from viewed import text
 
 from tltui.questions.recompiles.failed_guard_text import cause_of
-from tltui.questions.recompiles.guard_grammar import CAUSES, asked, comment_of, condition_of, split_comment
+from tltui.questions.recompiles.guard_grammar import CAUSES, asked, comment_of, condition_of, split_comment, without_numpy
 
 BRANCH = "if n < 9:  # m.py:4 in f (_dynamo/variables/tensor.py:1 in evaluate_expr)"
 BOUND = ("user code shown is first use of this value--the guard itself is not due user code but due to 0/1 specialization in the "
@@ -168,3 +171,16 @@ def test_who_asked(text: str, value: str, comment: str, who: str) -> None:
     condition = condition_of(text)
     assert condition is not None
     assert asked(condition, {condition.terms[0].text: value}, comment_of(comment)).who == who
+
+
+def test_a_numpy_array_has_the_name_of_the_argument() -> None:
+    """Torch converts it with a function of its own, whose name no program has; guards are quoted as torch wrote them."""
+    run = trace("recompiled/numpy_signals")
+    for address in ("", "@recompiles", "@shapes:0/3"):
+        shown = text(page(run, address))
+        assert "___from_numpy" not in shown
+    shown = text(page(trace("recompiled/matcher_targets"), "@recompiles"))
+    assert "___from_numpy" not in shown and "also size condition 2 <= ___stack0[1].size()[0] did not hold" in shown
+    assert "tensor size x dim 1  8 → 12" in text(page(run, "@recompiles"))
+    assert "dim 0 of L['x'] varied: 4, then 6" in text(page(run, "@shapes:0/3"))
+    assert without_numpy("2 <= ___from_numpy(L['d'].get('x')).size()[0]") == "2 <= L['d'].get('x').size()[0]"

@@ -64,7 +64,7 @@ def test_the_rank_that_has_not_come_to_the_barrier_comes_first() -> None:
         ("1", "elsewhere", ""), ("0, 2", "collective", "barrier"),
     ]  # fmt: skip
     assert stacks_answer(groups) == (
-        "Rank 1 has not reached the barrier at user/job.py:288, in which ranks 0, 2 wait; it is at user/job.py:287 in sync."
+        "Rank 1 has not reached the barrier at user/job.py:288, in which ranks 0, 2 wait. It is at user/job.py:287 in sync."
     )
     lines = shown(groups).splitlines()
     assert lines[1:3] == ["  rank 1: user/job.py:287 sync", "  ranks 0, 2: user/job.py:288 sync ▸ barrier"]
@@ -75,7 +75,7 @@ def test_the_rank_that_has_not_come_to_the_barrier_comes_first() -> None:
 def test_a_large_group_outside_of_the_collective_is_who_has_not_come() -> None:
     """The smallest group alone would name the rank that waits."""
     groups = group_stacks([*waiting(3), *(stack(rank, user("load", 20)) for rank in range(3))])
-    start = "Ranks 0–2 have not reached the barrier at user/job.py:288, in which rank 3 waits; they are at user/job.py:20 in load"
+    start = "Ranks 0–2 have not reached the barrier at user/job.py:288, in which rank 3 waits. They are at user/job.py:20 in load"
     assert stacks_answer(groups).startswith(start)
 
 
@@ -95,7 +95,7 @@ def test_a_collective_of_the_compiler_is_called_so() -> None:
               f"    OutputGraph.run_compiler_collective ({TORCH}/_dynamo/output_graph.py:2588)")  # fmt: skip
     present = [stack(rank, *gather, *COMPILE, user("step", 264)) for rank in (0, 2)]
     assert stacks_answer(group_stacks([*present, stack(1, user("hang", 119))])) == (
-        "Rank 1 has not reached the compiler's own all_gather_object at user/job.py:264, in which ranks 0, 2 wait; it is at "
+        "Rank 1 has not reached the compiler's own all_gather_object at user/job.py:264, in which ranks 0, 2 wait. It is at "
         "user/job.py:119 in hang."
     )
 
@@ -183,7 +183,7 @@ def test_the_page_and_json_have_them(tmp_path: Path) -> None:
     while not document.advance():
         pass
     report = result_of(document)
-    answer = "Rank 1 has not reached the barrier at user/job.py:288, in which ranks 0, 2 wait; it is at user/job.py:287 in sync."
+    answer = "Rank 1 has not reached the barrier at user/job.py:288, in which ranks 0, 2 wait. It is at user/job.py:287 in sync."
     assert isinstance(report, WhereReport) and report.answer == answer
     assert [str(group.ranks) for group in report.stacks] == ["1", "0, 2"]
     lines = text(document).splitlines()

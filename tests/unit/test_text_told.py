@@ -88,10 +88,10 @@ def test_a_page_that_text_has_nothing_of_is_one_sentence_and_the_way_to_the_line
 
 def test_an_empty_page_does_not_claim_that_there_is_nothing() -> None:
     run = text_run("other/torchrun_recorded.txt")  # TORCH_LOGS=graph_code,guards
-    assert "does not have the reasons for recompiles. To log this as text, set TORCH_LOGS=recompiles." in joined(run, "@recompiles")
+    assert "lacks the reasons for recompiles. To log them as text, set TORCH_LOGS=recompiles." in joined(run, "@recompiles")
     assert "As far as the logs show, torch recorded no recompilation" in joined(run, "@recompiles")
-    assert "The text does not have graph breaks. To log this as text, set TORCH_LOGS=graph_breaks" in joined(run, "@problems")
-    assert "does not have symbols and specializations. To log this as text, set TORCH_LOGS=dynamic" in joined(run, "@shapes")
+    assert "The text lacks graph breaks. To log them as text, set TORCH_LOGS=graph_breaks" in joined(run, "@problems")
+    assert "lacks symbols and specializations. To log them as text, set TORCH_LOGS=dynamic" in joined(run, "@shapes")
     assert "TORCH_LOGS" not in joined(run, "@guards")  # they are there
 
 
@@ -288,7 +288,7 @@ def test_the_log_goes_on_while_the_job_prints(tmp_path: Path) -> None:
 
 def test_a_debug_directory_alone_has_its_own_words() -> None:
     run = open_run(discover([str(unpacked("mlp/torch_compile_debug"))]))
-    assert said(run, "@guards").startswith("A torch_compile_debug directory does not have guards. To record a trace")
+    assert said(run, "@guards").startswith("A torch_compile_debug directory lacks guards. To record a trace")
     assert "Available pages: summary provenance layers memory fusion passes" in said(run, "@timing")
     assert (
         "A torch_compile_debug directory has no timestamps "
@@ -325,7 +325,7 @@ def test_ranks_are_compared_by_what_was_logged() -> None:
     """Rank 1 alone breaks its graph: without metrics none of its compiles is known to have ended."""
     reason_text = joined(text_run("ranks_diverge/stderr.txt.xz"), "")
     head = "Ranks that differ (1 difference) [0/0] step job/ranks_c.py:4 graph break on rank 1 only"
-    assert f"{head} also: guards rank 0 [0:0/0]: no break" in reason_text
+    assert f"{head} also different: guards rank 0 [0:0/0]: no break" in reason_text
     assert "same graphs" not in reason_text
 
 

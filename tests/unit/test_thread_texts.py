@@ -8,8 +8,12 @@ import pytest
 from real import TRACES, fresh
 
 from tltui.cli import main
+from tltui.documents.scope import scope_of
+from tltui.model.ref import Ref
 from tltui.questions.job_failures.job_failures import output_warnings, run_failures
 from tltui.questions.job_failures.output_sections import has_torch
+from tltui.questions.question import question_of
+from tltui.text.document import Options
 
 THREADS = TRACES / "inputs" / "threads"
 FAILURES: dict[str, tuple[str, str | None, int | None, str]] = {
@@ -60,6 +64,29 @@ def test_an_int_argument_at_the_limit(capsys: pytest.CaptureFixture[str]) -> Non
     assert main(["recompiles", str(THREADS / "int_argument.txt")]) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert "scaled" in text and "int value y no longer 7 from job/scaled.py:5" in text and "Pass it as a tensor" in text
+
+
+def test_messages_of_python_logging_do_not_make_a_text_unreadable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`logging.basicConfig` writes lines like those of TORCH_LOGS_FORMAT=short, which has no ids."""
+    (tmp_path / "job.out").write_text(
+        "INFO:torch.distributed.elastic:a worker started\n"
+        "ERROR:torch._inductor.select_algorithm:Exception No valid triton configs. OutOfMemoryError: out of resource: triton_mm "
+        "Required: 262144 Hardware limit:232448 for benchmark choice TritonTemplateCaller(BLOCK_K=64)\n"
+    )
+    assert main(["problems", str(tmp_path / "job.out")]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "No configuration of a Triton kernel fits the GPU" in text and "Required: 262144 Hardware limit:232448 Each one" in text
+
+
+@pytest.mark.parametrize("prefix", ["", "[rank0]: ", "0: "])
+def test_skipped_cuda_graphs_have_the_line_of_the_program(prefix: str, tmp_path: Path) -> None:
+    text = (THREADS / "cpu_device.txt").read_text()
+    (tmp_path / "job.out").write_text("".join(prefix + line for line in text.splitlines(keepends=True)))
+    run = fresh(tmp_path / "job.out")
+    (warning,) = output_warnings(run)
+    assert (Path(str(warning.file)).name, warning.line, warning.detail) == ("ops.py", 50, "cpu device (arg7_1)")
+    page = question_of("cudagraphs").document(run, scope_of(run, Ref()), Options(width=100))
+    assert "flux/ops.py:50" in "\n".join(page.text()) and page.data().printed == (warning,)
 
 
 def test_output_after_a_data_dependent_error_is_not_part_of_it(tmp_path: Path) -> None:

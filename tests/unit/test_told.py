@@ -32,14 +32,14 @@ def test_a_page_that_text_has_nothing_of_says_how_to_have_it() -> None:
 
 
 def test_a_page_names_the_log_that_it_is_made_of_until_it_is_seen() -> None:
-    said = "TORCH_LOGS text does not have guards. To log this as text, set TORCH_LOGS=guards."
+    said = "TORCH_LOGS text lacks guards. To log them as text, set TORCH_LOGS=guards."
     assert untold([process("recompile_reasons")], needs_of("guards")) == said
     assert untold([process("dynamo_cpp_guards_str")], needs_of("guards")) == ""
 
 
 def test_a_debug_directory_has_words_of_its_own() -> None:
     alone = [process(origins=("debug_dir",))]
-    said = "A torch_compile_debug directory does not have guards. To record a trace, set TORCH_TRACE=DIR."
+    said = "A torch_compile_debug directory lacks guards. To record a trace, set TORCH_TRACE=DIR."
     assert untold(alone, needs_of("guards")) == said
     assert untold(alone, needs_of("passes")) == untold(alone, needs_of("provenance")) == ""
 

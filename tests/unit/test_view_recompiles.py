@@ -415,7 +415,7 @@ def test_every_trace(name: str) -> None:
 def test_recompiles_in_a_row_are_one_line_that_opens() -> None:
     document = page(trace(REASONS), "@recompiles:20/")
     folds = {section.title: section.folded for section in document.sections()}
-    assert folds["each of the 4 recompiles"]
+    assert folds["4 recompiles one by one"]
     line = next(n for n, line in enumerate(document.text()) if "4 recompiles, same guard" in line)
     assert document.line(line).text.startswith("  [20/1] … [20/4]  115 ms")
 

@@ -14,7 +14,7 @@ from tltui.questions.hang.where import where
 
 WAITING = (*STACK[:3], "bytecode_tracing", "compiler_collective")
 SINCE, OPEN_SINCE = clock((DAY + 1) * 1e6), clock((DAY + 2) * 1e6)
-THERE = "ranks 0, 2 wait for it there, in the compiler's own collective (compiler_collective)."
+THERE = "Ranks 0, 2 wait for it there, in the compiler's own collective (compiler_collective)."
 
 
 def waiting(number: int, *after: str) -> Rank:
@@ -24,7 +24,7 @@ def waiting(number: int, *after: str) -> Rank:
 def test_the_rank_that_has_not_come_is_named_first_and_is_the_one_to_look_at(tmp_path: Path) -> None:
     run = going_on(job(tmp_path, waiting(0), Rank(1).compiled("block0"), waiting(2)))
     assert said(run) == (
-        f"Rank 1 has not reached block1 [1/0] yet (not compiling since {SINCE}, after block0 [0/0]); {THERE}"
+        f"Rank 1 has not reached block1 [1/0] yet (not compiling since {SINCE}, after block0 [0/0]). {THERE}"
     )
     absent, present = where(run).groups
     assert (str(absent.ranks), absent.collective, str(absent.waits_for_ranks)) == ("1", "", "")
@@ -43,7 +43,7 @@ def test_the_rank_that_has_not_come_is_named_first_and_is_the_one_to_look_at(tmp
 def test_a_rank_inside_of_the_same_compile_in_another_phase(tmp_path: Path) -> None:
     run = going_on(job(tmp_path, waiting(0), stuck(1, ["block0"], "block1"), waiting(2)))
     assert said(run) == (
-        f"Rank 1 is in block1 [1/0]: inductor_compile ▸ fx_codegen_and_compile since {OPEN_SINCE}; ranks 0, 2 wait for it in "
+        f"Rank 1 is in block1 [1/0]: inductor_compile ▸ fx_codegen_and_compile since {OPEN_SINCE}. Ranks 0, 2 wait for it in "
         "the compiler's own collective (compiler_collective) of block1 [1/0]."
     )
 
@@ -51,7 +51,7 @@ def test_a_rank_inside_of_the_same_compile_in_another_phase(tmp_path: Path) -> N
 def test_a_rank_that_has_finished_the_compile_is_not_called_late(tmp_path: Path) -> None:
     run = going_on(job(tmp_path, waiting(0), Rank(1).compiled("block0", "block1"), waiting(2)))
     assert said(run).startswith(
-        "Rank 1 has started no other compile since block1 [1/0] so far; ranks 0, 2 wait for it in the compiler"
+        "Rank 1 has started no other compile since block1 [1/0] so far. Ranks 0, 2 wait for it in the compiler"
     )
 
 
@@ -59,8 +59,8 @@ def test_several_ranks_at_several_places(tmp_path: Path) -> None:
     absent = Rank(1).compiled("block0"), Rank(3).compiled("extra"), stuck(4, [], "block0")
     run = going_on(job(tmp_path, waiting(0), waiting(2), *absent))
     assert str(where(run).groups[-1].waits_for_ranks) == "1, 3, 4"
-    end = "ranks 0, 2 wait for them in the compiler's own collective (compiler_collective) of block1 [1/0]."
-    assert said(run).endswith(f"; 1 more rank elsewhere; {end}")
+    end = "Ranks 0, 2 wait for them in the compiler's own collective (compiler_collective) of block1 [1/0]."
+    assert said(run).endswith(f". 1 more rank is elsewhere. {end}")
 
 
 def test_all_ranks_in_the_collective_wait_for_none_of_them(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_guards_that_are_compared_between_ranks(tmp_path: Path) -> None:
         rank.event("B", "guard_collective", frame_id=None, frame_compile_id=None, attempt=None)
     run = going_on(job(tmp_path, first, late, third))
     assert said(run) == (
-        "Rank 1 has started no other compile since block1 [1/0] so far; ranks 0, 2 wait for it in the collective that "
+        "Rank 1 has started no other compile since block1 [1/0] so far. Ranks 0, 2 wait for it in the collective that "
         "compares guards (guard_collective)."
     )
 
@@ -84,7 +84,7 @@ def test_guards_that_are_compared_between_ranks(tmp_path: Path) -> None:
 def test_a_job_that_was_killed_there(tmp_path: Path) -> None:
     run = ended(job(tmp_path, waiting(0), Rank(1).compiled("block0"), waiting(2)))
     assert said(run) == (
-        f"Rank 1 had not reached block1 [1/0] (not compiling since {SINCE}, after block0 [0/0]); ranks 0, 2 waited for "
+        f"Rank 1 had not reached block1 [1/0] (not compiling since {SINCE}, after block0 [0/0]). Ranks 0, 2 waited for "
         "it there, in the compiler's own collective (compiler_collective)."
     )
 

@@ -365,7 +365,7 @@ def test_without_any_call_no_script_is_written(tmp_path: Path, capsysbinary: pyt
     log = Log(tmp_path / "dedicated_log_torch_trace_abcdefgh.log").start("f").metrics()
     log.open()
     assert main(["warmup", str(log.path), "--module", "train", "-o", str(tmp_path / "warmup.py")]) == 2
-    assert b"no call can be written" in capsysbinary.readouterr().err
+    assert b"tltui cannot write a call" in capsysbinary.readouterr().err
 
 
 def test_a_member_of_an_enum_is_an_argument_too() -> None:

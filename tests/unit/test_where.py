@@ -56,12 +56,12 @@ def test_a_program_that_ended_at_a_known_place(name: str) -> None:
     assert inside(process) == (None if name == "interrupted" else found), "an interrupted compile is not open any more"
     if KNOWN[name] is None:
         assert found is None
-        assert answer(where(run)).startswith("The process was not compiling at the end of its log; the last compile was ")
+        assert answer(where(run)).startswith("The process was not compiling at the end of its log. Its last compile was ")
         return
     assert found is not None
     assert (found.activity, found.function, found.id, found.phases[-1].name) == KNOWN[name]
     said = answer(where(run))
-    when = "When interrupted," if name == "interrupted" else "At the end of its log"
+    when = "When interrupted," if name == "interrupted" else "At the end of its log,"
     assert said.startswith(f"{when} the process was in ") and found.trail in said and found.id in said
     document = page(run, "@where")
     lead_somewhere(run, document)
@@ -93,8 +93,9 @@ def test_ranks_of_which_one_hangs() -> None:
     """Rank 2 compiles more, its ids are others: ranks are matched by code."""
     run = opened(HANGS / "ranks")
     found = where(run)
-    assert answer(found).startswith("At the end of its log rank 2 was in block1 [2/0]: backend_compile since ")
-    assert answer(found).endswith("; ranks 0, 1, 3 were not compiling at the end of their logs; the last compile was block1 [1/0].")
+    assert answer(found).startswith("At the end of its log, rank 2 was in block1 [2/0]: backend_compile since ")
+    end = "Ranks 0, 1, 3 were not compiling at the end of their logs. Their last compile was block1 [1/0]."
+    assert answer(found).endswith(f". {end}")
     stuck, others = found.groups
     assert (stuck.finished_ranks, stuck.not_begun_ranks, stuck.finished_compiles, others.finished_compiles, found.clocks) == (
         (0, 1, 3),
@@ -229,7 +230,7 @@ def test_one_rank_is_in_a_compile_that_the_others_have_not_begun(tmp_path: Path)
     run = going_on(job(tmp_path, *others(*range(7)), stuck(7, ["block0", "block1"], "block2")))
     found = where(run)
     assert said(run).startswith("Rank 7 is in block2 [2/0]: inductor_compile ▸ fx_codegen_and_compile since ")
-    assert said(run).endswith("; ranks 0–6 have started no other compile since block1 [1/0] so far.")
+    assert said(run).endswith(". Ranks 0–6 have started no other compile since block1 [1/0] so far.")
     assert (str(found.groups[0].finished_ranks), str(found.groups[0].not_begun_ranks), found.goes_on) == ("", "0–6", True)
     lines = text(page(run, "@where", 100))
     assert "So far, ranks 0–6 have not begun it." in lines and "py-spy dump --pid 1007" in lines
@@ -255,13 +256,13 @@ def test_a_phase_that_began_on_another_day(tmp_path: Path) -> None:
 
 def test_phases_of_one_compile_differ(tmp_path: Path) -> None:
     run = going_on(job(tmp_path, stuck(0, [], "block0"), stuck(1, [], "block0", STACK[:4]), stuck(2, [], "block0", STACK[:3])))
-    assert said(run).endswith("; 2 more ranks also in it, in other phases or logs.")
+    assert said(run).endswith(". 2 more ranks are also in it, in other phases or logs.")
 
 
 def test_a_rank_behind_with_nothing_open(tmp_path: Path) -> None:
     run = going_on(job(tmp_path, *others(0, 1, 2), Rank(3).compiled("block0")))
     assert said(run) == (
-        "Rank 3 has started no other compile since block0 [0/0] so far; ranks 0–2 have started no other compile "
+        "Rank 3 has started no other compile since block0 [0/0] so far. Ranks 0–2 have started no other compile "
         "since block1 [1/0] so far."
     )
     assert str(where(run).ranks_behind) == "3"
@@ -282,7 +283,7 @@ def test_a_rank_that_has_not_begun(tmp_path: Path) -> None:
     late.add("str", ["/home/user/blocks.py", 0], ids=False)
     run = going_on(job(tmp_path, *others(0, 2), late))
     assert said(run).startswith(
-        "Rank 1 has not started a compile yet; ranks 0, 2 have started no other compile since block1 [1/0] so far"
+        "Rank 1 has not started a compile yet. Ranks 0, 2 have started no other compile since block1 [1/0] so far"
     )
 
 
@@ -300,7 +301,7 @@ def test_a_rank_that_was_killed_while_the_others_went_on(tmp_path: Path, torn: b
         with path.open("ab") as file:
             file.write(b'V1120 09:20:05.000000 1003 torch/_dynamo/x.py:1] {"chromium_ev')
     run = ended(job(tmp_path, *others(0, 1, 2)))
-    assert said(run).startswith("At the end of its log rank 3 was in block1 [1/0]: inductor_compile ▸ fx_codegen_and_compile ")
+    assert said(run).startswith("At the end of its log, rank 3 was in block1 [1/0]: inductor_compile ▸ fx_codegen_and_compile ")
     assert str(where(run).groups[0].finished_ranks) == "0–2"
     assert "py-spy dump --pid 1003" in text(page(run, "@where", 200)), "who is quiet for long may hang"
 
@@ -350,7 +351,7 @@ def test_processes_without_a_rank(tmp_path: Path) -> None:
     found = where(going_on(tmp_path))
     assert answer(found).startswith("Process 3 is in block0 [0/0]") and found.ranks == 3
     found = where(ended(tmp_path))
-    assert answer(found).startswith("At the end of its log process 3 was in block0 [0/0]")
+    assert answer(found).startswith("At the end of its log, process 3 was in block0 [0/0]")
 
 
 def test_a_process_without_a_rank_beside_ranks(tmp_path: Path) -> None:
@@ -399,7 +400,7 @@ def test_metrics_that_are_damaged(tmp_path: Path) -> None:
     rank = Rank(0).compiled("block0")
     rank.lines = [line for line in rank.lines if "compilation_metrics" not in line]
     run = ended(job(tmp_path, rank))
-    assert said(run) == "Rank 0 was not compiling at the end of its log; the last compile was block0 [0/0]."
+    assert said(run) == "Rank 0 was not compiling at the end of its log. Its last compile was block0 [0/0]."
 
 
 def test_work_at_run_time(tmp_path: Path) -> None:
@@ -607,4 +608,4 @@ def test_the_answer_has_each_id_of_the_compile(tmp_path: Path) -> None:
     """A rank that lacks an earlier function has another id for the last compile."""
     ranked(tmp_path, "--ranks", 4, "--compiles", 4, "--detail", "tiny", "--plant", "missing_compile:ranks=0,compile=1")
     text_ = answer(where(open_run(discover([str(tmp_path)]))))
-    assert text_ == "None of the 4 ranks was compiling at the end of its log; the last compile was block3 [3/0], [2/0] on rank 0."
+    assert text_ == "None of the 4 ranks was compiling at the end of its log. Their last compile was block3 [3/0], [2/0] on rank 0."

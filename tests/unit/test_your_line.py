@@ -212,7 +212,7 @@ def test_on_a_terminal_torchs_own_frames_are_a_line() -> None:
     document = page(trace(TEXTS), "@problems:2/0")
     whole, brief = list(lines_of(document)), list(folded_lines(document))
     assert sum("_dynamo/" in line for line in whole) == 30 and not any("_dynamo/" in line for line in brief)
-    assert "    42 frames of the traceback, outermost first  (hidden: --all shows the lines)" in brief
+    assert "    traceback of 42 frames, outermost first  (hidden: --all shows the lines)" in brief
     places = [set(re.findall(r"texts\.py:\d+", " ".join(lines))) for lines in (whole, brief)]
     assert places[0] == places[1] == {"texts.py:42", "texts.py:44", "texts.py:104"}
 
@@ -230,7 +230,7 @@ def test_the_command_line_on_a_terminal(arguments: list[str], all_of_them: bool)
     said = on_a_terminal(["problems", str(TRACES / TEXTS), "2/0", *arguments])
     assert ("convert_frame.py:" in said) is all_of_them
     assert ("40 torch frames" in said) is all_of_them and "your line" in said
-    assert "42 frames of the traceback, outermost first" in said
+    assert "traceback of 42 frames, outermost first" in said
 
 
 def test_a_pipe_gets_what_a_terminal_gets(capfdbinary: pytest.CaptureFixture[bytes]) -> None:

@@ -243,23 +243,25 @@ def fixes_of(frame: FrameRecompiles, edits: FrameEdits | None) -> Iterator[dict[
     codes: set[str] = set()
     if edits is not None:
         codes.update(edits.code)
-        predicted = _predicted(edits.before, edits.fewest, edits.most)
+        predicted = _predicted(edits.before, edits.fewest, edits.most, edits.expected)
         for call in edits.calls[:CALLS]:
             yield _fix(call.file, call.line, call.code, list(edits.code), None, "add the code above the call", predicted)
     for variation in frame.variations:
         if not variation.advice or (edits is not None and edits.calls and variation.code and codes.issuperset(variation.code)):
             continue
         prediction = variation.prediction
-        predicted = None if prediction is None else _predicted(prediction.before, prediction.fewest, prediction.most)
+        predicted = None if prediction is None else _predicted(
+            prediction.before, prediction.fewest, prediction.most, prediction.expected
+        )
         environment, remedy = variation.environment or None, _cut(variation.advice, LONGEST_REMEDY)
         yield _fix(frame.file, frame.line, None, list(variation.code), environment, remedy, predicted)
 
 
-def _predicted(before: int, fewest: int | None, most: int | None) -> dict[str, int] | None:
+def _predicted(before: int, fewest: int | None, most: int | None, expected: int | None) -> dict[str, int] | None:
     """Return the recompilations before and after a fix; None where guards are absent."""
-    if fewest is None or most is None:
+    if fewest is None or most is None or expected is None:
         return None
-    return {"recompilations_before": before, "fewest_after": fewest, "most_after": most}
+    return {"recompilations_before": before, "fewest_after": fewest, "most_after": most, "expected_after": expected}
 
 
 def _fix(*values: object) -> dict[str, object]:

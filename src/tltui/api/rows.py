@@ -123,7 +123,7 @@ class CompileRow:
     duration_s: float | None
     """Time of the forward and backward compile in seconds; None if unknown."""
     start_at_us: float | None
-    """Start, in seconds since 1970 (UTC)."""
+    """Start, in microseconds since 1970 (UTC)."""
     is_recompile: bool
     """Whether guards of earlier compiled code of the frame failed."""
     breaks: int
@@ -146,7 +146,7 @@ class CompileRow:
         return cls(
             str(compile_.ref), compile_.process.rank, str(compile_.status) if compile_.status else None,
             *display_code(compile_.frame),
-            compile_.duration_s, None if start is None else start / 1e6, compile_.is_recompile, facts.breaks, facts.attempts,
+            compile_.duration_s, start, compile_.is_recompile, facts.breaks, facts.attempts,
             facts.graph_op_count, facts.guard_count, facts.fail_type, facts.fail_reason,
         )  # fmt: skip
 

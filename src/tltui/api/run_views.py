@@ -91,8 +91,8 @@ class RunViews:
         self, ref: str | Node = "", *, rank: int | None = None, frame: int | None = None, width: int = 100,
     ) -> Result[CacheRow, CachesReport]:
         """Cache hits, misses, bypasses: a row per cache lookup of a compile. `data.misses` has the differences of
-        missed keys, `data.cold_start` the compile time that the next process saves, `data.vllm` the contents of vLLM's cache
-        directories and the factors that make their hashes differ.
+        missed keys, `data.cold_start` the compile time that the next process saves. `data.vllm` has the contents of vLLM's
+        cache directories, and the factors that make their hashes differ.
         """
         return self._ask("caches", ref, rank, frame, width=width)  # type: ignore[no-any-return]
 

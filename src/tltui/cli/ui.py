@@ -110,7 +110,7 @@ def ui_parser() -> Parser:
     listed = "\n".join(
         f"{heading}:\n" + "\n".join(f"  {name:<11} {COMMANDS[name].help}" for name in names) for heading, names in grouped().items()
     )
-    about = "The terminal workbench for torch.compile. Without a terminal it prints the summary."
+    about = "Shows what torch.compile did, from its logs: a terminal UI. Without a terminal it prints the summary."
     parser = Parser("", about, f"commands (tltui help COMMAND)\n\n{listed}\n\n{EXAMPLES}")
     add_paths(parser)
     add_unused(parser, "--all", "--color")

@@ -215,7 +215,7 @@ def warmup(options: argparse.Namespace) -> Iterator[bytes]:
     run, document = _page(options)
     plan = result_of(document)
     if not isinstance(plan, WarmupPlan) or not plan.calls:
-        raise Failure("no call can be written", f"tltui warmup {path_words(options)} lists the reasons")
+        raise Failure("tltui cannot write a call", f"tltui warmup {path_words(options)} lists the reasons")
     yield script_of(plan.calls, plan.uncalled, modules, f"Trace: {run.title}").encode("ascii")
 
 

@@ -137,13 +137,13 @@ def add_alike(
         text = f"  {texts[number]}" if texts else ""
         lead = first.pieces(target(first.ref))
         if not rest:
-            flow(page, [], "  ", [*lead, text or "  the same on all of them"])
+            flow(page, [], "  ", [*lead, text or "  the same on all of these ranks"])
             continue
         lead.append(f"{text}, the same in " if text else "  the same in ")
         if len(rest) <= FEW:
             flow(page, [group.pieces(target(group.ref)) for group in rest], "  ", lead)
             continue
-        others = plural(sum(len(group.refs) for group in rest), "further compile")
+        others = plural(sum(len(group.refs) for group in rest), "other compile")
         page.open(f"{first.ref}: {others}", folded=True)
         flow(page, [], "  ", [*lead, others])
         for start in range(0, len(rest), AT_ONCE):

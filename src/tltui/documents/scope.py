@@ -102,9 +102,9 @@ def key_hint(options: Options, command: str, template: str = "press {}", instead
 
 
 def link_hint(options: Options, ref: str, instead: str = "", page: str = "") -> Piece:
-    """`enter`, on a line whose first link leads to an address; without such a key `instead`, a command that prints `page`."""
+    """`press enter`, on a line whose first link leads to an address; without such a key `instead`, a command that prints `page`."""
     key = key_of(options, FOLLOW)
-    return (key, tokens.KEY, ref) if key else (instead, tokens.KEY, page)
+    return (f"press {key}", tokens.KEY, ref) if key else (instead, tokens.KEY, page)
 
 
 @frozen

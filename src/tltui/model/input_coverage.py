@@ -121,12 +121,12 @@ def untold(processes: Sequence[Process], needs: Needs) -> str:
         title = f"{len(of)} of {len(processes)} {are} only in {name}, which"
     sentences = []
     if not has_text and needs.shows and not needs.in_debug_dir:
-        sentences.append(f"{title} does not have {needs.shows}. {HOW}.")
+        sentences.append(f"{title} lacks {needs.shows}. {HOW}.")
     elif needs.lacks and (has_text or not needs.in_debug_dir or needs.is_overview):
         sentences.append(f"{title} {needs.lacks}. {HOW}.")
     if has_text and needs.shows and not heard(of) & set(needs.logs):
         names = ",".join(needs.logs)
         who = "The text" if sentences else title
         yet = "" if all(process.log.ended for process in of) else " yet"
-        sentences.append(f"{who} does not have {needs.shows}{yet}. To log this as text, set TORCH_LOGS={names}.")
+        sentences.append(f"{who} lacks {needs.shows}{yet}. To log them as text, set TORCH_LOGS={names}.")
     return " ".join(sentences)

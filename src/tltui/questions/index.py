@@ -120,7 +120,7 @@ QUESTIONS: tuple[Entry, ...] = (
         sorts=("group", "sum", "records", "most", "time", "name"),
     ),
     Entry(
-        "exports", "", "export runs: values that export guessed, could not determine or found to be incorrect, and why",
+        "exports", "", "torch.export runs: values that export guessed, could not determine or found to be incorrect, and why",
         "find causes", 700, "tltui.questions.exports.page",
     ),
     Entry(

@@ -34,6 +34,7 @@ from tltui.screens.prompts import PROMPT_KEYS, Question, Row
 from tltui.text import tokens
 from tltui.text.document import Options, Piece, TextDocument, piece_text
 from tltui.text.formatting import cells, script_for
+from tltui.text.torch_names import RESUMED
 from tltui.tree.name_search import BLOCK, Place, Places, everything, recent
 from tltui.widgets.row_painter import ASCII_MARKS, Marks
 from tltui.work.scheduler import Lane, Scheduler, Steps
@@ -116,8 +117,8 @@ def help_document(ascii_only: bool, config: Config, width: int, now: Situation, 
         _explain(page, [(script.drawn(sign), tokens.KEYWORD)], meaning, KEY_WIDTH)
     page.heading("Shortened names and rows")
     page.say(
-        "f ↩5 is the code of f after the graph break at line 5; torch calls it torch_dynamo_resume_in_f_at_LINE. Searches and "
-        "filters match both names. … marks a row that continues beyond the right edge, ‹ beyond the left edge, ↳ a wrapped row. "
+        f"{RESUMED}; torch calls it torch_dynamo_resume_in_f_at_LINE. Searches and filters match "
+        "both names. … marks a row that continues beyond the right edge, ‹ beyond the left edge, ↳ a wrapped row. "
         "Press a or A to scroll sideways and w to wrap; z gives the pane the whole screen.", "  ",
     )  # fmt: skip
     for where in Where:

@@ -89,6 +89,7 @@ def is_framework(path: str) -> bool:
 
 PREFIX = "torch_dynamo_resume_in_"
 MARK, ASCII_MARK = "↩", "<-"
+RESUMED = f"f {MARK}5 is the code of f after the graph break at line 5"
 _NAME = re.compile(rf"(?<!\w){PREFIX}(<\w+>|\w+)_at_(\d+)(?!\w)")
 _SHORT = re.compile(rf"(?<!\w)(<\w+>|\w+) ?(?:{MARK}|{ASCII_MARK})(\d+)(?!\w)")
 _TYPED = re.compile(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime, timezone
@@ -21,6 +22,7 @@ from tltui.text import formatting, tokens
 from tltui.text.document import Builder, Options, Piece, TextDocument, piece_text, with_text
 from tltui.text.formatting import cells
 from tltui.text.frozen import frozen
+from tltui.text.torch_names import ASCII_MARK, MARK, RESUMED
 from tltui.trace.log import Check
 from tltui.tree.outline import Node, children, label, root
 
@@ -41,6 +43,9 @@ def listing_document(run: Run, options: Options, part: Ref = RUN) -> TextDocumen
         if status in used:
             for n, line in enumerate(wrap(row.meaning, max(options.width - 2, 20))):
                 builder.add((f"{' ' if n else glyph(status, options.ascii)} {line}", tokens.DIM))
+    mark = ASCII_MARK if options.ascii else MARK
+    if any(re.search(rf"\w {mark}\d", line.text) for line in builder.growing().lines):
+        builder.add((RESUMED.replace(MARK, mark), tokens.DIM))
     if run.damaged:
         builder.add((plural(run.damaged, "damaged record"), tokens.WARN), f": tltui damage {options.path}")
     for path, _ in run.tails:

@@ -12,6 +12,7 @@ import stat
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
+from tltui.questions.recompiles.predictions import DOUBTS, other_outcomes
 from tltui.questions.trials.call_edits import ArgumentEdit, Function, Refused, edited, function_at, parsed
 from tltui.questions.trials.edits import FrameEdits
 from tltui.text.frozen import frozen
@@ -70,10 +71,10 @@ def diff_of(frames: Sequence[FrameEdits], root: str) -> EditDiff:
 
 
 def _effect(frame: FrameEdits) -> str:
-    if frame.fewest is None or frame.most is None:
+    if frame.fewest is None or frame.most is None or frame.expected is None:
         return f"recompilations {frame.before} → unknown (no guards in the trace)"
-    after = f"{frame.fewest}" if frame.fewest == frame.most else f"{frame.fewest} to {frame.most}"
-    return f"recompilations {frame.before} → {after}"
+    others = other_outcomes(frame.fewest, frame.most, frame.expected, DOUBTS.get(frame.doubt, ""))
+    return f"recompilations {frame.before} → {frame.expected}{others}"
 
 
 def _file_diff(files: _Files, name: str, requests: list[_Request], refused: list[str]) -> Iterator[str]:

@@ -137,7 +137,8 @@ _MAY_BEGIN = re.compile(rb"[VIWEC]\d{4} \d\d:\d\d:\d\d\.")
 _SHAPE = b"V0000 00:00:00."
 """The same in a text replaced by `SHAPES`."""
 _TORCHRUN = (b"torch.distributed.elastic.multiprocessing.errors.ChildFailedError", b"Root Cause (first observed ")
-_SHORT = re.compile(rb"^(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):torch\.[\w.]+:", re.MULTILINE)
+_SHORT = re.compile(rb"^(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):torch\.[\w.]+\.__\w+:", re.MULTILINE)
+"""An artifact of TORCH_LOGS in that format. Other lines of it may come from `logging.basicConfig` of a program."""
 _OLD = re.compile(
     rb"^(?:\[rank\d+\]:)?\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] (?:\[[^\]\n]*\] )?torch\.[\w.]+: \[\w+\]", re.MULTILINE
 )
@@ -201,10 +202,12 @@ def recognise(file: ByteSource, path: str, is_named: bool, changed: float, opens
         if not at and more.lstrip(b"\x00")[:64].count(0) > 16:
             return NOT  # not text at all
         recognised = in_text(before + more, changed)
-        if recognised.certainty or recognised.reason:
+        if recognised.certainty:
             return recognised
         if _OUTPUT.search(name) and has_exception(before + more):
             return Recognised(LIKELY)
+        if recognised.reason:
+            return recognised
         is_output |= _is_launched(more) and _OUTPUT.search(name) is not None
         at += len(more)
         before = more[more.rfind(b"\n") + 1 :][-LINE:]

@@ -56,8 +56,8 @@ class Configuration:
     """Its parameters, without warps and stages."""
     num_warps: int | None
     num_stages: int | None
-    search_ms: float | None
-    """Milliseconds of the search, as torch rounds them down."""
+    search_s: float | None
+    """Seconds of the search; torch rounds them down to milliseconds."""
     by_coordinate_descent: bool | None
     """Whether coordinate descent found it; None if not recorded."""
     file: str
@@ -118,7 +118,7 @@ def configurations_of(run: Run) -> Configurations:
             refused.append(f"{path}: {error.strerror or error}")
         except NotParsed as error:
             refused.append(f"{path}: {error}")
-    read.sort(key=lambda item: (-(item.search_ms or 0.0), item.kernel, item.file))
+    read.sort(key=lambda item: (-(item.search_s or 0.0), item.kernel, item.file))
     return Configurations(tuple(read), tuple(refused))
 
 
@@ -143,7 +143,7 @@ def _configuration(fields: dict[str, Any], path: str) -> Configuration:
     names = _named_by_triton(path, fields.get("triton_cache_hash")) or _named_by_source(path)
     return Configuration(
         names[0] if len(names) == 1 else "", () if len(names) == 1 else names, parameters, warps, stages,
-        float(search) if is_time and search is not None else None, by_descent if isinstance(by_descent, bool) else None, path,
+        float(search) / 1e3 if is_time and search is not None else None, by_descent if isinstance(by_descent, bool) else None, path,
     )  # fmt: skip
 
 

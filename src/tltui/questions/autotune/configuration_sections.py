@@ -33,7 +33,7 @@ CONFIGURATIONS: Table[Configuration] = Table((
            key=lambda row: -(row.num_stages or 0)),
     Column("", lambda row: "descent" if row.by_coordinate_descent else "", drop=1,
            when=lambda rows: any(row.by_coordinate_descent for row in rows)),
-    Column("search", lambda row: (micros(row.search_ms * 1e3), tokens.NUMBER) if row.search_ms is not None else "", right=True,
+    Column("search", lambda row: (micros(row.search_s * 1e6), tokens.NUMBER) if row.search_s is not None else "", right=True,
            shrinks=False, sort="search"),
 ), noun="configurations", shown=40, folded=2000, order="search")  # fmt: skip
 CHANGES: Table[ConfigurationChange] = Table((

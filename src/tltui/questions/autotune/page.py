@@ -90,7 +90,7 @@ def document(run: Run, scope: Scope, options: Options, baseline: Run | None = No
         add_configurations(page, report)
         return page.document(report)
     if not report.tunings:
-        page.say("No autotuning recorded.")
+        page.say("The log has no record of autotuning.")
         page.say(
             'Torch autotunes with torch.compile(mode="max-autotune") or TORCHINDUCTOR_MAX_AUTOTUNE=1. The trace then records the '
             "winners (torch 2.8 and later), and the job's output lists all choices with their times.", "", tokens.DIM,

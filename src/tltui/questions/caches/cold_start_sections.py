@@ -21,13 +21,13 @@ from tltui.text.torch_names import short
 
 SIZES_SHOWN, SIZES_LISTED = 10, 200
 DIRECTORIES_SHOWN = 2
-KEPT, REPEATED, REST = "kept caches save at most", "repeated by every process", "the rest"
+KEPT, REPEATED, REST = "saved at most if you keep the caches", "repeated in every process", "remaining time"
 ENTRIES = "Loading entries takes part of the saved time."
 AGAIN = "Dynamo and guards run again also with cache hits: only ahead-of-time compilation saves that time."
 KEEP = "Keep it, and set TORCHINDUCTOR_CACHE_DIR to it in the next process. The log does not record its size: du -sh prints it."
 KEEP_ONE = "The compiles used different directories. Set TORCHINDUCTOR_CACHE_DIR to one that is kept, in this and the next process."
-FIRST_CALL = "The first call with such a size waits for its compilation."
-MOVED = "A call with the same size at the start of the process moves the wait there."
+FIRST_CALL = "The first call with a new size waits for a compilation."
+MOVED = "To compile earlier, call the function with these sizes when the process starts."
 SHORTEST_S = 0.001
 """Seconds of a row, at least."""
 AT_ONCE = 300
@@ -134,7 +134,7 @@ def add_cold_start_line(page: Page, scope: Scope) -> Generator[None, None, None]
         return
     if len(compiles) > AT_ONCE:
         page.blank()
-        page.row([("Cold start", tokens.STRONG), "  time that the next process saves  ", link], "")
+        page.row([("Cold start of the next process", tokens.STRONG), "  ", link], "")
         return
     caches: list[CompileCaches] = []
     for compile_ in compiles:
@@ -146,4 +146,4 @@ def add_cold_start_line(page: Page, scope: Scope) -> Generator[None, None, None]
     amounts = ((KEPT, cold.cached_s), (REPEATED, cold.repeated_s), (REST, cold.rest_s))
     words = " · ".join(f"{label}: {fmt.seconds(amount)}" for label, amount in amounts if amount)
     page.blank()
-    page.row([("Cold start", tokens.STRONG), f"  {words}  ", link], "")
+    page.row([("Cold start of the next process", tokens.STRONG), f"  {words}  ", link], "")

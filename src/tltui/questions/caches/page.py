@@ -478,8 +478,11 @@ def _difference(page: Page, difference: ComponentDifference) -> None:
     """Add a component with its differing words."""
     page.add("      ", (fmt.clip_middle(sanitize(difference.name), page.width - 6), tokens.NAME))
     if difference.missed_value is None or difference.nearest_value is None:
-        only, text = ("there", difference.nearest_value) if difference.missed_value is None else ("here", difference.missed_value)
-        page.add("        ", (f"only {only}  ", tokens.LABEL), fmt.clip(sanitize(fmt.one_line(text or "")), page.width - 20))
+        only, text = "missed", difference.missed_value
+        if text is None:
+            only, text = "nearest", difference.nearest_value
+        shown = fmt.clip(sanitize(fmt.one_line(text or "")), page.width - 33)
+        page.add("        ", (f"only in the {only} key  ", tokens.LABEL), shown)
         return
     lines, more = changed_lines(difference.missed_value, difference.nearest_value)
     if more > MANY_LINES:  # another graph: its lines are not comparable
@@ -493,12 +496,12 @@ def _difference(page: Page, difference: ComponentDifference) -> None:
 
 
 def _changed(page: Page, line: ChangedLine) -> None:
-    room = page.width - 15
+    room = page.width - 17
     for label, text, marks, style in (
-        ("here", line.left, line.left_marks, tokens.ADDED), ("there", line.right, line.right_marks, tokens.REMOVED)
+        ("missed", line.left, line.left_marks, tokens.ADDED), ("nearest", line.right, line.right_marks, tokens.REMOVED)
     ):  # fmt: skip
         if text is not None:
-            page.add("        ", (label.ljust(7), tokens.LABEL), *_pieces(text, marks, room, style))
+            page.add("        ", (label.ljust(9), tokens.LABEL), *_pieces(text, marks, room, style))
 
 
 def _pieces(text: str, marks: Marks, room: int, style: str) -> list[Piece]:
@@ -718,7 +721,7 @@ QUESTION = Question(
     records=cache_rows,
     doc="""
     Cache hits, misses, bypasses: a row per cache lookup of a compile. `data.misses` has the differences of
-    missed keys, `data.cold_start` the compile time that the next process saves, `data.vllm` the contents of vLLM's cache
-    directories and the factors that make their hashes differ.
+    missed keys, `data.cold_start` the compile time that the next process saves. `data.vllm` has the contents of vLLM's
+    cache directories, and the factors that make their hashes differ.
     """,
 )

@@ -15,6 +15,9 @@ from tltui.model.node_answers import parsed, part
 from tltui.model.nodes import Compile
 from tltui.model.record_reader import Reader, number_in, records_of
 from tltui.model.ref import BadAddress, parse_ref
+from tltui.model.run import Run
+from tltui.questions.job_failures.job_failures import OutputWarning, output_warnings
+from tltui.questions.job_failures.printed_warnings import CUDAGRAPHS_SKIPPED
 from tltui.questions.stacks.tracebacks import StackFrame, display_name, nearest, traceback_frames
 from tltui.questions.timing.timing_events import events_of
 from tltui.text.frozen import frozen
@@ -129,6 +132,13 @@ class CudagraphReport:
     """Compiles without any: not recorded, or not used."""
     differences: tuple[CudagraphChange, ...] | None = None
     """Compiles with another use than in the run of `--baseline`; None without one."""
+    printed: tuple[OutputWarning, ...] = ()
+    """Skips that the job's output reports without a compile; empty where the page is about a part of the run."""
+
+
+def printed_skips(run: Run) -> tuple[OutputWarning, ...]:
+    """Return the skips of CUDA graphs that a job's output reports without a compile."""
+    return tuple(warning for warning in output_warnings(run) if warning.title == CUDAGRAPHS_SKIPPED)
 
 
 @parsed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tltui.documents import format as fmt
 from tltui.documents.columns import Column, Table
@@ -22,9 +22,11 @@ from tltui.questions.cudagraphs.cudagraph_report import (
     CudagraphUse,
     SkipReason,
     compared_with,
+    printed_skips,
     report_of,
     sentence_of,
 )
+from tltui.questions.job_failures.warning_sections import add_warnings
 from tltui.questions.problems.reason_sections import add_stack
 from tltui.questions.question import Question
 from tltui.text import tokens
@@ -64,20 +66,23 @@ def document(run: Run, scope: Scope, options: Options, baseline: Run | None = No
     """Return the page `cudagraphs` for the scope. `baseline`: a run to compare with."""
     page = Page(scope.page("cudagraphs"), f"cudagraphs{scope.title}", options)
     report = report_of(scope.compiles)
+    if not str(scope.ref):
+        report = replace(report, printed=printed_skips(run))
     if baseline is not None:
         report = compared_with(report, report_of(list(baseline.compiles())))
     page.add((f"CUDA graphs{scope.title}", tokens.TITLE))
     page.blank()
     page.say(_headline(report))
-    if not report.compiles and not report.reasons:
+    if not report.compiles and not report.reasons and not report.printed:
         page.say(
-            'Torch uses CUDA graphs with mode="reduce-overhead" or "max-autotune" on a GPU. By default it prints why '
-            "it skipped them. Set TORCH_LOGS=cudagraphs to log each recording too.", "", tokens.DIM,
+            'Torch uses CUDA graphs with mode="reduce-overhead" or "max-autotune" on a GPU. Where torch skips them, it '
+            "prints the reason by default. To log each recording too, set TORCH_LOGS=cudagraphs.", "", tokens.DIM,
         )  # fmt: skip
     if report.differences is not None:
         _add_differences(page, report.differences)
     for reason in report.reasons:
         _add_reason(page, reason)
+    add_warnings(page, run, report.printed)
     if report.compiles:
         page.heading("By compile")
         page.table(USES, report.compiles)
@@ -105,7 +110,9 @@ def _add_differences(page: Page, differences: Sequence[CudagraphChange]) -> None
 
 def _headline(report: CudagraphReport) -> str:
     if not report.compiles and not report.reasons:
-        return "No records of CUDA graphs."
+        if report.printed:
+            return "Torch printed that it skipped CUDA graphs. The text does not name the compile."
+        return "The log has no records of CUDA graphs."
     counts = [(use, sum(row.use == use for row in report.compiles)) for use in _STYLES]
     words = ", ".join(f"{fmt.count(count)} {_words(use)}" for use, count in counts if count)
     unknown = f"{fmt.plural(report.without_record, 'compile')} without a record of CUDA graphs" if report.without_record else ""

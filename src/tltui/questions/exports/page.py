@@ -294,7 +294,7 @@ def export_rows(data: Exports) -> Iterator[ExportRow]:
 
 QUESTION = Question(
     name="exports",
-    help="export runs: values that export guessed, could not determine or found to be incorrect, and why",
+    help="torch.export runs: values that export guessed, could not determine or found to be incorrect, and why",
     group="find causes",
     order=700,
     needs=Needs("has no reports of torch.export"),

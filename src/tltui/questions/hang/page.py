@@ -72,9 +72,8 @@ def _not_entered(item: Pending, over: bool) -> str:
     text += f" since {fmt.clock(item.since_at_us)}"
     if len(item.last_calls) == 1:
         last = item.last_calls[0]
-        text += (
-            f"; {'their' if is_several(item.missing_ranks) else 'its'} last call in this group was {_operation(last)}{_at(last)}"
-        )
+        whose = "Their" if is_several(item.missing_ranks) else "Its"
+        text += f". {whose} last call in this group was {_operation(last)}{_at(last)}"
     return f"{text}."
 
 
@@ -215,7 +214,7 @@ def _restarted(restarted: Sequence[Older]) -> list[Line]:
     if rest:
         is_rank, s = restarted[0].rank is not None, "" if rest == 1 else "s"
         noun = f"earlier process{'es' * bool(s)} of the same ranks" if is_rank else f"earlier log{s}"
-        lines.append((f"{fmt.count(rest)}{' more' if lines else ''} {noun} not shown.", ""))
+        lines.append((f"{fmt.count(rest)}{' more' if lines else ''} {noun} {'are' if s else 'is'} not shown.", ""))
     return lines
 
 
@@ -411,7 +410,7 @@ class WhereRow:
     phase_path: tuple[str, ...]
     """The most informative open phases, the outermost first."""
     since_at_us: float | None
-    """When the innermost of them began, in seconds since 1970 (UTC)."""
+    """When the innermost of them began, in microseconds since 1970 (UTC)."""
     finished_compiles: int
     """Compiles that each has finished at least."""
     is_behind: bool

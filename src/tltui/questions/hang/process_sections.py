@@ -212,7 +212,7 @@ def stacks_answer(groups: Sequence[StackGroup]) -> str:
         return _absent_sentence(absent, waiting)
     text = "; ".join(f"{_who(group)} {_are(group)} {_doing(group)}" for group in groups[:GROUPS_LISTED])
     if more := sum(group.count for group in groups[GROUPS_LISTED:]):
-        text += f"; {fmt.plural(more, 'more process', 'more processes')} elsewhere"
+        text += f"; {fmt.plural(more, 'more process', 'more processes')} {'is' if more == 1 else 'are'} elsewhere"
     if len(waiting) > 1:
         text += ". These are different calls. If they use the same process group, none of them can finish"
     elif len(groups) > 1 and any(group.state == IN_BACKWARD for group in groups):
@@ -221,17 +221,17 @@ def stacks_answer(groups: Sequence[StackGroup]) -> str:
 
 
 def _absent_sentence(absent: Sequence[StackGroup], waiting: Sequence[StackGroup]) -> str:
-    """`Rank 1 has not reached the barrier at job.py:288, in which ranks 0, 2 wait; it is at job.py:287 in sync.`"""
+    """`Rank 1 has not reached the barrier at job.py:288, in which ranks 0, 2 wait. It is at job.py:287 in sync.`"""
     largest = max(waiting, key=lambda group: group.count)
     first = absent[0]
-    have, it = ("has", "it") if first.count == 1 else ("have", "they")
+    have, it = ("has", "It") if first.count == 1 else ("have", "They")
     wait = "waits" if largest.count == 1 else "wait"
     text = f"{_who(first)} {have} not reached the {_call(largest)}, in which {_who(largest)} {wait}"
-    text += f"; {it} {_are(first)} {_doing(first)}"
+    text += f". {it} {_are(first)} {_doing(first)}"
     others = [*absent[1:], *(group for group in waiting if group is not largest)]
     text += "".join(f"; {_who(group)} {_are(group)} {_doing(group)}" for group in others[: GROUPS_LISTED - 1])
     if more := sum(group.count for group in others[GROUPS_LISTED - 1 :]):
-        text += f"; {fmt.plural(more, 'more process', 'more processes')} elsewhere"
+        text += f"; {fmt.plural(more, 'more process', 'more processes')} {'is' if more == 1 else 'are'} elsewhere"
     return f"{text[:1].upper()}{text[1:]}."
 
 

@@ -35,14 +35,19 @@ def answer(places: Where) -> str:
     if not places.groups:
         return "No process has written a record yet." if places.goes_on else "No trace records."
     if any(group.waits_for_ranks for group in places.groups):
-        return capital(waited_for(places)) + "."
+        return sentences(waited_for(places))
     if not inside:
-        return capital(_idle(idle, places)) + "."
+        return sentences(_idle(idle, places))
     text = position_words(inside[0], places)
     text += others_inside(inside, places)
     if idle:
         text += f"; {_idle(idle, places)}"
-    return capital(text) + "."
+    return sentences(text)
+
+
+def sentences(text: str) -> str:
+    """Return clauses as sentences: each clause of `text` ends with a semicolon."""
+    return " ".join(f"{capital(clause)}." for clause in text.split("; "))
 
 
 def subject(group: Group, places: Where) -> str:
@@ -111,7 +116,7 @@ def position_words(group: Group, places: Where) -> str:
     if stopped:
         text = f"when interrupted, {text}"
     elif group.has_ended:
-        text = f"at the end of {'their logs' if many else 'its log'} {text}"
+        text = f"at the end of {'their logs' if many else 'its log'}, {text}"
     return f"{text}: {sanitize(trail(group.phase_path))} {since_when(group)}".rstrip() if group.phase_path else text
 
 
@@ -129,15 +134,14 @@ def waited_for(places: Where) -> str:
     compile_ = "" if first.activity == OUTSIDE else doing(first, compile_ids(first))
     missed = "" if first.finished_ranks else compile_  # a rank that finished this compile was there
     culprits = [_absent(group, missed, places) for group in absent[:FEW]]
-    if (rest := sum(group.count for group in absent[FEW:])) > 0:
-        culprits.append(f"{_ranks(rest, places)} elsewhere")
+    if rest := absent[FEW:]:
+        culprits.append(f"{_ranks_are(rest, places)} elsewhere")
     are = "waited" if first.has_ended else "wait" if first.count > 1 else "waits"
     them = "it" if sum(group.count for group in absent) == 1 else "them"
     place = "there, " if missed and len(absent) == 1 and absent[0].state not in (INSIDE, EMPTY) else ""
     inside = f" of {compile_}" if compile_ and not place else ""
     text = f"{'; '.join(culprits)}; {subject(first, places)} {are} for {them} {place}{COLLECTIVES[first.collective]}{inside}"
-    more = sum(group.count for group in others)
-    return text + (f"; {_ranks(more, places)} also in a collective of the compiler" if more else "")
+    return text + (f"; {_ranks_are(others, places)} also in a collective of the compiler" if others else "")
 
 
 def _absent(group: Group, compile_: str, places: Where) -> str:
@@ -160,13 +164,19 @@ def others_inside(inside: Sequence[Group], places: Where) -> str:
     same = [group for group in others if _work(group) == _work(first)]
     if len(others) == 1 and others[0] not in same:
         return f"; {position_words(others[0], places)}"
-    text = f"; {_ranks(sum(g.count for g in same), places)} also in it, in other phases or logs" if same else ""
-    rest = sum(g.count for g in others) - sum(g.count for g in same)
-    return text + (f"; {_ranks(rest, places)} in other compiles" if rest else "")
+    text = f"; {_ranks_are(same, places)} also in it, in other phases or logs" if same else ""
+    rest = [group for group in others if group not in same]
+    return text + (f"; {_ranks_are(rest, places)} in other compiles" if rest else "")
 
 
 def _work(group: Group) -> tuple[object, ...]:
     return group.function, group.file, group.line, group.compile_number, group.activity
+
+
+def _ranks_are(groups: Sequence[Group], places: Where) -> str:
+    """`3 more ranks are`, of ended logs `3 more ranks were`"""
+    count, over = sum(group.count for group in groups), all(group.has_ended for group in groups)
+    return f"{_ranks(count, places)} {('were' if over else 'are') if count > 1 else 'was' if over else 'is'}"
 
 
 def _ranks(count: int, places: Where) -> str:
@@ -191,14 +201,14 @@ def _idle_words(group: Group, places: Where) -> str:
     many = group.count > 1
     who = subject(group, places)
     if not group.ranks:
-        after = f"; the last compile was {compile_label(group)}" if group.state != EMPTY else ": no compile has begun"
+        after = f"; its last compile was {compile_label(group)}" if group.state != EMPTY else ": no compile has begun"
         is_ = "was" if group.has_ended else "is"
         return f"the process {is_} not compiling {'at the end of its log' if group.has_ended else 'so far'}{after}"
     if group.state == EMPTY:
         return f"{who} began no compile" if group.has_ended else f"{who} {'have' if many else 'has'} not started a compile yet"
     if not group.has_ended:
         return f"{who} {'have' if many else 'has'} started no other compile since {compile_label(group)} so far"
-    last = f"the last compile was {compile_label(group)}"
+    last = f"{'their' if many else 'its'} last compile was {compile_label(group)}"
     if group.count == places.ranks > 1:
         word = "rank" if places.has_ranks else "process"
         nobody = f"neither {word}" if group.count == 2 else f"none of the {who.partition(' ')[2]}"
@@ -210,7 +220,9 @@ def add_group(page: Page, group: Group, places: Where, is_detailed: bool) -> Non
     """Add a group of ranks; `is_detailed`: with its open phases and the ranks that passed it."""
     open_now = group.state == INSIDE and group.activity != INTERRUPTED
     mark = page.status(Status.UNFINISHED if group.has_ended else Status.RUNNING) if open_now else ("·", tokens.DIM)
-    pieces: list[Piece] = [mark, " ", (subject(group, places), tokens.STRONG), "  "]
+    alone = open_now and not group.ranks
+    who = ("unfinished" if group.has_ended else "running") if alone else subject(group, places)
+    pieces: list[Piece] = [mark, " ", (who, tokens.STRONG), "  "]
     if group.state == EMPTY:
         pieces.append("no compile" if group.has_ended else "no compile yet")
     elif group.state == INSIDE:

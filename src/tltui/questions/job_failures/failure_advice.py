@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from tltui.questions.job_failures.printed_messages import WATCHDOG
 from tltui.text.frozen import frozen
 
 TEXT_READ = 4000
@@ -114,8 +115,9 @@ ROWS: tuple[AdviceRow, ...] = (
         "torch/_dynamo/exc.py",
     ),
     _row(
-        r"Watchdog caught collective operation timeout",
-        "Record TORCH_TRACE on all ranks: `tltui where DIR` then names the rank that the others are waiting for.",
+        WATCHDOG,
+        "Record TORCH_TRACE on all ranks: `tltui where DIR` then names the rank that the others are waiting for. "
+        "With TORCH_NCCL_TRACE_BUFFER_SIZE=2000 torch also records the collective that each rank entered last.",
         "torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp",
     ),
     _row(

@@ -82,7 +82,7 @@ def _add_launch(page: Page, failures: Sequence[RunFailure], starts: dict[int, st
     followed = [item for item in failures if item.is_consequence]
     if followed:
         texts = [_short(item) for item in followed[:SHOWN]]
-        text = f"after that {', '.join(texts)}" if culprits else ", ".join(texts)
+        text = f"after that, {', '.join(texts)}" if culprits else ", ".join(texts)
         page.row(["  ", (fmt.clip(sanitize(text), 2 * page.width), tokens.DIM)], "")
 
 
@@ -241,7 +241,7 @@ def _add_failure(page: Page, run: Run, item: RunFailure) -> None:
         add_explanation(page, sanitize(fmt.one_line(reason.explanation)), hints, INDENT)
         add_gb_page(page, reason.gb, INDENT)
     if traceback is not None and traceback.parts:
-        add_traceback(page, traceback.parts, " of the traceback", INDENT)
+        add_traceback(page, traceback.parts, "traceback", INDENT)
     page.close()
 
 

@@ -40,6 +40,7 @@ from tltui.questions.job_failures.printed_messages import (
     SPAWN,
     SRUN,
     TORCHRUN,
+    WATCHDOG,
     Report,
     TextLine,
     Traceback,
@@ -137,7 +138,7 @@ class JobFailure:
             return by + (f" ({self.exit})" if self.exit else "")
         if self.role == FOLLOWED:
             why = "failed while waiting for another rank"
-            if self.traceback is not None:
+            if self.traceback is not None and not self.error.startswith(WATCHDOG):
                 connected = "connect" not in self.traceback.message.partition("Connection closed")[0]
                 why = "lost the connection to another rank" if connected else "could not connect to another rank"
             return f"{who or 'a process'} {why}" + (f" ({self.exit})" if self.exit else "")
@@ -189,13 +190,20 @@ def _of_end(end: End) -> JobFailure:
     )  # fmt: skip
     if end.traceback is not None:
         output, traceback = end.traceback
+        # the watchdog names the collective; the exception of the same rank only reports that it waited for another one
+        error = _without_prefix(end.text) if end.timed_out and end.role == FOLLOWED else traceback.headline or CUT_OFF
         return replace(
-            base, error=traceback.headline or CUT_OFF, is_compile=traceback.is_compile, file=traceback.file, line=traceback.line,
+            base, error=error, is_compile=traceback.is_compile, file=traceback.file, line=traceback.line,
             function=traceback.function, offset=traceback.offset, output=output, traceback=traceback,
         )  # fmt: skip
     if end.recorded and end.role != ENDED:
         return _with_recorded(base, end.recorded)
-    return replace(base, error=end.text) if end.role == FOLLOWED else base
+    return replace(base, error=_without_prefix(end.text)) if end.role == FOLLOWED else base
+
+
+def _without_prefix(text: str) -> str:
+    """Return a watchdog's message without rank and place: `[rank3]:[E1012 03:11:22.1 ProcessGroupNCCL.cpp:632] [Rank 3] …`."""
+    return text[max(text.find(WATCHDOG), 0) :]
 
 
 def _with_recorded(failure: JobFailure, text: str) -> JobFailure:

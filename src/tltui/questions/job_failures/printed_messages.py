@@ -98,6 +98,7 @@ BLOCK_LINES = 12
 """Lines after the first one of a message in which its fields are searched."""
 RANKS_LIMIT = 65_536
 """Tasks of one line: a longer list is no list of ranks."""
+WATCHDOG = "Watchdog caught collective operation timeout"
 TORCHRUN, SRUN, SLURM, OPEN_MPI, HYDRA, SPAWN, DEEPSPEED, KERNEL, SHELL, KUBERNETES, NCCL, RAY, DATA_LOADER = (
     "torchrun", "srun", "Slurm", "Open MPI", "MPICH", "torch.multiprocessing", "DeepSpeed", "the kernel", "the shell", "Kubernetes",
     "NCCL's watchdog", "Ray", "DataLoader",
@@ -272,8 +273,7 @@ ROWS: tuple[Row, ...] = (
         "a Ray worker died; Ray's logs on that node contain the reason", "Ray, python/ray/_private/worker.py, print_worker_logs",
     ),
     _row(
-        TIMEOUT, NCCL, "Watchdog caught collective operation timeout",
-        r"\[[Rr]ank (?P<ranks>\d{1,6})\] Watchdog caught collective operation timeout: ",
+        TIMEOUT, NCCL, WATCHDOG, rf"\[[Rr]ank (?P<ranks>\d{{1,6}})\] {WATCHDOG}: ",
         "a collective timed out: another rank did not enter it, or died",
         "torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp",
     ),

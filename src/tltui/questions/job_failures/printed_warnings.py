@@ -40,6 +40,7 @@ class WarningRow:
 
 
 ALL = "2.4–2.13"
+CUDAGRAPHS_SKIPPED = "CUDA graphs are skipped"
 ROWS: tuple[WarningRow, ...] = (
     WarningRow(
         b"flex_attention called without torch.compile()", "flex_attention ran unfused",
@@ -65,7 +66,7 @@ ROWS: tuple[WarningRow, ...] = (
         "2.8–2.13", "torch/_functorch/_aot_autograd/graph_compile.py", "torch/_functorch/_aot_autograd/graph_compile.py",
     ),
     WarningRow(
-        b"skipping cudagraphs due to ", "CUDA graphs are skipped", "Each kernel is launched by itself.",
+        b"skipping cudagraphs due to ", CUDAGRAPHS_SKIPPED, "Each kernel is launched by itself.",
         "Remove the cause that the message names, for example a tensor on the CPU or an input that the function changes.",
         ALL, "torch/_inductor/cudagraph_utils.py",
         detail=r"skipping cudagraphs due to (?:skipping cudagraphs due to )?(?P<detail>.*?)(?:\. Found from.*)?$",
@@ -126,7 +127,8 @@ ROWS: tuple[WarningRow, ...] = (
         b"No valid triton configs. ", "No configuration of a Triton kernel fits the GPU",
         "Each one needs more shared memory, registers or threads than the GPU has.",
         "Reduce the tile sizes (for flex_attention: kernel_options), or set TORCHINDUCTOR_MAX_AUTOTUNE=0.",
-        ALL, "torch/_inductor/runtime/triton_heuristics.py", detail=r"No valid triton configs\. (?P<detail>.*)",
+        ALL, "torch/_inductor/runtime/triton_heuristics.py",
+        detail=r"No valid triton configs\. (?P<detail>.*?)(?: for benchmark choice .*)?(?:\n|$)",
     ),
     WarningRow(
         b"C++ compile error", "The C++ compiler failed on generated code", "The code was a CPU kernel or a kernel launcher.",
@@ -159,6 +161,11 @@ NEEDLES = tuple(row.needle for row in ROWS)
 MODULES = frozenset(row.module for row in ROWS if row.module)
 _WARNED = re.compile(r"^(?:\[[^\]\n]{1,60}\]:? ?|\d{1,6}: )*(?P<file>\S.*?):(?P<line>\d{1,9}): \w*Warning: ")
 _FRAME = re.compile(r'^ +File "(?P<file>[^"]+)", line (?P<line>\d{1,9}), in ')
+_STACK_BEGINS = re.compile(r"Found from ?: *$")
+"""End of a warning that is followed by the stack of the program (torch/_inductor/cudagraph_utils.py)."""
+_STACK_FRAME = re.compile(r' File "(?P<file>[^"]+)", line (?P<line>\d{1,9}), in ')
+_BETWEEN_FRAMES = 3
+"""Lines of code below a frame; Python 3.11 and later mark a part of them."""
 _FUNCTION = re.compile(r"WON'T CONVERT \S+ (?P<file>.+?) line (?P<line>\d{1,9}) *$", re.MULTILINE)
 
 
@@ -185,11 +192,13 @@ class WarningReader:
         self.warnings: list[Warned] = []
         self._below = 0
         """Lines in which details of the last warning are still searched."""
+        self._frames = 0
+        """Lines in which the next frame of its stack is still searched."""
 
     @property
     def is_open(self) -> bool:
         """Whether details of the last warning may follow."""
-        return self._below > 0
+        return self._below > 0 or self._frames > 0
 
     @property
     def is_full(self) -> bool:
@@ -208,9 +217,15 @@ class WarningReader:
         file, number = (match["file"], int(match["line"])) if match is not None and user else (None, None)
         detail = _detail_in(row, text)
         self._below = 0 if detail or not row.detail else BELOW
+        self._frames = _BETWEEN_FRAMES if _STACK_BEGINS.search(text) else 0
         self.warnings.append(Warned(row, line.offset, file, number, detail))
 
     def _read_detail(self, line: TextLine) -> None:
+        if self._frames:
+            match = _STACK_FRAME.search(line.text[:LINE_LIMIT])
+            self._frames = _BETWEEN_FRAMES if match else self._frames - 1 if line.data.strip() else 0
+            if match is not None and not is_framework(match["file"]):
+                self.warnings[-1] = replace(self.warnings[-1], file=match["file"], line=int(match["line"]))
         if self._below:
             self._below -= 1
             if detail := _detail_in(self.warnings[-1].row, line.text[:LINE_LIMIT]):

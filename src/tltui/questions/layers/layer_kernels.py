@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from tltui.model.artifacts import OUTPUT_CODE, Artifact, artifacts_of, units_of
@@ -22,15 +20,24 @@ from tltui.questions.layers.layer_costs import (
     signature_of,
     together,
 )
-from tltui.questions.layers.node_layers import Frames, Key, Naming, Program, ancestors, frames_of_guards, program_of
+from tltui.questions.layers.leaf_modules import assign_leaves, classes_of_guards
+from tltui.questions.layers.lowered_layers import backward_layers, forward_layers, inner_layers, inputs_of
+from tltui.questions.layers.node_layers import (
+    Frames,
+    Naming,
+    Program,
+    ancestors,
+    called_module,
+    frames_of_guards,
+    program_of,
+)
 from tltui.questions.provenance import unit_artifacts
-from tltui.questions.provenance.graph_names import COMPUTED, GraphText, parse_graph
+from tltui.questions.provenance.graph_names import GraphText, parse_graph
 from tltui.questions.provenance.provenance import LIMIT, provenance_of
 from tltui.questions.provenance.records import Kernel, Provenance, UnitProvenance
 from tltui.questions.provenance.unit_artifacts import KERNELS, TEXTS, WRAPPER, Parts, Stacks, parts_of
 from tltui.questions.stacks.tracebacks import StackFrame
 from tltui.text.frozen import frozen
-from tltui.text.graphs.fx_graph import FxNode
 from tltui.text.torch_names import Owner, Parameter, common, parameter_of
 
 Line = tuple[str, int, str]
@@ -78,230 +85,6 @@ def _head(chains: list[tuple[Line, ...]]) -> int:
     least = min(map(len, chains)) - 1
     first = chains[0]
     return next((n for n in range(least) if any(chain[n] != first[n] for chain in chains)), max(least, 0))
-
-
-_PRIMAL = re.compile(r"^primals_(\d{1,9})$")
-_INPUT = re.compile(r"(?:Plain|Param)AOTInput\(.*?idx=(\d{1,9})\)")
-_VIEW = re.compile(r"^torch\.ops\.(?:aten|prims)\.(?:t|permute|transpose|view|unsqueeze|expand|_to_copy|convert_element_type)\.")
-_SUMS = ("torch.ops.aten.add.Tensor", "torch.ops.aten.addmm.default")
-_RETURN = re.compile(r"^\s*return \((.*)\)\s*$|^\s*return \[(.*)\]\s*$")
-
-
-def inputs_of(graph: GraphText, joint: GraphText | None, program: Program) -> dict[str, int]:
-    """Map placeholders to input numbers from the notes of the joint graph, else by order if the counts agree."""
-    results: dict[str, int] = {}
-    for node in joint.nodes if joint is not None else ():
-        if node.kind == "placeholder" and node.graph == 0 and (note := _INPUT.match(node.note)):
-            results[node.name] = int(note[1])
-    if results:
-        return results
-    placeholders = [node.name for node in graph.nodes if node.kind == "placeholder" and node.graph == 0]
-    primals = [name for name in placeholders if _PRIMAL.match(name)] or [name for name in placeholders if name.startswith("arg")]
-    return {name: n for n, name in enumerate(primals)} if len(primals) == len(program.inputs) else {}
-
-
-def forward_layers(
-    graph: GraphText, program: Program, inputs: dict[str, int], before: dict[str, tuple[str, ...]], inference: bool
-) -> dict[str, str]:
-    """Map the nodes of a forward to layers. `before` has the source nodes in torch's mappings."""
-    by_name = {step.name: n for n, step in enumerate(program.steps)}
-    results: dict[str, str] = {}
-    anchors: list[tuple[int, int]] = []
-    nodes = _nodes(graph)
-    attributes = {
-        node.name: program.attributes[node.target] for node in graph.nodes
-        if node.kind == "get_attr" and node.graph == 0 and node.target in program.attributes
-    }  # fmt: skip
-    held = _held(nodes, inputs | attributes)
-    for n, (node, key) in enumerate(nodes):
-        sources = [by_name[name] for name in before.get(node.name, ()) if name in by_name]
-        if key[0] and any(program.steps[k].key != key for k in sources):
-            sources = []  # a node that was left out, or one of the same name in another graph
-        steps = [program.steps[k].layer for k in sources]
-        if sources and None not in steps:
-            results[node.name] = program.module(common(layer or "" for layer in steps))
-            if len(sources) == 1:
-                anchors.append((n, sources[0]))
-            continue
-        read = _readers(program, (held[name] for name in node.args if name in held), key)
-        if len(read) == 1:
-            anchors.append((n, read[0]))
-        elif (layer := _same_layer(program, read)) is not None:
-            results[node.name] = layer
-    if inference:  # Inductor moves nodes to where they are used: only what they read and who reads them tells
-        _bounded(graph, nodes, program, anchors, results)
-    _layers_between(nodes, program, [] if inference else anchors, results, False)
-    _leave_constants(graph, nodes, results)
-    return results
-
-
-def backward_layers(
-    graph: GraphText, lines: Sequence[str], program: Program, inputs: dict[str, int], forward: GraphText | None,
-    forward_layers_: dict[str, str],
-) -> dict[str, str]:  # fmt: skip
-    """Nodes of a backward → layers."""
-    results: dict[str, str] = {}
-    anchors: list[tuple[int, int]] = []
-    nodes = _nodes(graph)
-    gradients = _gradients(graph, lines, inputs)
-    held = _held(nodes, inputs)
-    lines_of = {node.name: key for node, key in nodes}
-    for n, (node, key) in enumerate(nodes):
-        if (layer := _again(graph, node, key, forward, forward_layers_)) is not None:
-            results[node.name] = layer
-            continue
-        reads = [held[name] for name in node.args if name in held]
-        read = _readers(program, [*gradients.get(node.name, ()), *reads], key)
-        if len(read) == 1:
-            anchors.append((n, -read[0]))
-        elif (layer := _same_layer(program, read)) is not None:
-            results[node.name] = layer
-    again = set(results)
-    _layers_between(nodes, program, anchors, results, True)
-    _leave_constants(graph, nodes, results)
-    sums: set[str] = set()
-    for node, _ in nodes:
-        if node.target not in _SUMS or node.name in again:
-            continue
-        layers = {results[name] for name in node.args if name in results}
-        if len({lines_of.get(name) for name in node.args}) > 1 or len(layers) > 1 or not sums.isdisjoint(node.args):
-            results.pop(node.name, None)  # the gradients of two uses of a value are added: it is of neither
-            sums.add(node.name)
-    return results
-
-
-def _leave_constants(graph: GraphText, nodes: Sequence[tuple[FxNode, Key]], layer_by_node: dict[str, str]) -> None:
-    """Leave a node without inputs in its layer only if all its readers are in it: equal constants of many layers are one node."""
-    for node, _ in nodes:
-        if node.name in layer_by_node and not node.args:
-            readers = {layer_by_node.get(user.name) for user in graph.graph.users(node)}
-            if readers != {layer_by_node[node.name]}:
-                del layer_by_node[node.name]
-
-
-def _nodes(graph: GraphText) -> list[tuple[FxNode, Key]]:
-    """Return the computing nodes of the outermost graph with their source locations."""
-    results = []
-    for node in graph.nodes:
-        if node.kind in COMPUTED and node.graph == 0:
-            origin = graph.origin(node)
-            results.append((node, (origin.path, origin.place) if origin else ("", 0)))
-    return results
-
-
-def _held(nodes: list[tuple[FxNode, Key]], inputs: dict[str, int]) -> dict[str, int]:
-    """Return the inputs and the views of a single input: a transposed or converted weight."""
-    held = dict(inputs)
-    for node, _ in nodes:
-        if len(node.args) == 1 and node.args[0] in held and node.name not in held and _VIEW.match(node.target):
-            held[node.name] = held[node.args[0]]
-    return held
-
-
-def _bounded(
-    graph: GraphText,
-    nodes: list[tuple[FxNode, Key]],
-    program: Program,
-    anchors: list[tuple[int, int]],
-    layer_by_node: dict[str, str],
-) -> None:
-    """Assign layers to nodes by their producers and consumers: a step follows the steps that it reads."""
-    low: dict[str, int] = {}
-    high: dict[str, int] = {}
-    exact = {nodes[n][0].name: step for n, step in anchors}
-    for node, _ in nodes:
-        low[node.name] = exact.get(node.name, max((low.get(name, 0) for name in node.args), default=0))
-    for node, _ in reversed(nodes):
-        upper = high[node.name] = exact.get(node.name, high.get(node.name, len(program.steps)))
-        for name in node.args:
-            high[name] = min(upper, high.get(name, upper))
-    for node, key in nodes:
-        if node.name not in layer_by_node and key[0]:
-            if node.name in exact:
-                layer = program.steps[exact[node.name]].layer
-            else:
-                layer = program.layer_of(key, low[node.name], high[node.name])
-            if layer is not None:
-                layer_by_node[node.name] = layer
-
-
-def _readers(program: Program, numbers: Iterable[int], key: Key) -> list[int]:
-    """Return the steps at a source line that read one of these inputs."""
-    return list(dict.fromkeys(n for k in numbers for n in program.readers.get(k, ()) if program.steps[n].key == key))
-
-
-def _same_layer(program: Program, steps: Sequence[int]) -> str | None:
-    """Return the layer of several steps: a module that a loop calls again and again."""
-    layers = {program.steps[n].layer for n in steps}
-    return layers.pop() if len(layers) == 1 else None
-
-
-def _layers_between(
-    nodes: list[tuple[FxNode, Key]], program: Program, anchors: list[tuple[int, int]], layer_by_node: dict[str, str], backward: bool
-) -> None:
-    """Assign layers to the remaining nodes between anchors. Steps of a backward are negative: they descend."""
-    chain = _rising(anchors)
-    places = [n for n, _ in chain]
-    anchored = dict(anchors)
-    for n, (node, key) in enumerate(nodes):
-        if node.name in layer_by_node or not key[0]:
-            continue
-        if n in anchored:
-            layer = program.steps[abs(anchored[n])].layer
-        else:
-            at = bisect_left(places, n)
-            low, high = chain[at - 1][1] if at else None, chain[at][1] if at < len(chain) else None
-            if backward:
-                low, high = None if high is None else -high, None if low is None else -low
-            layer = program.layer_of(key, low or 0, high)
-            if layer is None:
-                layer = program.layer_of(key)
-        if layer is not None:
-            layer_by_node[node.name] = layer
-
-
-def _rising(anchors: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the longest subsequence of anchors with ascending steps; reordered nodes drop out."""
-    tails: list[int] = []
-    ends: list[int] = []
-    previous: list[int] = []
-    for n, (_, step) in enumerate(anchors):
-        at = bisect_right(tails, step)
-        previous.append(ends[at - 1] if at else -1)
-        if at == len(tails):
-            tails.append(step)
-            ends.append(n)
-        else:
-            tails[at], ends[at] = step, n
-    chain = []
-    n = ends[-1] if ends else -1
-    while n >= 0:
-        chain.append(anchors[n])
-        n = previous[n]
-    return chain[::-1]
-
-
-def _gradients(graph: GraphText, lines: Sequence[str], inputs: dict[str, int]) -> dict[str, list[int]]:
-    """Map nodes to inputs whose gradients they are: output i of a backward is the gradient of input i."""
-    last = next((node for node in reversed(graph.nodes) if node.kind == "output" and node.graph == 0), None)
-    match = _RETURN.match(lines[last.line].partition(";")[0]) if last is not None and last.line < len(lines) else None
-    names = [name.strip() for name in (match[1] or match[2] or "").split(",")] if match else []
-    names = [name for name in names if name]
-    results: dict[str, list[int]] = {}
-    if inputs and len(names) == len(inputs):
-        for name, number in zip(names, inputs.values(), strict=True):
-            if name != "None":
-                results.setdefault(name, []).append(number)
-    return results
-
-
-def _again(graph: GraphText, node: FxNode, key: Key, forward: GraphText | None, layers: dict[str, str]) -> str | None:
-    """Return the layer of a forward node that a backward recomputes: same name, operator and source line."""
-    other = forward.find(node.name) if forward is not None and graph.is_outermost(node) else None
-    if other is None or forward is None or node.name not in layers or other.target != node.target or other.type != node.type:
-        return None
-    origin = forward.origin(other)
-    return layers[node.name] if origin is not None and (origin.path, origin.place) == key else None
 
 
 GUARDS = "dynamo_cpp_guards_str"
@@ -367,8 +150,12 @@ class _Texts:
         assert graph is not None
         parameters, naming, guards = self.modules(pre)
         frames = frames_of_guards(guards, naming) if parameters else Frames()
-        paths = {name: naming(parameter.root, parameter.path) for name, parameter in parameters.items()}
-        return program_of(graph, parameters, paths, frames), bool(parameters)
+        paths = {
+            name: naming(parameter.root, parameter.path) or called_module(name, frames) for name, parameter in parameters.items()
+        }  # fmt: skip
+        program = program_of(graph, parameters, paths, frames)
+        assign_leaves(program, frames, classes_of_guards(guards, naming))
+        return program, bool(parameters)
 
     def modules(self, pre: Artifact) -> tuple[dict[str, Parameter], Naming, str]:
         """Return the parameters among the inputs of a pre-grad graph, the naming of their modules, and the text of the guards."""
@@ -432,6 +219,8 @@ class _UnitNodes:
 
     pre: dict[str, str] = field(default_factory=dict)
     post: dict[str, str] = field(default_factory=dict)
+    graph: GraphText | None = None
+    """The post-grad graph."""
     program: Program = field(default_factory=Program)
     why: str = ""
 
@@ -458,7 +247,11 @@ def _unit_layers(texts: _Texts, parts: Parts, unit: UnitProvenance, done: dict[i
     results = _UnitNodes(program=program, why="" if names else NO_NAMES)
     if not names:
         return results
-    results.pre = {step.name: step.layer for step in program.steps if step.layer is not None}
+    for step in (*program.steps, *(step for step, _ in program.inner)):
+        if step.layer is not None:
+            other = results.pre.setdefault(step.name, step.layer)
+            if other != step.layer:  # a region that several layers run
+                results.pre[step.name] = program.module(common((other, step.layer)))
     post = texts.graph(parts.post)
     if post is None or parts.post is None:
         return results
@@ -472,6 +265,8 @@ def _unit_layers(texts: _Texts, parts: Parts, unit: UnitProvenance, done: dict[i
         results.post = backward_layers(post, texts.lines(parts.post), program, inputs, graph, forward.post if forward else {})
     else:
         results.post = forward_layers(post, program, inputs, _before(texts, parts, unit), unit.direction == "inference")
+    results.graph = post
+    results.post |= {name: layer for name, layer in inner_layers(post, program, inputs).items() if layer is not None}
     return results
 
 
@@ -528,7 +323,13 @@ def _of_kernel(kernel: Kernel, unit_nodes: _UnitNodes) -> tuple[str, ...]:
     """Return the innermost layers that a kernel computes: by its nodes, else by its lines if they agree on one layer."""
     if not unit_nodes.pre:
         return ()
-    layers: Iterable[str | None] = [unit_nodes.post.get(name) for name in kernel.post_nodes]
+    graph = unit_nodes.graph
+    nodes = kernel.post_nodes
+    if kernel.function and graph is not None:  # it is in the layers of its own graph, not in those of what the graph is given
+        number = graph.inner(kernel.function)
+        inner = [node for name in nodes if number is not None and (node := graph.graph.find(name, number)) is not None]
+        nodes = tuple(map(graph.key, inner)) or nodes
+    layers: Iterable[str | None] = [unit_nodes.post.get(name) for name in nodes]
     if not kernel.post_nodes:
         layers = [unit_nodes.pre.get(name) for name in kernel.pre_nodes]
     if not kernel.post_nodes and not any(layer is not None for layer in layers):

@@ -25,6 +25,7 @@ _ATTRIBUTE = re.compile(
     r"(?:EQUALS_MATCH: |check_tensor\()([LG]\['\w+'\](?:\._modules\['[^'\]\n]+'\])+)\.(\w+)[, ]"
     r"[^\n]*?  # ([^\n]*)  # (\S[^\n]*?):(\d{1,9}) in (\S+)"
 )
+_FLAT = re.compile(r"^(?:self\.)?[Ll]__self___(\w+)$")
 Naming = Callable[[str, tuple[str, ...]], str]
 """The variable of a module and its path there → its path in the model."""
 
@@ -101,6 +102,16 @@ def frames_of_guards(text: str, naming: Naming) -> Frames:
     return frames
 
 
+def called_module(name: str, frames: Frames) -> str:
+    """Return the module of a parameter whose name has `_` for each `.`, by the modules that guards list as called: the longest one.
+
+    So torch names the attributes of a graph with frozen parameters: `L__self___head_weight`.
+    """
+    match = _FLAT.match(name)
+    paths = (path for path in frames.calls if path and match and match[1].startswith(f"{path.replace('.', '_')}_"))
+    return max(paths, key=len, default="")
+
+
 def _guard_matches(pattern: re.Pattern[str], text: str, naming: Naming) -> Iterator[tuple[str, At, str]]:
     for match in pattern.finditer(text):
         source = source_path(match[1])
@@ -139,6 +150,8 @@ def ancestors(path: str) -> Iterable[str]:
 Key = tuple[str, int]
 """File and line."""
 _CHECKPOINT = "tag_activation_checkpoint"
+_RUNS = re.compile(r"\bhigher_order\.(?:cond|while_loop|invoke_subgraph)$")
+"""Operators that run graphs inside of the graph, which take the last arguments."""
 
 
 _CALL = re.compile(r"^\s*(?:\w+ = |return )?\w+\.(\w+)\([\w., =]*\)\s*$")
@@ -155,6 +168,12 @@ class Step:
     code: str
     reads: tuple[int, ...] = ()
     """Numbers of the inputs that are parameters and that it reads."""
+    operator: str = ""
+    """The last part of its target: `dropout`."""
+    inputs: tuple[int, ...] = ()
+    """Numbers of the steps in the same graph whose values it reads."""
+    type: str = ""
+    """As torch annotates it: `f32[4, 8][8, 1]cpu`."""
     layer: str | None = None
     anchor: bool = False
 
@@ -177,15 +196,26 @@ class Program:
     """Line → numbers of its steps."""
     readers: dict[int, list[int]] = field(default_factory=dict)
     """Number of an input → the steps that read it."""
+    inner: list[tuple[Step, int]] = field(default_factory=list)
+    """Nodes of graphs inside of the graph (branches of a `cond`, the body of a loop), with the number of the step that runs them.
+
+    They are in no order with the steps: one that reads a parameter is in its module, any other in that of the node that runs it."""
 
     def layer_of(self, key: Key, low: int = 0, high: int | None = None) -> str | None:
         """Return the innermost layer of a line's nodes between two steps (both inclusive).
 
         None if any of these nodes has no known layer.
         """
-        steps = self.by_key.get(key, ())
+        return self.layer_of_steps(self.between(key, low, high))
+
+    def between(self, key: Key, low: int = 0, high: int | None = None) -> list[int]:
+        """Return the steps of a line between two steps (both inclusive)."""
         last = len(self.steps) if high is None else high
-        layers = [self.steps[n].layer for n in steps if low <= n <= last]
+        return [n for n in self.by_key.get(key, ()) if low <= n <= last]
+
+    def layer_of_steps(self, steps: Iterable[int]) -> str | None:
+        """Return the innermost layer around all of these steps; None if any of them has no known layer."""
+        layers = [self.steps[n].layer for n in steps]
         known_layers = [layer for layer in layers if layer is not None]
         return None if not known_layers or len(known_layers) < len(layers) else self.module(common(known_layers))
 
@@ -198,43 +228,109 @@ def program_of(graph: GraphText, parameters: dict[str, Parameter], paths: dict[s
     """All nodes with their layers. `paths` has the module of each parameter."""
     program = Program()
     held = _inputs(program, graph, parameters, paths)
+    produced: dict[tuple[int, str], int] = {}
     program.modules |= set(frames.calls)
     for node, here in _in_order(graph, 0, held):
         origin = graph.origin(node)
         place = (origin.path, origin.place) if origin else ("", 0)
         at = At(place[0], origin.function if origin else "", place[1])
-        reads = tuple(dict.fromkeys(here[name] for name in node.args if name in here))
-        program.steps.append(Step(graph.key(node), place, at, origin.code if origin else "", reads))
+        regions = regions_of(graph, node) if _RUNS.search(node.target) else []
+        reads = tuple(dict.fromkeys(here[name] for name in node.args if name in here and not regions))
+        inputs = tuple(produced[node.graph, name] for name in node.args if (node.graph, name) in produced)
+        produced[node.graph, node.name] = len(program.steps)
+        operator = node.target.rpartition(".")[2]
+        program.steps.append(Step(graph.key(node), place, at, origin.code if origin else "", reads, operator, inputs, node.type))
+        for region in regions:
+            _add_inner(program, graph, region, region.held(here), len(program.steps) - 1)
     for n, step in enumerate(program.steps):
         if step.key[0]:
             program.by_key.setdefault(step.key, []).append(n)
         for number in step.reads:
             program.readers.setdefault(number, []).append(n)
     _anchors(program, frames)
-    program.modules |= {step.layer for step in program.steps if step.layer}
+    for step, _ in program.inner:
+        if step.reads and not _shared(program, frames, step):
+            step.layer, step.anchor = common(_owners_of_reads(program, frames, step)), True
+    program.modules |= {step.layer for step in (*program.steps, *(step for step, _ in program.inner)) if step.layer}
     if not frames.calls:  # what a list holds is called, also where no guard says so
         program.modules |= {path for step in program.steps for path in ancestors(step.layer or "") if _in_list(path)}
     _layers_between(program, frames)
     _leaves(program, frames)
+    for step, n in program.inner:
+        step.layer = program.steps[n].layer if step.layer is None else step.layer
     return program
+
+
+def _add_inner(program: Program, graph: GraphText, region: Region, held: dict[str, int], at: int) -> None:
+    """Add the nodes of a graph that step `at` runs, and of graphs inside of it."""
+    for node in graph.nodes:
+        if node.graph != region.number:
+            continue
+        if node.kind == "alias" and node.args and node.args[0] in held:
+            held[node.name] = held[node.args[0]]
+        if node.kind not in COMPUTED:
+            continue
+        origin = graph.origin(node)
+        place = (origin.path, origin.place) if origin else ("", 0)
+        regions = regions_of(graph, node)
+        reads = tuple(dict.fromkeys(held[name] for name in node.args if name in held and not regions))
+        line = At(place[0], origin.function if origin else "", place[1])
+        program.inner.append((Step(graph.key(node), place, line, origin.code if origin else "", reads), at))
+        for inner in regions:
+            _add_inner(program, graph, inner, inner.held(held), at)
 
 
 def _in_order(graph: GraphText, number: int, held: dict[str, int]) -> Iterator[tuple[FxNode, dict[str, int]]]:
     """Yield the computing nodes as they run, with the parameters that names mean there: a checkpointed region is a graph inside."""
-    inside = {
-        inner.path.rpartition(".")[2]: n for n, inner in enumerate(graph.graph.graphs) if n != number and inner.parent == number
-    }  # fmt: skip
     for node in graph.nodes:
         if node.kind not in COMPUTED or node.graph != number:
             continue
-        region = next((name for name in node.args if name in inside), "") if _CHECKPOINT in node.target else ""
-        if not region:
+        regions = regions_of(graph, node) if _CHECKPOINT in node.target else []
+        if not regions:
             yield node, held
+        for region in regions:
+            yield from _in_order(graph, region.number, region.held(held))
+
+
+@frozen
+class Region:
+    """A graph inside of a graph, as one node runs it."""
+
+    number: int
+    """The index in `FxGraph.graphs`."""
+    given: dict[str, str]
+    """Input of the region → node of the graph around it."""
+
+    def held(self, around: dict[str, int]) -> dict[str, int]:
+        """Return the parameters among the inputs of the region; `around` are those of the graph around it."""
+        return {name: around[outer] for name, outer in self.given.items() if outer in around}
+
+
+def regions_of(graph: GraphText, node: FxNode) -> list[Region]:
+    """Return the graphs that a node runs: a checkpointed region, the branches of a `cond`, the condition and the body of a loop."""
+    if _CHECKPOINT not in node.target and not _RUNS.search(node.target):
+        return []
+    attributes = {
+        other.name: other.target.rpartition(".")[2] for other in graph.nodes
+        if other.kind == "get_attr" and other.graph == node.graph
+    }  # fmt: skip
+    inside = {
+        inner.path.rpartition(".")[2]: n for n, inner in enumerate(graph.graph.graphs)
+        if n != node.graph and inner.parent == node.graph
+    }  # fmt: skip
+    given = [name for name in node.args if attributes.get(name, name) not in inside]
+    results = []
+    for name in node.args:
+        number = inside.get(attributes.get(name, name))
+        if number is None:
             continue
-        names = [inner.name for inner in graph.nodes if inner.kind == "placeholder" and inner.graph == inside[region]]
-        given = [name for name in node.args if name != region]
-        pairs = zip(names, given, strict=True) if len(names) == len(given) else ((name, name) for name in names)
-        yield from _in_order(graph, inside[region], {name: held[outer] for name, outer in pairs if outer in held})
+        names = [inner.name for inner in graph.nodes if inner.kind == "placeholder" and inner.graph == number]
+        if _CHECKPOINT in node.target and len(names) != len(given):
+            pairs = {name: name for name in names}
+        else:
+            pairs = dict(zip(names, given[max(0, len(given) - len(names)) :], strict=False)) if len(names) <= len(given) else {}
+        results.append(Region(number, pairs))
+    return results
 
 
 def _in_list(path: str) -> bool:
@@ -271,8 +367,7 @@ def _anchors(program: Program, frames: Frames) -> None:
     for step in program.steps:
         if not step.reads or _shared(program, frames, step):
             continue
-        owners = [_called(frames, reader_of(program.paths[n], program.names[n], step.code)) for n in step.reads]
-        step.layer, step.anchor = common(owners), True
+        step.layer, step.anchor = common(_owners_of_reads(program, frames, step)), True
         if any(mentions(program.names[n], step.code) for n in step.reads):
             frames.add(step.at, step.layer)
             last = None
@@ -288,6 +383,11 @@ def _anchors(program: Program, frames: Frames) -> None:
             given = [step]
 
 
+def _owners_of_reads(program: Program, frames: Frames, step: Step) -> list[str]:
+    """Return the modules that run where a step reads parameters."""
+    return [_called(frames, reader_of(program.paths[n], program.names[n], step.code)) for n in step.reads]
+
+
 def _called(frames: Frames, path: str) -> str:
     """Return the module that runs: the caller of a module that guards do not list as called (it only holds parameters)."""
     return path if not frames.calls or path in frames.calls else frames.caller(path)
@@ -296,11 +396,26 @@ def _called(frames: Frames, path: str) -> str:
 def _shared(program: Program, frames: Frames, step: Step) -> bool:
     """Return whether a node reads a tied weight at a line that is not known to belong to its owner."""
     for number in step.reads:
-        lines = {program.steps[n].key for n in program.readers[number]}
+        lines = {program.steps[n].key for n in program.readers.get(number, ())}
+        lines |= {inner.key for inner, _ in program.inner if number in inner.reads}
         called = frames.calls.get(program.paths[number])
         if len(lines) > 1 and called is not None and not _same(frames, called, step.at):
-            return merged(program.paths[number]) not in frames.owners(step.at)
+            known = merged(program.paths[number]) in frames.owners(step.at) or _calls_only(frames, program.paths[number], step.code)
+            return not known
     return False
+
+
+def _calls_only(frames: Frames, path: str, code: str) -> bool:
+    """Return whether a line calls a module by its name, and no other module that runs has this name."""
+    name = path.rpartition(".")[2]
+    if name.isdecimal() or re.search(rf"\.{re.escape(name)}\(", code) is None:
+        return False
+    return [other for other in frames.calls if other.rpartition(".")[2] == name] == [path]
+
+
+def is_called_at(frames: Frames, path: str, at: At) -> bool:
+    """Return whether guards list a module as called at a line."""
+    return path in frames.calls and _same(frames, frames.calls[path], at)
 
 
 def _same(frames: Frames, a: At, b: At) -> bool:

@@ -427,7 +427,7 @@ def _many(page: Page, scope: Scope) -> Generator[None, None, tuple[CompileLayers
         page.say(page.so_far(NOTHING), "", tokens.DIM)
     if len(scope.compiles) > LISTED:
         several = [refs for refs in kinds.values() if len(refs) > 1]
-        yield from add_alike(page, "The same layers", several, lambda ref: f"@layers:{ref}")
+        yield from add_alike(page, "Compiles with the same layers", several, lambda ref: f"@layers:{ref}")
     add_not_indexed(page, away, "layers")
     return tuple(done)
 

@@ -12,7 +12,8 @@ from tltui.model.node_answers import content_key, part, reader_of, shared
 from tltui.model.nodes import Compile
 from tltui.model.record_reader import Reader
 from tltui.questions.layers.layer_costs import UnitLayers
-from tltui.questions.layers.layer_kernels import GUARDS, JOINT, inputs_of, layers_of
+from tltui.questions.layers.layer_kernels import GUARDS, JOINT, layers_of
+from tltui.questions.layers.lowered_layers import inputs_of
 from tltui.questions.layers.node_layers import Program
 from tltui.questions.memory.saved_tensors import (
     ACTIVATION,

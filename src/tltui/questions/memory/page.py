@@ -37,7 +37,7 @@ from tltui.text.sanitize import sanitize
 
 AT_ONCE = 8
 """Compiles read between two yields."""
-NOTHING = "No memory estimates: this part of the trace has no forward graph and no generated code."
+NOTHING = "No memory estimates: {} has no forward graph and no generated code."
 LIMITS = (
     "Estimates from the trace: sizes as requested, without the allocator's rounding and fragmentation. Memory of eager code and "
     "inside of library calls is unknown. The caller's arguments and incoming gradients are not counted."
@@ -110,7 +110,7 @@ SUMS: Table[KindSum] = Table((
 ))  # fmt: skip
 TENSORS: Table[SavedTensor] = Table((
     Column("tensor", lambda row: (row.parameter or row.name, tokens.NAME), sort="name", key=lambda row: row.parameter or row.name),
-    Column("size", lambda row: (f"in {row.shares_storage_with}", tokens.DIM) if row.shares_storage_with
+    Column("size", lambda row: (f"shares {row.shares_storage_with}", tokens.DIM) if row.shares_storage_with
            else (size(row.storage_bytes, row.formula), tokens.NUMBER), right=True, sort="size",
            key=lambda row: -(row.storage_bytes or 0)),
     Column("bytes", lambda row: row.formula, when=_has_formula, drop=3),
@@ -191,7 +191,8 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
         missing = {ref for ref, _ in away}
         readable = [memory for memory in results if memory.ref not in missing]
         if not any(memory.saved or memory.graphs for memory in results):
-            page.say(page.so_far(NOTHING), "", tokens.DIM)
+            where = "this part of the trace" if str(scope.ref) else "the trace"
+            page.say(page.so_far(NOTHING.format(where)), "", tokens.DIM)
         elif readable:
             page.say(LIMITS, "", tokens.DIM)
         if len(results) == len(readable) == 1:
@@ -298,7 +299,8 @@ def _peak(page: Page, graph: GraphMemory, peak: Peak) -> None:
         pieces.append((f"  {peak.formula} B", tokens.DIM))
     page.row(pieces)
     if peak.wrapper_line:
-        reached: list[Piece] = [("reached before  ", tokens.LABEL), (sanitize(peak.kernel) or "the end", tokens.NAME), "  "]
+        before = "reached before the call of  " if peak.kernel else "reached before  "
+        reached: list[Piece] = [(before, tokens.LABEL), (sanitize(peak.kernel) or "the end", tokens.NAME), "  "]
         if peak.layers:
             reached += [("layer ", tokens.LABEL), _layers(peak.layers), "  "]
         if peak.lines:
@@ -307,7 +309,7 @@ def _peak(page: Page, graph: GraphMemory, peak: Peak) -> None:
     else:
         page.row([("reached at the start of the call", tokens.LABEL)])
     reused = f", reused for {fmt.plural(graph.reused, 'more buffer')}" if graph.reused else ""
-    texts = [f"start {fmt.size_of(peak.start_bytes)}", f"end {fmt.size_of(peak.end_bytes)}"]
+    texts = [f"{fmt.size_of(peak.start_bytes)} at the start", f"{fmt.size_of(peak.end_bytes)} at the end"]
     page.say(f"{', '.join(texts)}; {fmt.plural(graph.storages, 'storage')} allocated{reused}", "  ", tokens.DIM)
     if peak.alive:
         page.open(f"alive at the peak on {peak.device}")

@@ -394,7 +394,7 @@ TOTALS: Table[Total] = Table((
            key=lambda total: _descending(total, total.sum or 0.0)),
     Column("records", lambda total: (fmt.count(total.count), tokens.DIM), right=True, sort="records",
            key=lambda total: -total.count),
-    Column("most", lambda total: _amount(total, total.max), right=True, sort="most",
+    Column("max", lambda total: _amount(total, total.max), right=True, sort="max",
            key=lambda total: _descending(total, total.max)),
     Column("", lambda total: (f"[{total.max_ref}]", tokens.LINK, _metrics(total.max_ref))),
 ), indent="    ", order="group")  # fmt: skip

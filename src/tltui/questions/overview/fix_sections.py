@@ -17,7 +17,7 @@ from tltui.questions.problems.compile_problems import cached_breaks, cached_fail
 from tltui.questions.problems.problem_list import run_steps
 from tltui.questions.recompiles.explanations import explained_of
 from tltui.questions.recompiles.frame_recompiles import frame_recompiles, recompiles_of
-from tltui.questions.recompiles.guard_grammar import whose
+from tltui.questions.recompiles.guard_grammar import whose, without_numpy
 from tltui.questions.recompiles.guard_table import guards_of
 from tltui.questions.recompiles.predictions import Prediction
 from tltui.questions.recompiles.recompile_sections import ALL_DYNAMIC, names_of_remedies, remaining_text
@@ -103,7 +103,7 @@ def fix_of_recompiles(frame: Frame, reader: Reader) -> Fix:
     prediction = best.prediction if best is not None else None
     if result.all_dynamic is not None:
         return Fix(f"Use {ALL_DYNAMIC}", _predicted(result.all_dynamic), has_code=True)
-    if result.together is not None and (prediction is None or result.together.fewest < prediction.fewest):
+    if result.together is not None and (prediction is None or result.together.expected < prediction.expected):
         changes = names_of_remedies(result.together)
         return Fix(_advice_of(changes), _predicted(result.together), changes=changes, function=str(frame.ref))
     if best is None or prediction is None:
@@ -113,7 +113,7 @@ def fix_of_recompiles(frame: Frame, reader: Reader) -> Fix:
     if best.code:
         code = sanitize("; ".join(best.code))
         return Fix(f"{_verb(best.code)} {code} before the first call", _predicted(prediction), has_code=True)
-    name = fmt.clip(fmt.one_line(sanitize(best.source or best.cause)), 40)
+    name = fmt.clip(fmt.one_line(sanitize(without_numpy(best.source or best.cause))), 40)
     instruction = INSTRUCTIONS.get(best.remedy, best.remedy)
     return Fix(f"{instruction[:1].upper()}{instruction[1:]}".format(name), _predicted(prediction))
 

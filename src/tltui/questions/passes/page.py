@@ -356,9 +356,13 @@ def _several(page: Page, scope: Scope) -> Generator[None, None, Passes]:
         yield
     alike = tuple(replace(kind, refs=tuple(refs)) for kind, refs in kinds.values())
     several = [kind for kind in alike if len(kind.refs) > 1]
-    sentence = "Same graphs in the same order, same number of changed nodes per step. For details, open one of these compiles."
+    sentence = (
+        "Compiles on one line have the same graphs in the same order, and as many changed nodes in each step. "
+        "For details, open one of them."
+    )
     counts = [plural(kind.steps, "step") for kind in several]
-    yield from add_alike(page, "The same steps", [kind.refs for kind in several], lambda ref: f"@passes:{ref}", sentence, counts)
+    refs = [kind.refs for kind in several]
+    yield from add_alike(page, "Compiles with the same steps", refs, lambda ref: f"@passes:{ref}", sentence, counts)
     return Passes(tuple(passes), alike)
 
 
@@ -434,14 +438,14 @@ def _step_wording(step: Step) -> list[Piece]:
 
 
 def _counts(counts: Sequence[int]) -> list[Piece]:
-    """`+3  −1  2 with different inputs`"""
+    """`+3  −1  2 nodes with different inputs`"""
     pieces: list[Piece] = []
     for kind, count in zip(KINDS, counts, strict=True):
         if count:
             style = {ADDED: tokens.ADDED, REMOVED: tokens.REMOVED}.get(kind, tokens.CHANGED)
             sign = {ADDED: "+", REMOVED: "−"}.get(kind, "")
-            word = "" if sign else f" {WORDS.get(kind, REWIRES)}"
-            pieces += ["  ", (f"{sign}{count}{word}", style)]
+            text = f"{sign}{count}" if sign else f"{plural(count, 'node')} {WORDS.get(kind, REWIRES)}"
+            pieces += ["  ", (text, style)]
     return pieces
 
 
@@ -449,7 +453,7 @@ def _quiet(change: GraphChange) -> str:
     parts = [f"{change.renamed} renamed"] if change.renamed else []
     if change.moved:
         parts.append(f"{change.moved} moved")
-    return f" ({', '.join(parts)})" if parts else ", only its formatting"
+    return f" ({', '.join(parts)})" if parts else ", only the formatting"
 
 
 def _node(page: Page, change: NodeChange, step: Step) -> None:

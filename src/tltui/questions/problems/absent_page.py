@@ -25,13 +25,13 @@ from tltui.text.frozen import frozen
 LINKS_SHOWN = 8
 LINKS_FOLDED = 400
 HEADINGS = {
-    absent_artifacts.FAILED: "Not written: the compile failed earlier",
+    absent_artifacts.FAILED: "Not written because of a failure",
     absent_artifacts.CUT: "Cut off: the log ends earlier",
     absent_artifacts.UNEXPLAINED: "Absent for an unknown reason",
     absent_artifacts.PENDING: "Not written yet",
     absent_artifacts.EMPTY: "Empty",
     absent_artifacts.OPEN: "Unknown for this torch version",
-    absent_artifacts.NOT_LOGGED: "Not logged: a setting adds it",
+    absent_artifacts.NOT_LOGGED: "Not logged with the settings of this job",
     absent_artifacts.CACHED: "Skipped: a cache had the result",
     absent_artifacts.NOTHING: "Nothing to write",
 }
@@ -147,7 +147,7 @@ def _many(page: Page, absence: Absence, finished: bool) -> None:
     page.say(
         f"{fmt.plural(len(absence.compiles), 'compile')}: {fmt.count(wanted - missing)} of "
         f"{fmt.plural(wanted, 'possible artifact')} present{'' if finished else ' so far'}, {fmt.count(missing)} absent"
-        + (f" ({fmt.count(routine)} as expected)." if routine else "."), "", tokens.STRONG,
+        + (f" ({fmt.count(routine)} of them as expected)." if routine else "."), "", tokens.STRONG,
     )  # fmt: skip
     page.more("absent artifacts may still be written.")
     groups = [group for group in absence.groups if not group.is_routine]

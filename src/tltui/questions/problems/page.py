@@ -148,7 +148,7 @@ def add_failed(page: Page, group: FailedGroup, functions: int = 1) -> None:
     page.close()
 
 
-TRACEBACK = " of the traceback"
+TRACEBACK = "traceback"
 
 
 def _add_reached(page: Page, group: FailedGroup) -> None:
@@ -253,7 +253,7 @@ def add_break_group(page: Page, group: BreakGroup, costs: str = "") -> None:
         page.labelled("context", graph_break.context, INDENT, 9, tokens.DIM)
     _add_variants(page, group.variants)
     _add_callers(page, user_frames(graph_break.stack), (group.user_file, group.user_line))
-    add_traceback(page, (TracebackPart(USER, frames=graph_break.stack), *graph_break.exceptions), "", INDENT)
+    add_traceback(page, (TracebackPart(USER, frames=graph_break.stack), *graph_break.exceptions), "stack", INDENT)
     page.close()
 
 
@@ -376,7 +376,7 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Problems]
     limits = yield from limit_groups(compiles)
     _add_limits(page, run, limits)
     phases = {str(c.ref): doing(c) for c in [c for c in compiles if is_unfinished(c)][:PHASES_SHOWN]}
-    why = "No end logged: still compiling, killed, or the log was cut off."
+    why = "The log does not have the end: torch is still compiling, the process was killed, or the log was cut off."
     _add_unfinished(page, unfinished, phases, "Unfinished", why)
     _add_unfinished(page, running, phases, "Running", f"No end yet: {page.goes_on}.")
     yield
@@ -529,7 +529,7 @@ def _add_differing(page: Page, run: Run, differing: Differing | None) -> str:
         return ""
     page.heading(f"Ranks that differ ({fmt.plural(differing.count, 'difference')})")
     add_divergence(page, run, differing.leading)
-    lead = "all of them: " if differing.count > 1 else "details: "
+    lead = "all differences: " if differing.count > 1 else "details: "
     page.row([(lead, tokens.DIM), to_page("ranks", "@ranks")])
     return sentence[1]
 
@@ -549,7 +549,7 @@ def _add_breaks(page: Page, run: Run, groups: Sequence[BreakGroup], logged: bool
 
 
 def _add_restarts(page: Page, groups: Sequence[RestartGroup]) -> None:
-    note = "Torch restarted the analysis. No record of a graph break has this reason."
+    note = "Torch restarted the analysis for a reason other than a recorded graph break."
     for group in _section(page, "Other restarts", "for reason", groups, note):
         add_restart(page, group)
 

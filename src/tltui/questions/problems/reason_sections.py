@@ -42,7 +42,7 @@ FALLBACK_CAUSES = {
     ),
 }
 NO_BREAKS = "This graph break is an error because fullgraph=True (or error_on_graph_break) was set."
-NO_RECOMPILES = "It is an error because error_on_recompile is set: these guards failed for the call."
+NO_RECOMPILES = "The recompilation is an error because error_on_recompile is set. The guards below failed for the call."
 UNSURE = (
     "Torch before 2.11 does not log whether this reached the caller. With fullgraph=True it did; otherwise torch skipped the "
     "function, and all of it runs in eager mode."
@@ -52,7 +52,9 @@ LIMIT_EAGER = (
     "The function will not be compiled again. Calls that match an existing compiled version use it; all others run in eager mode"
 )
 CALLEES_EAGER = ", and functions called from those are not newly compiled either"
-LIMIT_RAISES = "It is an error for calls that match none of its compiled versions: fullgraph=True, or fail_on_recompile_limit_hit."
+LIMIT_RAISES = (
+    "Calls that match no compiled version raise an error, because of fullgraph=True or fail_on_recompile_limit_hit."
+)
 
 
 def limit_text(eager: bool, callees_eager: bool) -> str:
@@ -114,19 +116,19 @@ def add_called_from(page: Page, frames: Sequence[StackFrame], indent: str = "  "
     of_user = user_frames(tuple(frames))
     add_stack(page, of_user[:user_limit], indent)
     if len(of_user) < len(frames) or len(of_user) > user_limit:
-        text = f"{fmt.plural(len(frames), 'frame')}, outermost first"
+        text = f"stack of {fmt.plural(len(frames), 'frame')}, outermost first"
         if others := len(frames) - len(of_user):
-            text += f", {others} of torch and libraries" if of_user else ", none in your code"
+            text += f" ({others} not your code)" if of_user else " (none in your code)"
         with page.fold(text, indent):
             add_stack(page, frames, indent + "  ")
 
 
-def add_traceback(page: Page, parts: Sequence[TracebackPart], suffix: str, indent: str) -> None:
+def add_traceback(page: Page, parts: Sequence[TracebackPart], title: str, indent: str) -> None:
     """Add all frames of a traceback in a folded section, with the relations between its exceptions."""
     count = sum(len(part.frames) for part in parts)
     if not count:
         return
-    with page.fold(f"{fmt.plural(count, 'frame')}{suffix}, outermost first", indent):
+    with page.fold(f"{title} of {fmt.plural(count, 'frame')}, outermost first", indent):
         for part in parts:
             if link := LINKS.get(part.link):
                 page.add(indent, "  ", (link, tokens.LABEL))
@@ -191,7 +193,7 @@ def add_break(page: Page, graph_break: GraphBreak, indent: str = "  ") -> None:
     add_advice(page, graph_break, indent)
     add_gb_page(page, graph_break.gb, indent)
     if graph_break.stack:
-        with page.fold(f"the stack of the break: {fmt.plural(len(graph_break.stack), 'frame')}, outermost first", indent):
+        with page.fold(f"stack of the break: {fmt.plural(len(graph_break.stack), 'frame')}, outermost first", indent):
             add_stack(page, graph_break.stack, indent + "  ")
 
 

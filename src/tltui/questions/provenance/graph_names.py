@@ -153,8 +153,12 @@ class GraphText:
 
     def inner(self, function: str) -> int | None:
         """Return the subgraph that a function of the code runs, by name."""
-        leaves = [(n, graph.path.rpartition(".")[2]) for n, graph in enumerate(self.graph.graphs) if graph.parent >= 0]
-        matches = [n for n, leaf in leaves if leaf == function] or [n for n, leaf in leaves if function.endswith(f"_{leaf}")]
+        paths = [(n, graph.path.partition(".")[2]) for n, graph in enumerate(self.graph.graphs) if graph.parent >= 0]
+        leaves = [(n, path.rpartition(".")[2]) for n, path in paths]
+        matches = (
+            [n for n, path in paths if path.replace(".", "_") == function]  # one in another has the names of both
+            or [n for n, leaf in leaves if leaf == function] or [n for n, leaf in leaves if function.endswith(f"_{leaf}")]
+        )  # fmt: skip
         return matches[0] if len(matches) == 1 else None
 
     def inputs(self) -> tuple[int, ...]:

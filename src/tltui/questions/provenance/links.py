@@ -16,12 +16,13 @@ from tltui.questions.provenance.dataflow.buffer_values import (
     copied_for,
     identify,
     laid_out_for,
+    left_to_fused,
     lowered,
     name_in_code,
     standing_for,
 )
 from tltui.questions.provenance.dataflow.value_graph import FIXED, Lowering, Value, Values, traceless, values_of
-from tltui.questions.provenance.dataflow.wrapper_code import FUSED, Step, in_place, signature, walk
+from tltui.questions.provenance.dataflow.wrapper_code import EXTERN, FUNCTION, FUSED, Step, Walked, in_place, signature, walk
 from tltui.questions.provenance.generated_code import (
     Call,
     CodeText,
@@ -44,6 +45,8 @@ class _Slicer:
     lowered: Lowering
     ready: dict[str, int]
     """Node → the last step that must precede it."""
+    divided_nodes: dict[str, set[str]]
+    """Nodes that an external kernel computes without some operands, with these operands."""
 
     @property
     def values(self) -> Values:
@@ -63,11 +66,11 @@ class _Slicer:
                 continue
             visited.add((name, user))
             node = values.nodes[name]
-            if node.kind == "get_attr" and not user and name not in read:  # a few numbers written into the code
+            if node.kind == "get_attr" and (name in self.lowered.inlined_always or (not user and name not in read)):
                 nodes.add(name)
                 continue
             if user and (name in read or name in self.lowered.constant):
-                nodes |= self.divided(node, read)
+                nodes |= self.divided(node, read) | self.completed(name, read)
                 continue
             if node.kind in ("placeholder", "get_attr") or (user and self.identified.is_extern(name)):
                 lost |= name not in read
@@ -91,15 +94,24 @@ class _Slicer:
         return {name for name in nodes if not traceless(values, name) or (name in targets and self.is_given(name))}
 
     def divided(self, node: Value, read: set[str]) -> set[str]:
-        """Return the `var_mean` of a variance that a kernel reads together with its mean.
+        """Return the node whose division a kernel computes that reads a sum from memory.
 
-        In memory is the sum of squares, whose division belongs to that node.
+        It is a `mean`, or the `var_mean` of a variance that the kernel reads together with its mean.
         """
         values = self.values
+        if node.op == "mean":
+            return set() if node.name in self.lowered.realized else {node.name}
         source = values.nodes[node.operands[0]] if node.op == "getitem" and node.operands else None
         if source is None or source.op != "var_mean" or node.item != 0 or node.name in values.outputs:
             return set()
         return {source.name} if any(values.nodes[user].item == 1 and user in read for user in values.users[source.name]) else set()
+
+    def completed(self, name: str, read: set[str]) -> frozenset[str]:
+        """Return the nodes that a kernel counts because it completes one that an external kernel has begun: it adds the bias."""
+        left = self.divided_nodes.get(name)
+        if left is None or not all(operand in read or operand in self.lowered.inlined_always for operand in left):
+            return frozenset()
+        return self.lowered.carried[name]
 
     def is_given(self, name: str) -> bool:
         """Return whether a copy of an item into the expected stride order counts as the item's own node.
@@ -134,36 +146,62 @@ class _Slicer:
                 nodes |= carried.get(version.part_of, frozenset())
             elif version.start_of:
                 nodes |= carried.get(version.start_of, frozenset())
+            elif version.node and (completed := self.completed(values.root(version.node), read)):
+                nodes |= completed
             elif version.node and (values.root(version.node) in read or copied_for(values, version)):
                 nodes |= self.copied(version.node, version.reader)
+                if values.root(version.node) in self.lowered.inlined_always:
+                    targets.append(buffer_node(values, version))
             elif version.node:
                 targets.append(buffer_node(values, version))
-                nodes |= {reader for reader in (laid_out_for(values, version),) if reader}
-                nodes |= {self.lowered.stored_for[name] for name in targets[-1:] if name in self.lowered.stored_for}
+                if "convolution_backward" in step.name:  # Inductor names a kernel after what it counts to it
+                    nodes |= {reader for reader in (laid_out_for(values, version),) if reader}
+                    nodes |= {self.lowered.stored_for[name] for name in targets[-1:] if name in self.lowered.stored_for}
                 if values.nodes[targets[-1]].op in SCATTERS:
                     nodes |= carried.get(targets[-1], frozenset())
         return nodes, targets
 
 
-def nodes_of_steps(identified: Identified) -> dict[int, tuple[str, ...]]:
-    """Return the nodes of each call with a certain node, by step number.
+@frozen
+class StepNodes:
+    """The nodes of the calls in one function."""
 
-    An external kernel is one node; one with several results is recorded with all origins of its arguments.
+    by_step: dict[int, tuple[str, ...]]
+    """Number of a step → its nodes, where they are certain."""
+    of_origins: frozenset[int]
+    """Those that Inductor counts to all origins, which in a subgraph are also those of the node that runs it."""
+    around: dict[str, tuple[str, ...]]
+    """Function of a subgraph → the node that runs it, with what Inductor's lowering carries to it."""
+
+
+def nodes_of_steps(identified: Identified) -> StepNodes:
+    """Return the nodes of each call with a certain node.
+
+    An external kernel is one node. One with several results, or whose result is not all of the node's, is recorded with all origins
+    of its arguments.
     """
     values = identified.values
-    slicer = _Slicer(identified, lowered(identified), _ready(identified))
-    result = {}
+    slicer = _Slicer(identified, lowered(identified), _ready(identified), left_to_fused(identified))
+    result: dict[int, tuple[str, ...]] = {}
+    around: dict[str, tuple[str, ...]] = {}
     for step in identified.walked.steps:
         if step.kind == FUSED and step.complete and (nodes := slicer.nodes(step)):
             result[step.number] = tuple(sorted(nodes, key=values.order.__getitem__))
+    of_origins = set(result)
     for number, name in identified.steps.items():
-        step_name = identified.walked.steps[number].name
-        if in_place(step_name) and "aten." in step_name:
+        step, node = identified.walked.steps[number], values.nodes[name]
+        if in_place(step.name) and "aten." in step.name:
             continue  # Inductor knows no node of it
-        several = any(values.nodes[user].op == "getitem" for user in values.users.get(name, ()))
-        all_of_them = slicer.lowered.carried[name] if several and not values.nodes[name].higher else (name,)
+        if step.kind == FUNCTION:
+            graphs = {operand for operand in node.operands if values.nodes[operand].attribute}
+            origins = slicer.lowered.carried[name] | graphs
+            around.setdefault(step.name, tuple(sorted(origins, key=values.order.__getitem__)))
+        several = any(values.nodes[user].op == "getitem" for user in values.users.get(name, ())) and not node.higher
+        several |= name in slicer.divided_nodes or (step.kind == EXTERN and in_place(step.name))
+        of_origins.update((number,) if several else ())
+        all_of_them = slicer.lowered.carried[name] if several else (name,)
         result[number] = tuple(sorted(all_of_them, key=values.order.__getitem__))
-    return result
+    return StepNodes(result, frozenset(of_origins), around)
 
 
 def _ready(identified: Identified) -> dict[str, int]:
@@ -187,15 +225,18 @@ class Derived:
     graph: int
     """The index of the nodes' graph in `FxGraph.graphs`."""
     nodes: tuple[str, ...]
+    around: tuple[tuple[int, str], ...] = ()
+    """Nodes of graphs around that one, with their graphs: the `cond` of a branch, and what Inductor counts to it."""
 
 
 def derive(
-    post: GraphText, code: CodeText, extern_nodes: Mapping[int, str], cpp_kernels: CodeText | None = None
+    post: GraphText, code: CodeText, extern_nodes: Mapping[int, str], cpp_kernels: CodeText | None = None,
+    comments: Mapping[int, frozenset[str]] | None = None,
 ) -> dict[int, Derived]:  # fmt: skip
     """Derive nodes of calls from data flow, by the first line of the call.
 
     `extern_nodes` are calls of external kernels with nodes from a better source: line → node. `cpp_kernels` are kernels
-    with a definition in another text.
+    with a definition in another text. `comments` are the nodes of the graph that the comment of a call names, by line.
     """
     graphs = values_of(post)
     kernels = {
@@ -203,15 +244,19 @@ def derive(
     }  # fmt: skip
     functions = {item.name: item for item in code.functions if item.name}
     derived: dict[int, Derived] = {}
-    for function in code.functions:
+    around: dict[str, tuple[tuple[int, str], ...]] = {}
+    for function in reversed(code.functions):  # callers first
         if function.name.startswith("partition_"):
             continue
         number = graph_of(post, function)
         if number is None or number not in graphs:
             continue
-        values = graphs[number]
-        for line, nodes in _of_function(values, code, function, functions, kernels, extern_nodes).items():
-            derived[line] = Derived(number, nodes)
+        walked, found = _of_function(graphs[number], code, function, functions, kernels, extern_nodes, comments or {})
+        outer = around.get(function.name, ())
+        for name, nodes in found.around.items():
+            around.setdefault(name, (*outer, *((number, node) for node in nodes)))
+        for step, nodes in found.by_step.items():
+            derived[walked.steps[step].line] = Derived(number, nodes, outer if step in found.of_origins else ())
     return derived
 
 
@@ -224,8 +269,8 @@ def graph_of(post: GraphText, function: Function) -> int | None:
 
 def _of_function(
     values: Values, code: CodeText, function: Function, functions: Mapping[str, Function], kernels: Mapping[str, tuple[str, ...]],
-    extern_nodes: Mapping[int, str],
-) -> dict[int, tuple[str, ...]]:  # fmt: skip
+    extern_nodes: Mapping[int, str], comments: Mapping[int, frozenset[str]],
+) -> tuple[Walked, StepNodes]:  # fmt: skip
     shapes = {
         node.attribute or name: node.shape for name, node in values.nodes.items() if node.attribute or node.kind == "placeholder"
     }
@@ -237,12 +282,10 @@ def _of_function(
     }  # fmt: skip
     walked = walk(code.text, function, functions, kernels, shapes, operators)
     if walked is None:
-        return {}
+        return Walked(), StepNodes({}, frozenset(), {})
     if not function.name:  # C++ leaves out results that are None
         walked.returned += [None] * (len(values.outputs) - len(walked.returned))
-    identified = identify(values, walked, extern_nodes)
-    nodes = nodes_of_steps(identified)
-    return {step.line: nodes[step.number] for step in walked.steps if step.number in nodes}
+    return walked, nodes_of_steps(identify(values, walked, extern_nodes, comments))
 
 
 _ASSIGNED = re.compile(r"^\s*([A-Za-z_]\w*)(?::[^=]*)? = ")
@@ -497,12 +540,16 @@ def _from_flow(texts: Texts, kernels: Sequence[KernelLink]) -> None:
         call.lines[0]: bare(kernel.post[0])
         for kernel in kernels if len(kernel.post) == 1 and kernel.key not in shared for call in kernel.calls[:1] if call.lines
     }  # fmt: skip
-    derived = derive(post, texts.code, extern_nodes, texts.kernels)
+    comments = {
+        call.lines[0]: frozenset(call.remarks.sources) for call in texts.code.calls if call.lines and call.remarks.sources
+    } if texts.direction == "backward" else {}  # fmt: skip
+    derived = derive(post, texts.code, extern_nodes, texts.kernels, comments)
     for kernel in kernels:
         line = next((line for call in kernel.calls for line in call.lines if line in derived), None)
         if line is None:
             continue
-        nodes = tuple(post.key(node) for name in derived[line].nodes if (node := post.graph.find(name, derived[line].graph)))
+        named = [*((derived[line].graph, name) for name in derived[line].nodes), *derived[line].around]
+        nodes = tuple(dict.fromkeys(post.key(node) for graph, name in named if (node := post.graph.find(name, graph))))
         if kernel.key in shared:
             agrees = set(nodes) <= set(kernel.post)
         else:

@@ -38,7 +38,7 @@ from tltui.questions.provenance.records import (
     UnitProvenance,
     Unknown,
 )
-from tltui.questions.provenance.unit_sections import LEGEND, SAID, counts_of, coverage_text, marked, unknown_text
+from tltui.questions.provenance.unit_sections import DERIVED_MARK, LEGEND, SAID, counts_of, coverage_text, marked, unknown_text
 from tltui.questions.question import Keyword, Question
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
@@ -395,13 +395,16 @@ def _many(page: Page, scope: Scope) -> Generator[None, None, Coverages]:
                 _unit_line(page, unit)
     if not units and not away:
         page.say(page.so_far(NOTHING), "", tokens.DIM)
-    elif not all(unit.is_recorded for unit in units):
+    if any(DERIVED_MARK in coverage_text(unit.coverage) for unit in units):
+        page.blank()
+        page.say(LEGEND, "", tokens.DIM)
+    if not all(unit.is_recorded for unit in units):
         page.blank()
         descriptions = dict.fromkeys(_how(provenance_way(version_of(process))) for process in scope.processes)
         page.say(f"Provenance not recorded: {'; '.join(descriptions)}.", "", tokens.DIM)
     if len(scope.compiles) > LISTED:
         several = [refs for refs in kinds.values() if len(refs) > 1]
-        yield from add_alike(page, "The same coverage", several, lambda ref: f"@provenance:{ref}")
+        yield from add_alike(page, "Compiles with the same counts", several, lambda ref: f"@provenance:{ref}")
     add_not_indexed(page, away, "provenance")
     return Coverages(str(scope.ref), tuple(units), tuple(ref for ref, _ in away))
 
@@ -409,9 +412,9 @@ def _many(page: Page, scope: Scope) -> Generator[None, None, Coverages]:
 def _unit_line(page: Page, unit: UnitCoverage) -> None:
     message = coverage_text(unit.coverage).replace(" · ", " ·  ").split("  ")
     if not unit.is_recorded:
-        message[-1] += ", provenance not recorded"
+        message[-1] += "; provenance not recorded"
     elif unit.source in SOURCES[1:]:
-        message[-1] += f", by {SAID[unit.source]}"
+        message[-1] += f"; source: {SAID[unit.source]}"
     pieces: list[Piece] = [(f"[{unit.ref}]", tokens.LINK, f"@provenance:{unit.ref}"), f" {sanitize(fmt.graph_title(unit.unit))}  "]
     page.row([*pieces, *((f"{part} ", tokens.DIM) for part in message)], "")
 

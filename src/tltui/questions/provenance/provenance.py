@@ -583,7 +583,7 @@ def _kernel(woven: Woven, number: int, kernel: KernelLink, alone: bool) -> Kerne
     return Kernel(
         kernel.name, kernel.handle, tuple(line + 1 for call in kernel.calls for line in call.lines),
         None if definition is None else (definition.first + 1, definition.last + 1), kernel.call_pane, kernel.definition_pane,
-        tuple(map(bare, kernel.post)), tuple(dict.fromkeys((*before, *kernel.pre))),
+        tuple(dict.fromkeys(map(bare, kernel.post))), tuple(dict.fromkeys((*before, *kernel.pre))),
         tuple(f"{file}:{line}" for file, line in places),
         kernel.nodes_from, lines_from, key, kernel.function, kernel.times, operations.targets, operations.again,
     )  # fmt: skip

@@ -97,11 +97,12 @@ class Kernel:
     key: str
     """As torch names it: `NAME:HANDLE`, or `NAME`; `NAME@LINE` of several calls without a handle. Unique in the unit."""
     function: str = ""
-    """The function of the code that the call stands in, where that runs a graph inside of the graph: its post-grad nodes are
-    those of that graph. '' in what runs the whole graph."""
+    """The function of the generated code with the call, where it runs a subgraph; '' where it runs the whole graph.
+
+    The post-grad nodes are then those of the subgraph, the node that runs the subgraph, and nodes that Inductor adds to that one.
+    """
     times: int = 1
-    """How often it runs in a run of the whole graph: as often as its function is called, at most so often where that is a branch
-    or a loop."""
+    """Runs per run of the whole graph: the calls of its function; in a branch or loop the largest possible number."""
     operations: tuple[str, ...] = ()
     """What runs in it, in order, in Inductor's words (load, exp, store), where the job left a list of that."""
     again: tuple[str, ...] = ()

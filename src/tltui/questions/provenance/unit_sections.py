@@ -57,15 +57,15 @@ def marked(source: str) -> str:
 
 
 def coverage_text(coverage: Coverage) -> str:
-    """Format `20/39 kernels mapped to nodes (19 ≈) · 39/39 to lines · 100/173 nodes to kernels`."""
+    """Format `kernels with nodes 20/39 (19 ≈) · kernels with lines 39/39 · nodes with kernels 100/173`."""
     if not coverage.kernels and not coverage.nodes:
         return "no kernels, no nodes"
     counts = (
-        (coverage.kernels_with_nodes, coverage.kernels, "kernels mapped to nodes", coverage.kernel_nodes_from),
-        (coverage.kernels_with_lines, coverage.kernels, "to lines", coverage.kernel_lines_from),
-        (coverage.nodes_with_kernel, coverage.nodes, "nodes to kernels", coverage.node_kernels_from),
+        (coverage.kernels_with_nodes, coverage.kernels, "kernels with nodes", coverage.kernel_nodes_from),
+        (coverage.kernels_with_lines, coverage.kernels, "kernels with lines", coverage.kernel_lines_from),
+        (coverage.nodes_with_kernel, coverage.nodes, "nodes with kernels", coverage.node_kernels_from),
     )
-    return " · ".join(f"{count}/{all_} {text}{_derived(sources)}" for count, all_, text, sources in counts)
+    return " · ".join(f"{text} {count}/{all_}{_derived(sources)}" for count, all_, text, sources in counts)
 
 
 def _derived(sources: tuple[Known, ...]) -> str:
@@ -123,8 +123,8 @@ LONGEST = 40
 def coverage_lines(unit: UnitProvenance) -> tuple[tuple[str, ...], bool]:
     """Return coverage texts, longest first, and whether torch recorded provenance.
 
-    `41/44 kernels mapped to nodes · 44/44 to lines · 212/230 nodes to kernels (node mappings)`; without a recording,
-    also how to enable it.
+    `kernels with nodes 41/44 · kernels with lines 44/44 · nodes with kernels 212/230 (node mappings)`; without a
+    recording, also how to enable it.
     """
     counts = coverage_text(unit.coverage)
     sourced = f"{counts} ({SOURCE_TITLES.get(unit.source, unit.source)})"

@@ -117,7 +117,10 @@ def _distinct_lines(facet: str, all_lines: Sequence[str], lines: Sequence[str]) 
         return f"{lines[0]}{''.join(', ' + line.removeprefix('tensors on ') for line in lines[1:])}, not the rank's own device"
     shown = SHOWN_OF.get(facet, SHOWN)
     left = len(lines) - shown
-    return "; ".join(line.strip() for line in lines[:shown]) + (f" and {left} more" if left > 0 else "")
+    described = [line.strip() for line in lines[:shown]]
+    if facet == COLLECTIVES:
+        described = [f"collective {line.replace('. ', ': ', 1)}" for line in described]
+    return "; ".join(described) + (f" and {left} more" if left > 0 else "")
 
 
 def _answers(lines: Sequence[str]) -> str:

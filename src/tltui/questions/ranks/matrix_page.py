@@ -131,7 +131,7 @@ class Aspect:
             description = WORDS[COUNT].label if self.cells(usual)[number] == NONE else self.meaning(sign)
             yield _at(columns[number], description), self.target(columns[number], row, number)
         if len(numbers) > len(shown):
-            yield f"+{len(numbers) - len(shown)}", ""
+            yield f"and {fmt.plural(len(numbers) - len(shown), 'more compile')}", ""
 
     def _unlike(self, row: Row, usual: Row) -> list[int]:
         """Return the columns in which a row differs from the usual row, the most telling first."""
@@ -176,7 +176,8 @@ ASPECTS: Mapping[str, Aspect] = {
         Aspect(
             DIFFERENCE, "cells show differences from the reference ranks", lambda row: row.differs,
             lambda row: (row.differs, row.graphs, row.properties_of_all),
-            {SAME: "same as most ranks", **{mark: WORDS[facet].label for facet, mark in MARKS.items()}, MORE: "only here", **_DONE},
+            {SAME: "same as the reference", **{mark: WORDS[facet].label for facet, mark in MARKS.items()},
+             MORE: "only here", **_DONE},
             {MORE: tokens.ADDED},
         ),
         Aspect(
@@ -252,7 +253,7 @@ def _head(page: Page, matrix: Matrix, lanes: Sequence[Lane], aspect: Aspect, opt
               (f"  {aspect.title}", tokens.DIM)], "")  # fmt: skip
     others = ", ".join(name for name in ASPECTS if name != aspect.name)
     hint = key_hint(options, "app.sort", "{}", instead="--show")
-    page.row([hint, (f" changes the cells: {others}", tokens.DIM)], "")
+    page.row([hint, (f" changes what the cells show: {others}", tokens.DIM)], "")
     if matrix.ranks_behind:
         page.say(
             f"{with_noun(matrix.ranks_behind).capitalize()} compiled less than others and may still catch up.", "", tokens.WARN
@@ -330,7 +331,7 @@ class Grid:
         page, several = self._page, len(self._rows) > 1
         page.close(0)
         page.blank()
-        title = f"{fmt.plural(len(self._rows), 'kind')} of ranks" if several else "All ranks are identical here"
+        title = f"{fmt.plural(len(self._rows), 'kind')} of ranks" if several else "All ranks have the same cells"
         page.open(title)
         page.add((title, tokens.HEADING))
         for number, row in enumerate(self._rows):
@@ -365,7 +366,7 @@ class Grid:
             number = sorted(firsts.values()).index(firsts[row.reference_rank])
             return f"{'stage' if self._stages[0].is_pipeline else 'group'} {number}"
         is_majority = 2 * len(row.ranks) > sum(len(other.ranks) for other in self._rows)
-        return "most ranks" if is_majority else "the reference: closest to the other ranks"
+        return "the reference: most ranks" if is_majority else "the reference: closest to the other ranks"
 
     def _names(self) -> None:
         gap = " " * (self._wide - 1)

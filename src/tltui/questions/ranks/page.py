@@ -73,8 +73,8 @@ def add_ranks(page: Page, run: Run, differing: Differing | None) -> None:
     if differing.equal_functions:
         verb = "is" if differing.equal_functions == 1 else "are"
         page.say(
-            f"{fmt.count(differing.equal_functions)} of {fmt.plural(differing.functions, 'function')} {verb} the same on all "
-            f"{fmt.count(differing.ranks)} ranks.", "  ", tokens.DIM,
+            f"{fmt.count(differing.equal_functions)} of {fmt.plural(differing.functions, 'function')} {verb} the same on "
+            f"{'both' if differing.ranks == 2 else f'all {fmt.count(differing.ranks)}'} ranks.", "  ", tokens.DIM,
         )  # fmt: skip
     add_behind(page, differing)
 
@@ -170,7 +170,7 @@ def add_divergence(page: Page, run: Run, divergence: Divergence, timed: bool = F
         ]
     also = [WORDS[facet].noun for facet in divergence.properties[1:] if WORDS[facet].noun]
     if also:
-        pieces.append((f"  also: {', '.join(also)}", tokens.DIM))
+        pieces.append((f"  also different: {', '.join(also)}", tokens.DIM))
     page.row(pieces)
     _add_sides(page, run, divergence)
 
@@ -337,7 +337,8 @@ def answer(differing: Differing) -> str:
     differ = fmt.plural(differing.count, "difference")
     if differing.agreeing_count:
         agree = f"{fmt.count(differing.agreeing_count)} of {fmt.count(differing.ranks)} ranks agree ({compiles} each)"
-        return f"{differ}. {agree}, unlike {with_noun(differing.differing_ranks)}."
+        unlike = with_noun(differing.differing_ranks)
+        return f"{differ}. {agree}; {unlike} {'differ' if is_several(differing.differing_ranks) else 'differs'}."
     return f"{differ} between {fmt.count(differing.ranks)} ranks."
 
 

@@ -64,7 +64,7 @@ def add_chart(page: Page, chart: RankChart | None, pace: Pace | None = None) -> 
         page.row([(text, tokens.DIM), to_page("matrix", "@matrix")])
     if short:
         page.say(f"too short to draw: {fmt.plural(short, 'compile')}", "  ", tokens.DIM)
-    if any(row.spread_s >= chart.duration_s / width for row in chart.rows[:ROWS]):
+    if any(_label(row)[1] for row in chart.rows[:ROWS]):
         page.say("±: largest time difference between the rank drawn in a row and the other ranks of that row", "  ", tokens.DIM)
 
 
@@ -111,11 +111,7 @@ def _add_row(page: Page, row: ChartRow, cells: Sequence[ChartBar | None], letter
         pieces += [(text[0], style, bar.ref), (text[1:], tokens.RUNNING if bar.is_open else style)]
     while pieces and not (pieces[-1] if isinstance(pieces[-1], str) else pieces[-1][0]).strip():
         pieces.pop()
-    spread = f" ±{fmt.seconds(row.spread_s)}" if len(row.ranks) > 1 and row.spread_s >= 0.0005 else ""
-    text, size = f"{'ranks' if len(row.ranks) > 1 else 'rank'} {ranges(row.ranks)}", fmt.plural(len(row.ranks), "rank")
-    label = text if len(text) + len(spread) <= LABEL else fmt.clip(size, LABEL)
-    if len(label) + len(spread) > LABEL:
-        spread = ""
+    label, spread = _label(row)
     gap = " " * (LABEL + 2 - len(label) - len(spread))
     page.add("  ", (label, tokens.LINK, row.ref), (spread, tokens.DIM), gap, *pieces, signs=True)
 
@@ -132,6 +128,14 @@ def _notes(pace: Pace) -> Iterator[str]:
         yield f"{compiles} more than most ranks, {fmt.seconds(extra.compile_s)} in total"
 
 
+def _label(row: ChartRow) -> tuple[str, str]:
+    """Return the ranks of a row, and ` ±1.12 s` where their times differ and there is room."""
+    spread = f" ±{fmt.seconds(row.spread_s)}" if len(row.ranks) > 1 and row.spread_s >= 0.0005 else ""
+    text, size = f"{'ranks' if len(row.ranks) > 1 else 'rank'} {ranges(row.ranks)}", fmt.plural(len(row.ranks), "rank")
+    label = text if len(text) + len(spread) <= LABEL else fmt.clip(size, LABEL)
+    return label, "" if len(label) + len(spread) > LABEL else spread
+
+
 def _add_functions(page: Page, chart: RankChart, letters: Mapping[int, str]) -> None:
     """Add the meaning of the letters."""
     pieces: list[Piece] = []
@@ -139,10 +143,10 @@ def _add_functions(page: Page, chart: RankChart, letters: Mapping[int, str]) -> 
         if letters.get(number, OTHER) != OTHER:
             text = fmt.clip_middle(sanitize(function.name), NAME)
             style = STYLES[number % len(STYLES)]
-            pieces += [(letters[number], style), " ", (text, tokens.LINK, function.ref), "   "]
+            pieces += [(letters[number], style), " = ", (text, tokens.LINK, function.ref), "   "]
     others = list(letters.values()).count(OTHER)
     if others:
-        pieces += [(OTHER, tokens.DIM), f" {fmt.plural(others, 'more function')}"]
+        pieces += [(OTHER, tokens.DIM), f" = {fmt.plural(others, 'more function')}"]
     if pieces:
         line: list[Piece] = []
         used = 2

@@ -309,7 +309,7 @@ def spreads_table(noun: str, first: str) -> Table[Spread]:
         Column("rank", lambda row: (str(row.median_rank), tokens.LINK, row.median_ref), right=True, drop=3),
         Column("fastest", lambda row: time(row.fastest_s, row.fastest_ref), right=True, drop=2),
         Column("rank", lambda row: (str(row.fastest_rank), tokens.LINK, row.fastest_ref), right=True, drop=1),
-        Column("×", ratio, right=True, drop=6, sort="ratio", key=factor),
+        Column("of median", ratio, right=True, drop=6, sort="ratio", key=factor),
         Column("ranks", lambda row: (fmt.count(row.ranks), tokens.NUMBER), right=True, drop=5),
         Column(noun, label, sort="name", key=lambda row: row.phase or name(row.compile)),
     ), f"{noun}s", SHOWN, FOLDED, order="difference")  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -124,6 +124,8 @@ class Dynamic:
     symbol: str
     fixed: Value | None
     """The value that it was fixed to again in the same compile; null if it stayed free."""
+    needs_number: bool = False
+    """Whether it was fixed because code needs the number itself: a symbol then never stays free."""
 
 
 @frozen
@@ -181,11 +183,12 @@ def explained_of(compile_: Compile, reader: Reader, with_guards: bool = True) ->
     reasons = tuple(_reason(reason, compile_, texts, symbols, recompile.became_dynamic) for reason in recompile.reasons)
     changes = recompile.became_dynamic if compile_.is_traced else _varied(recompile.became_dynamic, reasons, symbols)
     guards = texts.of(compile_) if changes else None
+    fixed_here = fixed_in(compile_) if changes else {}
     free = texts.free(reasons[0].earlier) if reasons and changes else frozenset()
     sizes = {(reason.source, reason.dim) for reason in reasons}
     became = tuple(
-        dynamic for change in changes if (dynamic := _dynamic(change, symbols, guards)) is not None
-        and (dynamic.fixed is not None or _sized(dynamic.source, dynamic.dim) not in free)
+        dynamic for change in changes if (dynamic := _dynamic(change, symbols, guards, fixed_here)) is not None
+        and (dynamic.fixed is not None or sized(dynamic.source, dynamic.dim) not in free)
         and (not change.lacks_values or (dynamic.source, dynamic.dim) in sizes)  # another dim may have varied, or their number
     )  # fmt: skip
     facts, status = compile_.facts, compile_.status
@@ -210,7 +213,7 @@ def _varied(
     for reason in reasons:
         if (
             reason.cause in (guard_grammar.SIZE, guard_grammar.INT, guard_grammar.FLOAT)
-            and _sized(strip_local(reason.source), reason.dim) in symbols
+            and sized(strip_local(reason.source), reason.dim) in symbols
         ):
             why = "scalar change" if reason.dim is None else "size change"
             change = Became(reason.source, reason.dim, why, value_of(reason.expected), value_of(reason.actual))
@@ -318,7 +321,8 @@ class _Texts:
     def fixed(self, ref: str | None, cause: Cause) -> str:
         """Return the line that specialized a dynamic size in an earlier compile; '' if none did."""
         earlier = self.earlier(ref) if cause.kind == guard_grammar.SIZE and cause.dim is not None else None
-        return fixed_in(earlier).get(f"{cause.source}.size()[{cause.dim}]", "") if earlier is not None else ""
+        fixed = fixed_in(earlier).get(f"{cause.source}.size()[{cause.dim}]") if earlier is not None else None
+        return fixed.line if fixed is not None else ""
 
     def free(self, ref: str | None) -> frozenset[str]:
         """Return the sources with a symbol in an earlier compile: a later one does not make them dynamic."""
@@ -331,17 +335,37 @@ class _Texts:
         return self.of(earlier) if earlier is not None else None
 
 
+class Fixed(NamedTuple):
+    """A size or number with a symbol that a compile specialized."""
+
+    line: str
+    """The responsible line."""
+    needs_number: bool
+    """Whether code needed the number itself. Otherwise it was compared with a constant, as the size of another tensor can be."""
+
+
 @part
-def fixed_in(compile_: Compile, reader: Reader) -> dict[str, str]:
-    """Return the sizes (`L[…]` shortened) that a compile specialized, each with the responsible line."""
-    results: dict[str, str] = {}
+def fixed_in(compile_: Compile, reader: Reader) -> dict[str, Fixed]:
+    """Return the sizes and numbers (`L[…]` shortened) that a compile specialized."""
+    results: dict[str, Fixed] = {}
+    needed: set[object] = set()  # the numbers that code needed
     for record, _ in records_of(compile_, ("symbolic_shape_specialization",)):
         fields = reader.event(record)
         stack = frames_of(compile_.process, list_in(fields, "user_stack"))
         frames = (*user_frames(stack), *stack[-1:])
         line = _line(frames[0]) if frames else "a line of the program"
-        results |= {strip_local(str(source)): line for source in list_in(fields, "sources")}
+        value = fields.get("value")
+        is_direct = any(frame.name in _NEEDS_NUMBER for frame in frames_of(compile_.process, list_in(fields, "stack")))
+        is_found = text_in(fields, "reason") == "find"  # the symbol equals one that was specialized before
+        if is_direct:
+            needed.add(value)
+        is_needed = value in needed if is_found else is_direct
+        results |= {strip_local(str(source)): Fixed(line, is_needed) for source in list_in(fields, "sources")}
     return results
+
+
+_NEEDS_NUMBER = ("guard_int", "guard_float")
+"""Functions of torch (torch/fx/experimental/sym_node.py) that replace a symbol by its number."""
 
 
 def _line(frame: StackFrame) -> str:
@@ -363,19 +387,27 @@ def symbols_of(compile_: Compile, reader: Reader) -> dict[str, tuple[str, str]]:
     return results
 
 
-def _sized(source: str, dim: int | None) -> str:
+def sized(source: str, dim: int | None) -> str:
     """Format a number or a tensor size in the spelling of symbols."""
     return source if dim is None else f"{source}.size()[{dim}]"
 
 
-def _dynamic(change: Became, symbols: dict[str, tuple[str, str]], guards: GuardText | None) -> Dynamic | None:
+def _dynamic(
+    change: Became, symbols: dict[str, tuple[str, str]], guards: GuardText | None, fixed_here: Mapping[str, Fixed]
+) -> Dynamic | None:
     """Return a change with its symbol; None where torch gave it none (an attribute of a module, a global)."""
     source = strip_local(change.source)
-    symbol = symbols.get(_sized(source, change.dim))
+    symbol = symbols.get(sized(source, change.dim))
     if symbol is None or change.reason not in ("size change", "scalar change"):
         return None
     fixed = "" if guards is None else guards.fixes(source) if change.dim is None else guards.size(source, change.dim)
-    return Dynamic(source, change.dim, change.before, change.now, symbol[0], value_of(fixed) if fixed else None)
+    if fixed and change.dim is None and guard_grammar.value_kind(fixed) == guard_grammar.VALUE:
+        fixed = ""  # it equals another number or size of the call, and is as dynamic as that one
+    reason = fixed_here.get(sized(source, change.dim)) if fixed else None
+    return Dynamic(
+        source, change.dim, change.before, change.now, symbol[0], value_of(fixed) if fixed else None,
+        reason is not None and reason.needs_number,
+    )  # fmt: skip
 
 
 class _Failed(NamedTuple):
@@ -540,7 +572,7 @@ def _values_text(met: Iterable[Met]) -> str:
 
 def name_of(source: str, dim: int | None, term: str = "") -> str:
     """Return `x dim 0`, `module.index`; for a stride or an offset torch's words."""
-    return f"{source} dim {dim}" if dim is not None else term or source
+    return guard_grammar.without_numpy(f"{source} dim {dim}" if dim is not None else term or source)
 
 
 def _files_with(end: str | None, compile_: Compile | None) -> frozenset[str]:

@@ -90,7 +90,7 @@ def short_change(text: str) -> str:
     cause = cause_of(text)
     if cause.kind not in guard_grammar.TENSORS or not (cause.source and cause.expected and cause.actual):
         return ""
-    words = [_KEYWORD.sub(r"\1", cause.source)]
+    words = [_KEYWORD.sub(r"\1", guard_grammar.without_numpy(cause.source))]
     if cause.kind != guard_grammar.SIZE:
         words.append(cause.kind.removeprefix("tensor "))
     if cause.dim is not None:

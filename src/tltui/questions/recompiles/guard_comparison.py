@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from tltui.model.nodes import Compile
 from tltui.questions.recompiles import guard_grammar
 from tltui.questions.recompiles import guard_requirements as required
-from tltui.questions.recompiles.explanations import Key, Reason, symbols_of
+from tltui.questions.recompiles.explanations import Key, Reason, fixed_in, sized, symbols_of
 from tltui.questions.recompiles.guard_grammar import Cause, Condition, Term, as_attribute, by_number_type, condition_of, value_kind
 from tltui.questions.recompiles.guard_requirements import ANY, Property, cause_of_difference, words_of_difference
 from tltui.text.frozen import frozen
@@ -63,6 +63,10 @@ class Comparison(NamedTuple):
     """Conditions of the call that are false for the values of the older compile: the sizes and numbers of each."""
     is_relaid: bool = False
     """Whether a resized tensor also has another layout in memory, which its sizes do not explain."""
+    free: frozenset[Key] = frozenset()
+    """Sizes and numbers that differ and are symbols in the compile of the call, if it traced the same code as the older one."""
+    needed: frozenset[Key] = frozenset()
+    """Those that the same code specialized, because it needs the number itself."""
 
 
 Values = dict[Property, str | None]
@@ -117,13 +121,17 @@ class Version:
 
 
 def compared(
-    older: Version, call: Version, number: int, reasons: Sequence[Reason], modes: bool, properties: dict[Key, Property]
-) -> Comparison:
-    """Compare a call with an older version; `reasons`, torch's for that version, are certain."""
+    older: Version, call: Version, number: int, reasons: Sequence[Reason], modes: bool, properties: dict[Key, Property],
+    failed: Collection[tuple[Key, str]] = (),
+) -> Comparison:  # fmt: skip
+    """Compare a call with an older version; `reasons`, torch's for that version, are certain.
+
+    `failed`: the guards of all older versions that failed for this call, as cause and required value.
+    """
     differences = {key: Difference(key, r.expected, r.actual, r.text) for r in reasons for key in r.keys}
     if older.changes is None or call.changes is None:
         return Comparison(number, tuple(differences.values()), frozenset(), False)
-    comparing = _Comparing(older, call, differences)
+    comparing = _Comparing(older, call, differences, failed)
     comparing.run()
     properties.update(comparing.properties)
     is_complete = comparing.is_complete
@@ -137,8 +145,26 @@ def compared(
             differences[difference.key] = difference
     if comparing.opaque_settings and (not differences or any(key[0] == guard_grammar.STATE for key in differences)):
         is_complete = False
-    unknown, branches = frozenset(comparing.unknown), comparing.branches()
-    return Comparison(number, tuple(differences.values()), unknown, is_complete, branches, comparing.is_relaid)
+    unknown = frozenset((*comparing.unknown, *comparing.new_aliases()))
+    branches = comparing.branches()
+    is_same_code = all(map(_is_measure, differences.values()))
+    if not is_same_code:
+        return Comparison(number, tuple(differences.values()), unknown, is_complete, branches, comparing.is_relaid)
+    fixed = fixed_in(call.compile_)
+    needed = frozenset(
+        key for key in differences if (reason := fixed.get(sized(key[1], key[2]))) is not None and reason.needs_number
+    )
+    return Comparison(number, tuple(differences.values()), unknown, is_complete, branches, comparing.is_relaid,
+                      frozenset(comparing.free), needed)  # fmt: skip
+
+
+_MEASURES = (guard_grammar.SIZE, guard_grammar.STRIDE, guard_grammar.INT, guard_grammar.FLOAT, guard_grammar.CONDITION)
+
+
+def _is_measure(difference: Difference) -> bool:
+    """Return whether a difference is a size or a number: the traced code is the same, except for branches, which are conditions."""
+    is_number = difference.cause in guard_grammar.NAMED and value_kind(difference.expected) in guard_grammar.NUMBERS
+    return difference.cause in _MEASURES or is_number
 
 
 _MODULE = re.compile(r"^(?:__import__\('[\w.]+'\)|G\['__import_\w+'\])$")
@@ -148,12 +174,15 @@ _MODULE = re.compile(r"^(?:__import__\('[\w.]+'\)|G\['__import_\w+'\])$")
 class _Comparing:
     """The comparison of a call with the requirements of an older version."""
 
-    def __init__(self, older: Version, call: Version, reported: Mapping[Key, Difference]) -> None:
-        """Make a comparison. `reported`: the differences that torch named."""
-        self._older, self._call, self._reported = older, call, reported
+    def __init__(
+        self, older: Version, call: Version, reported: Mapping[Key, Difference], failed: Collection[tuple[Key, str]]
+    ) -> None:
+        """Make a comparison. `reported`: the differences that torch named; `failed`: see `compared`."""
+        self._older, self._call, self._reported, self._failed = older, call, reported, failed
         self.differences: list[Difference] = []
         self.properties: dict[Key, Property] = {}
         self.unknown: set[Key] = set()
+        self.free: set[Key] = set()
         self.opaque_settings = False
         self.is_relaid = False
         self._others: dict[str, str] = {}  # tensors that are no tensor in the call → their property that differs
@@ -245,7 +274,12 @@ class _Comparing:
     def _is_unknown(self, key: Property, expected: str) -> None:
         if _MODULE.match(key.source):
             return
-        self.unknown.update(keys_of(self._cause(key, expected, "")))
+        cause = self._cause(key, expected, "")
+        keys = keys_of(cause)
+        if len(keys) == 1 and (keys[0], cause.expected) in self._failed:  # torch names it for another version
+            self.differences.append(self._difference(key, expected, ""))
+        else:
+            self.unknown.update(keys)
 
     def _type(self, source: str) -> str:
         value = self._call.value(Property(required.VALUE, source))
@@ -304,6 +338,8 @@ class _Comparing:
             actual = self._call.hint(f"{key.source}.size()[{key.name}]")
             if actual == expected:  # another call that the dynamic version serves may have another size
                 self._is_unknown(key, expected)
+            else:
+                self.free.update(keys_of(self._cause(key, expected, actual)))
         if actual != expected:
             self._resized.add(key.source)
             self._differs(key, expected, actual)
@@ -324,6 +360,7 @@ class _Comparing:
         if hint == expected:
             self._is_unknown(key, expected)
         elif hint:
+            self.free.update(keys_of(self._cause(key, expected, hint)))
             self._differs(key, expected, hint)
         elif expected == required.NONE:
             self._differs(key, expected, guard_grammar.SOMETHING if kind and kind != "NoneType" else "")
@@ -349,6 +386,13 @@ class _Comparing:
             self.differences.append(self._difference(key, "one object", "different objects"))
         else:
             self._is_unknown(key, expected)
+
+    def new_aliases(self) -> Iterator[Key]:
+        """Yield aliases in the call of a source that the older version has no guards on: with it, that may have none."""
+        for key, value in (self._call.changes or {}).items():
+            is_new = key.kind == required.ALIASING and value is not None and self._older.value(key) is None
+            if is_new and not all(map(self._older.kind, (key.source, key.name))):
+                yield (guard_grammar.ALIASING, key.source, None)
 
     def _condition(self, key: Property, expected: str) -> None:
         """Evaluate a condition of the older version with the values of the call."""

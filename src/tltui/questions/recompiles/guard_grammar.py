@@ -78,8 +78,18 @@ _MODULE_PART = re.compile(r"\._(?:modules|parameters|buffers)\['([^'\]]+)'\]")
 
 
 def strip_modules(source: str) -> str:
-    """Shorten `L['self']._modules['0']._parameters['w']` to `L['self'].0.w`."""
-    return _MODULE_PART.sub(r".\1", source)
+    """Shorten `L['self']._modules['0']._parameters['w']` to `L['self'].0.w`, and a NumPy array as `without_numpy` does."""
+    return _MODULE_PART.sub(r".\1", without_numpy(source))
+
+
+NUMPY = "___from_numpy("
+"""Start of the source of a NumPy array: torch's name for its conversion to a tensor."""
+_FROM_NUMPY = re.compile(r"___from_numpy\(((?:[^()]|\([^()]*\))*)\)")
+
+
+def without_numpy(text: str) -> str:
+    """Shorten `___from_numpy(x).size()[0]` to `x.size()[0]`: the program has no other name for it than that of the array."""
+    return _FROM_NUMPY.sub(r"\1", text) if NUMPY in text else text
 
 
 def split_comment(text: str) -> tuple[str, str]:

@@ -125,7 +125,9 @@ def requirements_of(text: str) -> dict[Property, tuple[str, str]]:
         pairs = 0
         while Property(KIND, f"list(dict.keys({key.source}))[{pairs}]") in results:
             pairs += 1
-        if pairs:  # torch compares the length of a dict whose keys it guards in order, but writes no line for that
+        # torch compares the length of a dict whose keys it guards in order, but writes no line for that; an empty one has no keys
+        contents = (f"{key.source}[", f"list(dict.keys({key.source}))[")
+        if pairs or not any(other.kind == KIND and other.source.startswith(contents) for other in results):
             del results[key]
             results[Property(LENGTH, key.source)] = (str(pairs), "")
     return results

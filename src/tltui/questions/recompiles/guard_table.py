@@ -182,8 +182,9 @@ def table_of(frame: Frame, explained: Sequence[Explained]) -> Generator[None, No
         reasons: dict[str | None, list[Reason]] = {}
         for reason in item.reasons if item is not None else ():
             reasons.setdefault(reason.earlier, []).append(reason)
+        failed = {(key, reason.expected) for each in reasons.values() for reason in each for key in reason.keys if reason.expected}
         pairs = tuple(
-            compared(older, version, number, reasons.get(older.ref, ()), modes, properties)
+            compared(older, version, number, reasons.get(older.ref, ()), modes, properties, failed)
             for number in tried for older in (versions[number],)
         )  # fmt: skip
         calls.append(Call(version.ref, pairs, compile_.is_recompile, is_every))

@@ -53,6 +53,26 @@ def effect_of(remedy: str) -> str:
     return DYNAMIC if remedy in _DYNAMIC else AUTOMATIC if remedy in _AUTOMATIC else REMOVED
 
 
+BRANCHES, SPECIALIZED, OTHER_CALLS, UNBACKED = "branches", "specialized", "other calls", "unbacked"
+SHARED, UNRECORDED, LAYOUT, STRIDES, SKIPPED = "shared", "unrecorded", "layout", "strides", "skipped"
+DOUBTS: dict[str, str] = {
+    BRANCHES: "your code or torch branches on the value",
+    SPECIALIZED: "a line specializes it again",
+    OTHER_CALLS: "calls with other arguments need one size",
+    UNBACKED: "your code or torch branches on the size",
+    SHARED: "sizes that were equal differ in a call",
+    UNRECORDED: "guarded values that the log lacks differ",
+    LAYOUT: "sizes explain the layout in memory",
+    STRIDES: "a stride does not follow from the sizes",
+    SKIPPED: "torch does not skip the function",
+}
+"""Facts that guards may not decide → the condition under which the number of recompilations is not the expected one."""
+EXPECTED = (LAYOUT,)
+"""The doubts that are taken for true, because they were in the programs of docs/advice-corpus.md. All others were false there."""
+_NEVER_SEEN = (UNBACKED, BRANCHES)
+"""Doubts about remedies that no compile of the log had: a symbol in the call is no proof against them."""
+
+
 @frozen
 class Candidate:
     """A remedy with the causes that it removes."""
@@ -62,8 +82,8 @@ class Candidate:
     remedy: str
     keys: frozenset[Key]
     effect: str
-    doubtful: frozenset[Key] = frozenset()
-    """Causes that it may not remove."""
+    doubts: tuple[tuple[Key, str], ...] = ()
+    """Causes that it may not remove, each with the reason: a key of `DOUBTS`."""
 
 
 @frozen
@@ -80,11 +100,21 @@ class Prediction:
     """Recompilations that remain, if all that the guards do not show is equal."""
     most: int
     """Recompilations that remain, if it differs in each call."""
+    expected: int
+    """The probable number of them; `fewest` and `most` where the guards decide all."""
+    doubt: str = ""
+    """The condition under which the number is another one (`if …`), as a key of `DOUBTS`; '' for none."""
 
-    @property
-    def is_exact(self) -> bool:
-        """Whether the guards decide each comparison."""
-        return self.fewest == self.most
+
+def other_outcomes(fewest: int, most: int, expected: int, doubt: str) -> str:
+    """Format the other possible numbers of recompilations: ` (up to 8 if sizes that were equal differ in a call)`; '' for none."""
+    if fewest == most:
+        return ""
+    if expected == fewest:
+        others = f"up to {most:,}"
+    else:
+        others = f"{fewest:,} to {expected - 1 if expected == most else most:,}" if fewest < most - 1 else f"{fewest:,}"
+    return f" ({others} if {doubt})" if doubt else f" ({others} in other cases)"
 
 
 class _Pair(NamedTuple):
@@ -109,6 +139,10 @@ class _Pair(NamedTuple):
     """Sizes that share a symbol, and may differ in calls that the log does not have."""
     is_relaid: bool
     """Whether a resized tensor also has another layout."""
+    free: int
+    """Sizes and numbers that differ and are symbols in the compile of the call."""
+    needed: int
+    """Sizes and numbers that differ, and that code needs as numbers."""
 
 
 class _Masks(NamedTuple):
@@ -120,8 +154,12 @@ class _Masks(NamedTuple):
     """Dynamic once they have changed."""
     fixed: int
     """All causes without a remedy."""
+    blocked: int
+    """Causes that a remedy removes only where the compile of the call shows that they stay symbols."""
     shares: bool
     """Whether equal sizes share a symbol: with `dynamic=True`."""
+    worst: Collection[str]
+    """The doubts that are taken for true."""
 
 
 class Simulation:
@@ -157,7 +195,7 @@ class Simulation:
         sizes = self._equal.get((ref, comparison.version))
         divided, apart = map(self._union, sizes) if sizes is not None else (0, 0)
         return _Pair(comparison.version, differing, special_actual, special, unknown, is_decided, conditions, branches, divided,
-                     apart, comparison.is_relaid)  # fmt: skip
+                     apart, comparison.is_relaid, self._union(comparison.free), self._union(comparison.needed))  # fmt: skip
 
     def _union(self, keys: Iterable[Key]) -> int:
         bits = 0
@@ -168,19 +206,22 @@ class Simulation:
     def _bit(self, key: Key) -> int:
         return self._bits.setdefault(key, 1 << len(self._bits))
 
-    def remaining(self, effects: Mapping[Key, str], is_certain: bool, shares: bool = False) -> int:
-        """Return how many recompilations remain. With `is_certain`, an unknown value counts as a different one.
+    def remaining(
+        self, effects: Mapping[Key, str], doubts: Mapping[Key, str] = MappingProxyType({}), worst: Collection[str] = (),
+        shares: bool = False,
+    ) -> int:  # fmt: skip
+        """Return how many recompilations remain, with the doubts in `worst` taken for true.
 
-        `shares`: equal sizes share a symbol.
+        `doubts`: causes that a remedy may not remove; `shares`: equal sizes share a symbol.
         """
-        masks = self._masks(effects, shares)
+        masks = self._masks(effects, {key for key, doubt in doubts.items() if doubt in worst}, doubts, shares, worst)
         compiled: dict[int, int] = {}  # the version → what is dynamic in it, because it differed from an older one
         served: dict[int, int] = {}  # a call that needs no version of its own → the version that serves it
         count = 0
         for n, pairs in enumerate(self._pairs):
             tested = () if self._is_complete[n] else {pair.version for pair in pairs}
             if self._recompiles[n]:
-                version = _serving(pairs, tested, compiled, served, masks, is_certain)
+                version = _serving(pairs, tested, compiled, served, masks)
                 if version is not None:
                     served[n] = version
                     continue
@@ -193,43 +234,81 @@ class Simulation:
             compiled[n] = became & masks.automatic
         return count
 
-    def _masks(self, effects: Mapping[Key, str], shares: bool) -> _Masks:
+    def _masks(
+        self, effects: Mapping[Key, str], blocked: Collection[Key], doubts: Mapping[Key, str], shares: bool, worst: Collection[str]
+    ) -> _Masks:
         """Return the effects of remedies as sets of causes."""
-        dynamic = automatic = every = 0
+        dynamic = automatic = every = held = 0
         for key, effect in effects.items():
             bit = self._bits.get(key, 0)
+            if key in blocked:
+                if doubts[key] in _NEVER_SEEN:
+                    continue
+                held |= bit
             every |= bit
             if effect == DYNAMIC:
                 dynamic |= bit
             elif effect == AUTOMATIC:
                 automatic |= bit
-        return _Masks(dynamic, automatic, ~every, shares)
+        return _Masks(dynamic, automatic, ~every, held, shares, worst)
 
-    def predict(self, candidates: Sequence[Candidate]) -> Prediction:
-        """Return the prediction for a set of remedies."""
-        effects = {key: candidate.effect for candidate in candidates for key in candidate.keys}
-        doubtful = {key for candidate in candidates for key in candidate.doubtful}
-        certain = {key: effect for key, effect in effects.items() if key not in doubtful}
-        shares = any(candidate.remedy == "dynamic=True" for candidate in candidates)
-        fewest, most = self.range_of(effects, certain, shares)
+    def predict(self, candidates: Sequence[Candidate], skipped: bool = False) -> Prediction:
+        """Return the prediction for a set of remedies. `skipped`: torch may skip the function at another graph break."""
+        effects, doubts, shares = _together(candidates)
         names, remedies = tuple(c.name for c in candidates), tuple(c.remedy for c in candidates)
-        return Prediction(names, remedies, self.before, fewest, most)
+        return Prediction(names, remedies, self.before, *self.outcome(effects, doubts, shares, skipped))
 
-    def range_of(self, effects: Mapping[Key, str], certain: Mapping[Key, str], shares: bool) -> tuple[int, int]:
-        """Return how many recompilations remain at least and at most, if only the `certain` effects are sure.
+    def bounds(self, candidates: Sequence[Candidate]) -> tuple[int, int]:
+        """Return how many recompilations remain with a set of remedies, at least and at most."""
+        return self._range(*_together(candidates))
+
+    def _range(self, effects: Mapping[Key, str], doubts: Mapping[Key, str], shares: bool) -> tuple[int, int]:
+        """Return the fewest and the most recompilations that remain.
 
         A size that is specialized again shares no symbol, so with uncertain effects equal sizes may be apart.
         """
-        fewest, most = self.remaining(effects, False, shares), self.remaining(certain, True, shares)
-        if shares and len(certain) < len(effects):
-            fewest = min(fewest, self.remaining(effects, False, False))
+        fewest, most = self.remaining(effects, doubts, (), shares), self.remaining(effects, doubts, DOUBTS, shares)
+        if shares and doubts:
+            fewest = min(fewest, self.remaining(effects, doubts))
         return fewest, max(fewest, most)
+
+    def outcome(
+        self, effects: Mapping[Key, str], doubts: Mapping[Key, str], shares: bool, skipped: bool = False
+    ) -> tuple[int, int, int, str]:
+        """Return the fewest, the most and the expected recompilations that remain, and the doubt (a key of `DOUBTS`)."""
+        fewest, most = self._range(effects, doubts, shares)
+        fewest = 0 if skipped else fewest
+        if fewest == most:
+            return fewest, most, fewest, ""
+        expected = fewest if skipped else min(max(self.remaining(effects, doubts, EXPECTED, shares), fewest), most)
+        changed = {
+            doubt: self.remaining(effects, doubts, [*EXPECTED, doubt] if doubt not in EXPECTED else
+                                  [other for other in EXPECTED if other != doubt], shares)
+            for doubt in DOUBTS if doubt != SKIPPED
+        }  # fmt: skip
+        doubt = max(changed, key=lambda each: abs(changed[each] - expected))
+        if skipped:
+            doubt = SKIPPED
+        elif changed[doubt] == expected:  # only several together make a difference
+            doubt = UNRECORDED
+        return fewest, most, expected, doubt
+
+
+def _together(candidates: Iterable[Candidate]) -> tuple[dict[Key, str], dict[Key, str], bool]:
+    """Return the effects and the doubts of several remedies, and whether equal sizes share a symbol."""
+    effects: dict[Key, str] = {}
+    doubts: dict[Key, str] = {}
+    shares = False
+    for candidate in candidates:
+        effects |= dict.fromkeys(candidate.keys, candidate.effect)
+        doubts.update(candidate.doubts)
+        shares |= candidate.remedy == "dynamic=True"
+    return effects, doubts, shares
 
 
 def _serving(
-    pairs: Sequence[_Pair], tested: Collection[int], compiled: Mapping[int, int], served: Mapping[int, int], masks: _Masks,
-    is_certain: bool,
-) -> int | None:  # fmt: skip
+    pairs: Sequence[_Pair], tested: Collection[int], compiled: Mapping[int, int], served: Mapping[int, int], masks: _Masks
+) -> int | None:
     """Return the version that serves a call once the remedies hold; None for none.
 
     A call that was compared with some older versions only: what serves one of them serves it too.
@@ -238,8 +317,11 @@ def _serving(
     for pair in pairs:
         if pair.version in served:
             merged[served[pair.version]] |= pair.conditions & masks.fixed
+    is_unrecorded = UNRECORDED in masks.worst
     for pair in pairs:
-        if pair.differing & masks.fixed or (is_certain and (pair.unknown & masks.fixed or not pair.is_decided)):
+        if pair.differing & (masks.fixed | (masks.blocked & ~pair.free)) or pair.needed & (masks.dynamic | masks.automatic):
+            continue
+        if is_unrecorded and (pair.unknown & masks.fixed or not pair.is_decided):
             continue
         if pair.special & masks.dynamic or pair.special_actual & masks.automatic:
             continue
@@ -250,12 +332,12 @@ def _serving(
                 continue
         if version not in compiled or pair.differing & masks.automatic & ~compiled[version] or merged.get(version):
             continue
-        if not _takes_another_branch(pair, masks, next(iter(compiled)) == pair.version, is_certain):
+        if not _takes_another_branch(pair, masks, next(iter(compiled)) == pair.version):
             return version
     return None
 
 
-def _takes_another_branch(pair: _Pair, masks: _Masks, is_first: bool, is_certain: bool) -> bool:
+def _takes_another_branch(pair: _Pair, masks: _Masks, is_first: bool) -> bool:
     """Return whether the older version, with dynamic sizes, would have a condition that does not hold in the call.
 
     `is_first`: no size had changed before. From then on, a size that changed has a symbol of its own.
@@ -263,11 +345,12 @@ def _takes_another_branch(pair: _Pair, masks: _Masks, is_first: bool, is_certain
     free = masks.dynamic | masks.automatic
     if not pair.differing & free:
         return False
-    if masks.shares and ((pair.divided & masks.dynamic and (is_first or is_certain)) or (is_certain and pair.apart)):
+    is_shared = SHARED in masks.worst
+    if masks.shares and ((pair.divided & masks.dynamic and (is_first or is_shared)) or (is_shared and pair.apart)):
         return True
-    if is_certain and pair.is_relaid:
+    if LAYOUT in masks.worst and pair.is_relaid:
         return True
-    is_proven = is_certain or not pair.differing & ~free
+    is_proven = UNRECORDED in masks.worst or not pair.differing & ~free
     return is_proven and any(sizes & free for sizes in pair.branches)
 
 
@@ -279,50 +362,52 @@ def has_unseen_floats(keys: Collection[Key]) -> bool:
     """
     floats = [source for cause, source, _ in keys if cause == guard_grammar.FLOAT]
     return any(source.startswith("___stack") for source in floats) or (
-        bool(floats) and any(source.startswith("___from_numpy(") for _, source, _ in keys)
+        bool(floats) and any(source.startswith(guard_grammar.NUMPY) for _, source, _ in keys)
     )
 
 
 def predictions_of(
-    calls: Sequence[Call], candidates: Sequence[Candidate], equal: EqualSizes = NONE_EQUAL
+    calls: Sequence[Call], candidates: Sequence[Candidate], equal: EqualSizes = NONE_EQUAL, may_end: bool = False
 ) -> tuple[list[Prediction], Prediction | None]:
     """Return the prediction of each candidate alone, and the smallest set that leaves the fewest recompilations.
 
-    The set is None if one candidate alone does as much.
+    The set is None if one candidate alone does as much. `may_end`: torch may skip the function at another graph break.
     """
     simulation = Simulation(calls, equal)
-    alone = [simulation.predict([candidate]) for candidate in candidates]
+    alone = [simulation.predict([candidate], may_end and candidate.remedy == "dynamic=True") for candidate in candidates]
     if len(candidates) < 2:
         return alone, None
-    everything = simulation.predict(candidates)
-    if everything.fewest >= min(prediction.fewest for prediction in alone):
+    everything = simulation.bounds(candidates)
+    if everything[0] >= min(simulation.bounds([candidate])[0] for candidate in candidates):
         return alone, None
-    return alone, _smallest(simulation, candidates, everything)
+    return alone, simulation.predict(_smallest(simulation, candidates, everything))
 
 
-def _smallest(simulation: Simulation, candidates: Sequence[Candidate], everything: Prediction) -> Prediction:
+def _smallest(simulation: Simulation, candidates: Sequence[Candidate], everything: tuple[int, int]) -> Sequence[Candidate]:
     sets = 2 ** len(candidates)
     if len(candidates) <= MOST_EXACT and sets * simulation.steps <= MOST_STEPS:
         for size in range(2, len(candidates)):
             for chosen in combinations(candidates, size):
-                prediction = simulation.predict(chosen)
-                if prediction.fewest <= everything.fewest and prediction.most <= everything.most:
-                    return prediction
-        return everything
+                if _is_as_good(simulation.bounds(chosen), everything):
+                    return chosen
+        return candidates
     return _greedy(simulation, list(candidates), everything)
 
 
-def _greedy(simulation: Simulation, candidates: list[Candidate], everything: Prediction) -> Prediction:
+def _is_as_good(bounds: tuple[int, int], everything: tuple[int, int]) -> bool:
+    return bounds[0] <= everything[0] and bounds[1] <= everything[1]
+
+
+def _greedy(simulation: Simulation, candidates: list[Candidate], everything: tuple[int, int]) -> Sequence[Candidate]:
     """Drop each candidate without which as few recompilations remain."""
     chosen = candidates[: MOST_STEPS // simulation.steps + 1]
     if len(chosen) < len(candidates):
-        return everything
+        return candidates
     for candidate in candidates:
         others = [other for other in chosen if other is not candidate]
-        prediction = simulation.predict(others) if others else None
-        if prediction is not None and prediction.fewest <= everything.fewest and prediction.most <= everything.most:
+        if others and _is_as_good(simulation.bounds(others), everything):
             chosen = others
-    return simulation.predict(chosen)
+    return chosen
 
 
 def causes_together(keys: Iterable[Key]) -> dict[Key, tuple[Key, ...]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
@@ -14,9 +13,9 @@ from tltui.questions.recompiles.explanations import Dynamic, Explained, Key, Rea
 from tltui.questions.recompiles.guard_comparison import Difference
 from tltui.questions.recompiles.guard_grammar import DUCK, EXCLUSION, MARKED, ZERO_ONE
 from tltui.questions.recompiles.guard_table import FrameGuards
-from tltui.questions.recompiles.predictions import Prediction, without_index
+from tltui.questions.recompiles.predictions import DOUBTS, Prediction, other_outcomes, without_index
 from tltui.questions.recompiles.recompile_reasons import Recompile
-from tltui.questions.recompiles.variations import NEVER_DYNAMIC, Variation
+from tltui.questions.recompiles.variations import Variation
 from tltui.text import tokens
 from tltui.text.document import Piece, piece_text
 from tltui.text.sanitize import sanitize
@@ -67,7 +66,7 @@ _WHO = {
 
 def _condition(reason: Reason) -> str:
     """Format a failed condition: `x.size()[0] <= 64 did not hold (a bound of the mark): x dim 0 was 100`."""
-    condition = reason.failed_part or reason.expected
+    condition = guard_grammar.without_numpy(reason.failed_part or reason.expected)
     who = f" ({_WHO[reason.origin]})" if reason.origin in _WHO else ""
     text = f"{name_of(reason.terms[0].source, reason.terms[0].dim, reason.terms[0].term)} was " if len(reason.terms) == 1 else ""
     return f"{condition} did not hold{who}" + (f": {text}{reason.actual}" if reason.actual else "")
@@ -268,7 +267,7 @@ class RecompileLines:
             page.say(f"also different: {', '.join(others)}", deep, tokens.VALUE)
         if last.limit_hit:
             page.add(deep, ("then the recompile limit was reached", tokens.ERROR))
-        with page.fold(f"each of the {len(recompiles)} recompiles", deep):
+        with page.fold(f"{len(recompiles)} recompiles one by one", deep):
             inner = RecompileLines(page, recompiles, self._variations, False, deep, self._guards)
             write = inner.add if len(recompiles) < BRIEF else inner.add_brief
             for number, recompile in enumerate(recompiles, 1):
@@ -293,7 +292,8 @@ def _difference(difference: Difference, count: int) -> str:
     name = name_of(without_index(difference.source) if count > 1 else difference.source, difference.dim)
     change = " → ".join(fmt.clip(value, 40) for value in (difference.expected, difference.actual) if value)
     if difference.cause == guard_grammar.CONDITION:
-        change = f"{fmt.clip(difference.text.partition('  # ')[0], 60)} did not hold"
+        condition = guard_grammar.without_numpy(difference.text.partition("  # ")[0])
+        change = f"{fmt.clip(condition, 60)} did not hold"
         name = ""
     number = f"({count} guards)" if count > 1 else ""
     return fmt.one_line(sanitize(" ".join(part for part in (difference.cause, name, change, number) if part)))
@@ -379,7 +379,8 @@ ALL_DYNAMIC = "torch.compile(dynamic=True)"
 def _add_variation(page: Page, variation: Variation, recompiles: int, indent: str) -> None:
     label = name_of(variation.source, variation.dim)
     name = fmt.clip_middle(sanitize(label), page.width // 2)
-    values = fmt.one_line(", ".join(_shown(variation.values, 6, max(page.width // 3, 12), variation.value_count)))
+    plain = [guard_grammar.without_numpy(value) for value in variation.values]
+    values = fmt.one_line(", ".join(_shown(plain, 6, max(page.width // 3, 12), variation.value_count)))
     fits = len(indent) + CLASS + len(name) + 2 + len(values) <= page.width
     page.add(indent, (f"{variation.cause:<{CLASS}}", tokens.KEYWORD), (name, tokens.NAME), f"  {values}" if fits else "")
     if not fits:
@@ -406,11 +407,9 @@ def _assignment(page: Page, variation: Variation, indent: str) -> None:
 
 
 def remaining_text(prediction: Prediction) -> str:
-    """Format `8 → 0 recompilations`; of what the guards do not decide a range."""
-    rest = fmt.count(prediction.fewest)
-    if not prediction.is_exact:
-        rest += f"{' or ' if prediction.most == prediction.fewest + 1 else ' to '}{fmt.count(prediction.most)}"
-    return f"{fmt.count(prediction.before)} → {rest} recompilation{'s' if rest != '1' else ''}"
+    """Format `8 → 0 recompilations`; where the guards do not decide it, the expected number with the others."""
+    others = other_outcomes(prediction.fewest, prediction.most, prediction.expected, DOUBTS.get(prediction.doubt, ""))
+    return f"{fmt.count(prediction.before)} → {fmt.plural(prediction.expected, 'recompilation')}{others}"
 
 
 def _effect(variation: Variation) -> str:
@@ -419,10 +418,7 @@ def _effect(variation: Variation) -> str:
     if prediction is None:
         return ""
     if prediction.fewest == prediction.before:
-        return f"No effect alone ({remaining_text(prediction)}), only together with the other fixes."
-    if variation.remedy in NEVER_DYNAMIC and prediction.fewest < prediction.most == prediction.before:
-        rest = replace(prediction, most=prediction.fewest)
-        return f"Predicted effect: {remaining_text(rest)}, more if your code or torch branches on the value"
+        return f"Alone, this has no effect ({remaining_text(prediction)}). Combine it with the other fixes."
     return f"Predicted effect: {remaining_text(prediction)}"
 
 
@@ -440,8 +436,8 @@ def share_text(variation: Variation, recompiles: int) -> str:
     if not variation.only_cause_refs:
         if variation.reported == variation.count:
             return f"a cause of {of}"
-        share = f"named first in {fmt.count(variation.reported)}" if variation.reported else "not named by torch"
-        return f"a cause of {of}, {share}"
+        share = f"torch names it for {fmt.count(variation.reported)} of them" if variation.reported else "torch never names it"
+        return f"a cause of {of}; {share}"
     if variation.only_cause_count == variation.count:
         cause = f"the only cause {'of' if variation.is_proven else 'that torch named for'}"
         return f"{cause} {of}{fmt.took(variation.only_cause_s, ' (', ')')}"

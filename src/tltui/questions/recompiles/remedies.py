@@ -104,8 +104,10 @@ class CauseFacts:
     """The compile in which torch made it dynamic by itself."""
     fixed: str | None = None
     """The compile that shows that its value was fixed again."""
-    free: set[str] = field(default_factory=set)
-    """The compiles since which it is dynamic."""
+    free: set[tuple[str, str]] = field(default_factory=set)
+    """The compiles since which it is dynamic, each with its source."""
+    needs_number: bool = True
+    """Whether code needed the number itself in each compile in which it became dynamic."""
     co_dynamic: tuple[tuple[str, int], ...] = ()
     """The other sizes that became dynamic in the same compile: equal to this one, or not."""
     sources: dict[str, None] = field(default_factory=dict)
@@ -133,7 +135,7 @@ class CauseFacts:
             self.reasons.append(reason)
         nan = "nan" in (reason.expected, reason.actual)
         is_condition = reason.cause == guard_grammar.CONDITION
-        if reason.earlier in self.free and not is_condition and not nan:
+        if (reason.earlier, reason.source) in self.free and not is_condition and not nan:
             self.fixed = self.fixed or ref
         has_settings = reason.cause == guard_grammar.STATE and reason.settings
         values = (reason.expected,) if is_condition else () if has_settings else (reason.expected, reason.actual)
@@ -150,6 +152,11 @@ class CauseFacts:
     def held(self) -> bool:
         """Whether torch made it dynamic by itself, and it stayed so."""
         return self.became is not None and self.fixed is None
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether each value is compiled separately, because code needs the number itself: no mark or setting changes that."""
+        return self.fixed is not None and self.needs_number
 
     @property
     def hints(self) -> str:
@@ -214,7 +221,7 @@ def size(facts: CauseFacts, settings: Settings) -> Advice:
     if facts.fixed is not None or any(reason.fixed_by for reason in facts.reasons):
         line = next((reason.fixed_by for reason in reversed(facts.reasons) if reason.fixed_by), "a line of the program")
         return Advice(f"It was dynamic, but {line} specialized it to one size. Each such size is compiled separately.")
-    if facts.source.startswith("___from_numpy("):
+    if facts.source.startswith(guard_grammar.NUMPY):
         if facts.held:
             return stays_dynamic(facts)
         return Advice("It is a NumPy array. Pass a tensor instead and mark it as dynamic.")
@@ -251,8 +258,8 @@ def _sizes_compiled(facts: CauseFacts) -> str:
     sizes = sorted({int(value) for value in facts.values if value.isdigit()})
     if not sizes or len(facts.values) >= REFS_LISTED:
         return ""
-    shown = ", ".join(map(str, sizes)) if len(sizes) <= SIZES_SHOWN else f"{len(sizes)} from {sizes[0]} to {sizes[-1]}"
-    reason = "" if facts.arguments_vary else " Set no min or max: torch raises an error for other sizes."
+    shown = ", ".join(map(str, sizes)) if len(sizes) <= SIZES_SHOWN else f"{len(sizes)} sizes from {sizes[0]} to {sizes[-1]}"
+    reason = "" if facts.arguments_vary else " Do not set min or max: torch raises an error for sizes outside them."
     return f" Sizes compiled: {shown}.{reason}"
 
 

@@ -10,7 +10,7 @@ UNRECORDED = (
     "calls of the original module or function instead of the object that torch.compile returned (Trainer.evaluate may do this)",
     "calls inside of torch.compiler.disable",
 )
-MEASURE = "To find them, profile a few steps (tltui runtime explains it). It then lists the operators in eager mode."
+MEASURE = "To find them, profile a few steps: tltui runtime explains how. It then lists the operators that ran in eager mode."
 
 
 def add_unrecorded(page: Page) -> None:

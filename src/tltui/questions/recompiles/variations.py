@@ -14,7 +14,13 @@ from tltui.questions.recompiles.guard_comparison import Difference
 from tltui.questions.recompiles.guard_table import FrameGuards
 from tltui.questions.recompiles.predictions import (
     AUTOMATIC,
+    BRANCHES,
     NONE_EQUAL,
+    OTHER_CALLS,
+    REMOVED,
+    SPECIALIZED,
+    STRIDES,
+    UNBACKED,
     Candidate,
     Prediction,
     Simulation,
@@ -87,6 +93,8 @@ class Variation:
     """The source of another variation with the same fix."""
     only_cause_count: int = 0
     """The number of recompiles for which it is the only cause."""
+    is_constant: bool = False
+    """Whether each value is compiled separately, because code needs the number itself: it never stays dynamic."""
 
 
 class CauseKey(NamedTuple):
@@ -156,12 +164,16 @@ def variations_of(
         for each, given, prediction in zip(facts, advice, predictions, strict=True)
     ]
     order = sorted(range(len(facts)), key=lambda n: (
-        -(variations[n].prediction.before - variations[n].prediction.fewest if variations[n].prediction else 0),  # type: ignore[union-attr]
-        -facts[n].seconds, -len(facts[n].only), -len(facts[n].refs),
+        *_removed_by(variations[n].prediction), -facts[n].seconds, -len(facts[n].only), -len(facts[n].refs),
     ))  # fmt: skip
     covered = _covered(variations, order)
     ordered = tuple(replace(variations[n], covered_by=covered.get(n, "")) for n in order)
     return Variations(ordered, together, tuple(every) if guards is not None else (), all_dynamic)
+
+
+def _removed_by(prediction: Prediction | None) -> tuple[int, int]:
+    """Return minus the recompilations that a remedy removes, as expected and at best."""
+    return (0, 0) if prediction is None else (prediction.expected - prediction.before, prediction.fewest - prediction.before)
 
 
 _STRUCTURE = (guard_grammar.VALUE, guard_grammar.TYPE, guard_grammar.LENGTH, guard_grammar.KEY)
@@ -282,7 +294,8 @@ class _Gathering:
                     facts.co_dynamic = tuple((d, n) for d, n in sizes if (d, n) != (change.source, change.dim))
                 if change.fixed is not None:
                     facts.fixed = facts.fixed or recompile.ref
-                facts.free.add(recompile.ref)
+                facts.needs_number &= change.needs_number
+                facts.free.add((recompile.ref, change.source))
 
 
 def _of_floats(facts: Sequence[CauseFacts], advice: list[Advice]) -> list[Advice]:
@@ -304,7 +317,8 @@ def _predicted(
     """Return the prediction for the remedy of each cause, and for the best set."""
     if guards is None or not guards.table.versions:
         return [None] * len(facts), None
-    fixed = frozenset(key for each in facts if each.fixed is not None for key in groups[each.key])
+    fixed = dict.fromkeys((key for each in facts if each.fixed is not None for key in groups[each.key]), SPECIALIZED)
+    constant = _constant(facts, groups)
     every = frozenset(key for members in groups.values() for key in members)
     candidates: list[Candidate] = []
     numbers: dict[int, int] = {}
@@ -313,21 +327,38 @@ def _predicted(
         if not effect:
             continue
         keys = _removed(each, given.remedy, frozenset(groups[each.key]), every)
+        if "unbacked" not in given.remedy and given.remedy != "tensor":
+            keys -= constant
         same = next((number for number, other in enumerate(candidates) if (other.remedy, other.keys) == (given.remedy, keys)), None)
         numbers[n] = len(candidates) if same is None else same
         if same is None:
             name = name_of_cause(each.cause, each.source, each.dim, groups[each.key])
-            is_doubtful = bool(given.code) and MAYBE_MARK in given.code[0]
-            is_doubtful |= "unbacked" in given.remedy and not guards.related.isdisjoint(keys)
-            # no version shows the conditions on a number that was a constant in all of them
-            is_doubtful |= given.remedy in NEVER_DYNAMIC and each.became is None
             strides = _strides(keys, every)
-            doubtful = keys | strides if is_doubtful else fixed | strides
-            candidates.append(Candidate(name, given.remedy, keys | strides, effect, doubtful))
-    alone, together = predictions_of(guards.calls, candidates, equal)
-    if may_end:
-        alone = [replace(each, fewest=0) if "dynamic=True" in each.remedies else each for each in alone]
+            doubt = _doubt(each, given, keys, guards)
+            if doubt:
+                doubts = dict.fromkeys(keys, doubt)
+            else:
+                doubts = {key: doubt for key, doubt in fixed.items() if key in keys and effect != REMOVED}
+            doubts |= dict.fromkeys(strides, STRIDES)
+            candidates.append(Candidate(name, given.remedy, keys | strides, effect, tuple(doubts.items())))
+    alone, together = predictions_of(guards.calls, candidates, equal, may_end)
     return [alone[numbers[n]] if n in numbers else None for n in range(len(facts))], together
+
+
+def _doubt(facts: CauseFacts, advice: Advice, keys: frozenset[Key], guards: FrameGuards) -> str:
+    """Return the doubt about the effect of a remedy; '' for none."""
+    if advice.code and MAYBE_MARK in advice.code[0]:
+        return OTHER_CALLS
+    if "unbacked" in advice.remedy and not guards.related.isdisjoint(keys):
+        return UNBACKED
+    if advice.remedy in NEVER_DYNAMIC and facts.became is None:
+        return BRANCHES  # no version shows the conditions on a number that was a constant in all of them
+    return ""
+
+
+def _constant(facts: Sequence[CauseFacts], groups: Mapping[Key, tuple[Key, ...]]) -> frozenset[Key]:
+    """Return the sizes and numbers that no mark and no setting makes dynamic, because code needs the number itself."""
+    return frozenset(key for each in facts if each.is_constant for key in groups[each.key])
 
 
 _STATIC = ("no mark_static", "dynamic parameters")
@@ -351,13 +382,12 @@ def _all_dynamic(
     possible = frozenset(
         key for each, given in zip(facts, advice, strict=True) if each.cause == guard_grammar.SIZE and given.remedy not in _STATIC
         for key in groups[each.key] if not is_parameter(key[1])
-    ) - proven  # fmt: skip
+    ) - proven - _constant(facts, groups)  # fmt: skip
     keys = proven | possible
     strides = _strides(keys, every)
-    candidate = Candidate("", "dynamic=True", keys | strides, effect_of("dynamic=True"), possible | strides)
-    prediction = Simulation(guards.calls, equal).predict([candidate])
-    if may_end:
-        prediction = replace(prediction, fewest=0)
+    doubts = dict.fromkeys(possible, SPECIALIZED) | dict.fromkeys(strides, STRIDES)
+    candidate = Candidate("", "dynamic=True", keys | strides, effect_of("dynamic=True"), tuple(doubts.items()))
+    prediction = Simulation(guards.calls, equal).predict([candidate], may_end)
     best = min(((each.fewest, each.most) for each in others), default=(prediction.before, prediction.before))
     return prediction if prediction.fewest < prediction.before and (prediction.fewest, prediction.most) < best else None
 
@@ -416,7 +446,7 @@ def name_of_cause(cause: str, source: str, dim: int | None, members: Sequence[Ke
     """Return `x dim 0`, `self.i`, `cache[*] dim 0`; for a setting of torch its name."""
     name = without_index(source) if len(members) > 1 else source
     name = f"{name} dim {dim}" if dim is not None else name or cause
-    return f"{cause} of {name}" if cause in _PROPERTIES else name
+    return guard_grammar.without_numpy(f"{cause} of {name}" if cause in _PROPERTIES else name)
 
 
 _PROPERTIES = (
@@ -437,7 +467,7 @@ def _variation(
         tuple(facts.values)[:VALUES_SHOWN], len(facts.values), facts.became, facts.fixed, tuple(facts.only[:REFS_LISTED]),
         facts.seconds, advice.text, advice.remedy, advice.proof, advice.code, facts.reported,
         tuple(key[1] for key in members) if len(members) > 1 else (), prediction if advice.remedy else None, is_proven,
-        advice.environment, only_cause_count=len(facts.only),
+        advice.environment, only_cause_count=len(facts.only), is_constant=facts.is_constant,
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from tltui.model.input_coverage import Needs
 from tltui.model.nodes import Compile
 from tltui.model.run import Run
 from tltui.questions.question import Question
-from tltui.questions.recompiles.guard_grammar import strip_modules
+from tltui.questions.recompiles.guard_grammar import strip_modules, without_numpy
 from tltui.questions.recompiles.recompile_reasons import Became
 from tltui.questions.shapes.dynamic_sizes import (
     FIXED,
@@ -242,7 +242,7 @@ def _guards(page: Page, guards: Sequence[ShapeGuard]) -> None:
 def _guard(page: Page, group: Sequence[ShapeGuard], indent: str, before: StackFrame | None) -> None:
     """Add one condition; without its source line if equal to that of `before`."""
     guard = group[0]
-    pieces: list[Piece] = [(fmt.clip(sanitize(guard.expr), page.width - 20), tokens.NAME, guard.ref)]
+    pieces: list[Piece] = [(fmt.clip(sanitize(without_numpy(guard.expr)), page.width - 20), tokens.NAME, guard.ref)]
     if len(group) > 1:
         pieces.append((f" {len(group)}×", tokens.DIM))
     if guard.user_frame is not None:
@@ -269,7 +269,8 @@ def _automatic(page: Page, shapes: CompileShapes) -> None:
 
 
 def _became(change: Became) -> str:
-    text = change.source if change.dim is None else f"dim {change.dim} of {change.source}"
+    source = without_numpy(change.source)
+    text = source if change.dim is None else f"dim {change.dim} of {source}"
     if isinstance(change.before, int) and isinstance(change.now, int):
         return f"{text} varied: {change.before}, then {change.now}"
     return f"{text}: {change.reason}, {fmt.clip(str(change.before), 40)} → {fmt.clip(str(change.now), 40)}"
@@ -348,7 +349,7 @@ def _add_call_checks(page: Page, shapes: CompileShapes, notes: set[str]) -> None
 
 
 def _call_check(page: Page, guard: KeptGuard) -> None:
-    pieces: list[Piece] = [(fmt.clip(sanitize(guard.expr), page.width - 6), tokens.LINK, guard.ref)]
+    pieces: list[Piece] = [(fmt.clip(sanitize(without_numpy(guard.expr)), page.width - 6), tokens.LINK, guard.ref)]
     if guard.user_frame is not None:
         pieces += ["  ", _at("", guard.user_frame)]
     page.row(pieces, "    ")

@@ -254,13 +254,13 @@ def _key(value: object) -> object:
     return value if isinstance(value, (int, str)) else repr(value)[:80]
 
 
-BROADCAST = "broadcasting: sizes that meet in one operation have to be equal"
-MATMUL = "a matrix product: the inner sizes have to be equal"
-RESHAPE = "a view or reshape: the number of elements has to match the new shape"
-DIVISIBLE = "a view or reshape with -1: the number of elements has to be divisible"
+BROADCAST = "broadcasting: sizes that one operation combines must be equal"
+MATMUL = "a matrix product: the inner sizes must be equal"
+RESHAPE = "a view or reshape: the number of elements must match the new shape"
+DIVISIBLE = "a view or reshape with -1: the number of elements must be divisible"
 PROGRAM, ASSERT, LIBRARY = "your code branches on it", "the assert in your code", "library code branches on it"
-INDUCTOR = "Inductor specialized on it"
-CONTIGUOUS = "whether the tensor is contiguous in memory"
+INDUCTOR = "Inductor relies on it"
+CONTIGUOUS = "a check whether the tensor is contiguous in memory"
 _BY_NAME = {
     "_broadcast_shapes": BROADCAST, "broadcast_shapes": BROADCAST, "_broadcast_in_dim_meta": BROADCAST,
     "meta_mm": MATMUL, "meta_bmm": MATMUL, "common_meta_baddbmm_bmm": MATMUL,

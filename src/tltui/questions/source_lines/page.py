@@ -406,7 +406,7 @@ def source_document(run: Run, ref: Ref, options: Options) -> Document:
                     _compile(page, result)
             yield
         several = [refs for refs in kinds.values() if len(refs) > 1]
-        yield from add_alike(page, "The same", several, lambda ref: f"@source:{ref}:{file}:{line}")
+        yield from add_alike(page, "Compiles with the same findings", several, lambda ref: f"@source:{ref}:{file}:{line}")
         _end(page, answer)
         return answer
 

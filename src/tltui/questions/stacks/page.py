@@ -20,7 +20,7 @@ from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece, piece_text
 from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
-from tltui.text.torch_names import Owner
+from tltui.text.torch_names import PREFIX, RESUMED, Owner
 
 FOLD = 2
 """Frames of torch and libraries from which on a run of them is folded."""
@@ -41,6 +41,9 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
         if not started or scope.n is not None or not result.nodes:
             _head(page, result, run.finished)
         yield from add_trie(page, result.nodes)
+        if any(node.compiles and node.frame.name.startswith(PREFIX) for node in result.nodes):
+            page.blank()
+            page.say(f"{RESUMED}.", "  ", tokens.DIM)
         _add_without(page, result.without_stack)
         if result.without_compile:
             page.heading(f"Records without a compile ({fmt.count(sum(node.record_count for node in result.without_compile))})")

@@ -12,11 +12,19 @@ from typing import Any, Protocol
 
 from tltui.questions.problems.problem_list import Problems
 from tltui.questions.recompiles.dynamic_sources import VARIABLE, assignment, entry_of, full_source
-from tltui.questions.recompiles.equal_sizes import EqualSizes
+from tltui.questions.recompiles.equal_sizes import EqualSizes, is_parameter
 from tltui.questions.recompiles.explanations import Key
 from tltui.questions.recompiles.guard_grammar import ATTRIBUTE, FLOAT, INT, NAMED, SIZE, STRIDE
 from tltui.questions.recompiles.guard_table import Call
-from tltui.questions.recompiles.predictions import DYNAMIC, Simulation, effect_of, has_unseen_floats
+from tltui.questions.recompiles.predictions import (
+    BRANCHES,
+    DYNAMIC,
+    SPECIALIZED,
+    STRIDES,
+    Simulation,
+    effect_of,
+    has_unseen_floats,
+)
 from tltui.text.frozen import frozen
 from tltui.text.torch_names import is_framework
 
@@ -51,6 +59,10 @@ class Change:
     """Dotted names of torch's options, with their values."""
     predicted: tuple[int, int] | None = None
     """The fewest and the most recompilations that remain, from the guards of the unchanged run; None where these do not show it."""
+    expected: int | None = None
+    """The probable number of them; None without a prediction."""
+    doubt: str = ""
+    """The condition under which the number is another one, as a key of `DOUBTS`; '' for none, or several."""
     effects: tuple[tuple[str, str, str], ...] = ()
     """(class of cause, source or '' for all, effect), which the prediction is made of."""
 
@@ -59,7 +71,7 @@ class Change:
         title = " + ".join(filter(None, (self.title, other.title)))
         return Change(
             title, "", self.environment + other.environment, self.arguments + other.arguments, self.config + other.config,
-            None, self.effects + other.effects,
+            effects=self.effects + other.effects,
         )  # fmt: skip
 
 
@@ -75,6 +87,10 @@ class Cause(Protocol):
         """Return the guarded source without `L[…]` around a name; with `[*]` for several that differ in an index."""
 
     @property
+    def dim(self) -> int | None:
+        """Return the dimension, of a size or stride."""
+
+    @property
     def sources(self) -> tuple[str, ...]:
         """Return these sources."""
 
@@ -85,6 +101,10 @@ class Cause(Protocol):
     @property
     def fixed_again_in(self) -> str | None:
         """Return the compile in which it was specialized again after torch had made it dynamic; None if it stayed dynamic."""
+
+    @property
+    def is_constant(self) -> bool:
+        """Return whether code needs the number itself, so that it never stays dynamic."""
 
     @property
     def remedy(self) -> str:
@@ -134,24 +154,25 @@ class Predictor:
         """Return a change with its prediction."""
         if not self._is_complete or not change.effects or self._is_open(change):
             return change
-        low = high = 0
+        low = high = expected = 0
+        uncertain: set[str] = set()
         everything = (SIZE, "", DYNAMIC) in change.effects
         for simulation, keys, doubtful, may_end in self._simulations:
             effects = {
-                key: effect for key in keys for kind, source, effect in change.effects if kind == key[0] and source in ("", key[1])
-            }
-            certain = {
-                key: effect for key, effect in effects.items()
-                if key not in doubtful and not (change.environment and key[0] in NAMED)
+                key: effect for key in keys for kind, source, effect in change.effects
+                if kind == key[0] and source in ("", key[1]) and not (everything and is_parameter(key[1]))
             }  # fmt: skip
+            doubts = {key: doubt for key, doubt in doubtful.items() if key in effects}
+            doubts |= {key: BRANCHES for key in effects if change.environment and key[0] in NAMED}
             resized = {key[1] for key in effects if key[0] == SIZE}
-            effects |= {key: DYNAMIC for key in keys if key[0] == STRIDE and key[1] in resized}
-            fewest, most = simulation.range_of(effects, certain, everything)
-            if everything and may_end:  # with other breaks, torch may skip the function before it compiles what comes after them
-                fewest = 0
-            low, high = low + fewest, high + most
-        return replace(change, predicted=(low, high))
-
+            strides = {key for key in keys if key[0] == STRIDE and key[1] in resized}
+            effects |= dict.fromkeys(strides, DYNAMIC)
+            doubts |= dict.fromkeys(strides, STRIDES)
+            # with other breaks, torch may skip the function before it compiles what comes after them
+            fewest, most, probable, doubt = simulation.outcome(effects, doubts, everything, everything and may_end)
+            low, high, expected = low + fewest, high + most, expected + probable
+            uncertain.update(filter(None, (doubt,)))
+        return replace(change, predicted=(low, high), expected=expected, doubt=uncertain.pop() if len(uncertain) == 1 else "")
 
     def _is_open(self, change: Change) -> bool:
         """Return whether a change compiles other functions, as it captures what broke the graph, or has floats that are unknown."""
@@ -160,18 +181,24 @@ class Predictor:
         return (FLOAT, "", DYNAMIC) in change.effects and any(has_unseen_floats(keys) for _, keys, *_ in self._simulations)
 
 
-def _keys(frame: FrameCauses) -> tuple[frozenset[Key], frozenset[Key]]:
-    """Return the values that differ, and those of them that may need further versions.
+def _keys(frame: FrameCauses) -> tuple[frozenset[Key], dict[Key, str]]:
+    """Return the values that differ and may become dynamic, and those of them that may need further versions, with the reason.
 
     Torch may specialize again what it specialized before. The conditions on an attribute are unknown that was always a constant.
     """
-    fixed = {
-        (cause.cause, source) for cause in frame.causes for source in cause.sources or (cause.source,)
-        if cause.fixed_again_in or (cause.cause == ATTRIBUTE and cause.dynamic_in is None)
-    }  # fmt: skip
+    doubts: dict[Key, str] = {}
+    constant: set[Key] = set()
+    for cause in frame.causes:
+        for source in cause.sources or (cause.source,):
+            key = (cause.cause, source, cause.dim)
+            if cause.is_constant:
+                constant.add(key)
+            elif cause.fixed_again_in:
+                doubts[key] = SPECIALIZED
+            elif cause.cause == ATTRIBUTE and cause.dynamic_in is None:
+                doubts[key] = BRANCHES
     pairs = (pair for call in frame.calls or () for pair in call.comparisons)
-    keys = frozenset(difference.key for pair in pairs for difference in pair.differences)
-    return keys, frozenset(key for key in keys if key[:2] in fixed)
+    return frozenset(each.key for pair in pairs for each in pair.differences) - constant, doubts
 
 
 def _dynamic(causes: Sequence[Cause], is_static: bool) -> Iterator[Change]:
@@ -198,15 +225,19 @@ def dynamic_source(source: str) -> str:
 
 
 def _options(causes: Sequence[Cause]) -> Iterator[Change]:
-    """Yield options that the remedies of recompilations set."""
-    for name, (module, value) in OPTIONS.items():
-        line = f"{module}.{name} = {value}"
-        meant = [cause for cause in causes if line in cause.code]
-        if meant:
-            effects = tuple(
-                (cause.cause, source, effect_of(cause.remedy)) for cause in meant for source in cause.sources or (cause.source,)
-            )
-            yield Change(line, f"{meant[0].cause} {meant[0].source}", config=((f"{module}.{name}", value),), effects=effects)
+    """Yield options that the remedies of recompilations set: those of one remedy together."""
+    lines = {f"{module}.{name} = {value}": (f"{module}.{name}", value) for name, (module, value) in OPTIONS.items()}
+    by_code: dict[tuple[str, ...], list[Cause]] = {}
+    for cause in causes:
+        code = tuple(line for line in cause.code if line in lines)
+        if code:
+            by_code.setdefault(code, []).append(cause)
+    for code, meant in by_code.items():
+        effects = tuple(
+            (cause.cause, source, effect_of(cause.remedy)) for cause in meant for source in cause.sources or (cause.source,)
+        )
+        config = tuple(lines[line] for line in code)
+        yield Change("; ".join(code), f"{meant[0].cause} {meant[0].source}", config=config, effects=effects)
 
 
 def _hinted(listed: Problems, present: set[str]) -> Iterator[Change]:

@@ -61,6 +61,10 @@ class FrameEdits:
     fewest: int | None
     """Recompilations that remain with all of these remedies; None without guards in the log."""
     most: int | None
+    expected: int | None
+    """The probable number of them."""
+    doubt: str
+    """The condition under which it is another one: a key of `questions.recompiles.predictions.DOUBTS`; '' for none."""
 
 
 @frozen
@@ -92,10 +96,10 @@ def proposed_edits(run: Run) -> tuple[list[FrameEdits], list[OtherRemedy]]:
         if edited and name and file and line:
             calls = tuple(dict.fromkeys(call for compile_ in frame.compiles for call in _calls(compile_)))
             calls = tuple(call for call in calls if not _is_compiled(call, compiled))
-            fewest, most = _remaining(guards, [variation for variation, _ in edited])
+            remaining = _remaining(guards, [variation for variation, _ in edited])
             code = tuple(dict.fromkeys(each for _, remedy in edited for each in remedy.code))
             edits = tuple(dict.fromkeys(edit for _, remedy in edited for edit in remedy.edits))
-            results.append(FrameEdits(str(frame.ref), name, file, line, code, edits, calls, len(explained), fewest, most))
+            results.append(FrameEdits(str(frame.ref), name, file, line, code, edits, calls, len(explained), *remaining))
     return results, others
 
 
@@ -116,17 +120,18 @@ def remedy_of(variation: Variation) -> Remedy | None:
     return Remedy(variation.code, edits) if edits and len(edits) == len(matches) else None
 
 
-def _remaining(guards: FrameGuards | None, variations: Sequence[Variation]) -> tuple[int | None, int | None]:
-    """Return the fewest and the most recompilations that remain with all remedies."""
+def _remaining(
+    guards: FrameGuards | None, variations: Sequence[Variation]
+) -> tuple[int | None, int | None, int | None, str]:
+    """Return the fewest, the most and the expected recompilations that remain with all remedies, and the doubt about them."""
     if guards is None:
-        return None, None
+        return None, None, None, ""
     simulation = Simulation(guards.calls)
     effects = {
         (variation.cause, source, variation.dim): effect_of(variation.remedy)
         for variation in variations for source in variation.sources or (variation.source,)
     }  # fmt: skip
-    fewest, most = simulation.remaining(effects, False), simulation.remaining(effects, True)
-    return fewest, max(fewest, most)
+    return simulation.outcome(effects, {}, False)
 
 
 def _calls(compile_: Compile) -> Iterator[StackFrame]:

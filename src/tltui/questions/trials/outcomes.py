@@ -55,6 +55,10 @@ class Outcome:
     predicted: tuple[int, ...]
     """The fewest and the most recompilations that the guards of the unchanged run predict; empty without a prediction."""
     directory: str
+    expected: int | None = None
+    """The probable one of the predicted numbers; None without a prediction."""
+    doubt: str = ""
+    """The condition under which it is another one: a key of `questions.recompiles.predictions.DOUBTS`; '' for none, or several."""
 
     @property
     def failed(self) -> bool:

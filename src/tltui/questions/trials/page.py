@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tltui.documents import format as fmt
 from tltui.documents.columns import Column, Table
 from tltui.documents.page import Page
+from tltui.questions.recompiles.predictions import DOUBTS, other_outcomes
 from tltui.questions.trials.outcomes import COUNTED, DURATIONS, Outcome, TrialReport, helps, noise_of
 from tltui.questions.trials.printed_numbers import Numbers
 from tltui.text import tokens
@@ -86,9 +87,10 @@ def sentences(report: TrialReport, outcome: Outcome) -> list[str]:
         texts.append(f"{_capitalized(changed)}.")
     else:
         texts.append("As many recompilations, graph breaks and fallbacks as before.")
-    if outcome.predicted:
-        low, high = outcome.predicted
-        texts.append(f"Predicted from the guards: {low if low == high else f'{low} to {high}'} recompilations.")
+    if outcome.predicted and outcome.expected is not None:
+        fewest, most = outcome.predicted
+        others = other_outcomes(fewest, most, outcome.expected, DOUBTS.get(outcome.doubt, ""))
+        texts.append(f"Predicted from the guards: {fmt.plural(outcome.expected, 'recompilation')}{others}.")
     for name, duration in DURATIONS.items():
         noise, value = noise_of(report, duration), duration(outcome)
         if noise is None or value is None:

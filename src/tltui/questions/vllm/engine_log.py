@@ -115,7 +115,13 @@ _VLLM_LINE = re.compile(
 _SGLANG_LINE = re.compile(
     r"\[(?P<clock>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(?:\.\d{1,6})?(?P<writer>(?: [A-Z]{2,4}\d{1,6}){0,6})\] (?P<message>[^\n]*)"
 )
-LINES = {VLLM: _VLLM_LINE, SGLANG: _SGLANG_LINE}
+_MESSAGES = "|".join(re.escape(row.needle.decode()) for row in ROWS if row.engine == VLLM)
+_DATED_LINE = re.compile(
+    r"(?P<writer>)\d{4}-(?P<clock>\d\d-\d\d[ T]\d\d:\d\d:\d\d)[^\n]{0,160}?[:|\]] "
+    rf"(?P<message>(?:{_MESSAGES})[^\n]*)"
+)
+"""A line of another formatter for vLLM's messages (`logging.config`, vllm-musa): a date, then fields up to `:`, `|` or `]`."""
+LINES = ((VLLM, _VLLM_LINE), (SGLANG, _SGLANG_LINE), (VLLM, _DATED_LINE))
 
 
 def may_have_times(data: bytes) -> bool:
@@ -134,7 +140,7 @@ def engine_times(data: bytes) -> Iterator[EngineTime]:
 
 def _time_of(line: bytes) -> EngineTime | None:
     text = shown(line).decode("utf-8", "replace").rstrip()
-    for engine, pattern in LINES.items():
+    for engine, pattern in LINES:
         head = pattern.search(text)
         if head is None:
             continue

@@ -49,7 +49,7 @@ CALLS: Table[RecordedCall] = Table((
            key=lambda call: short(call.name)),
     Column("arguments", lambda call: sanitize(", ".join(map(argument_text, call.arguments))), least=ARGUMENTS),
     Column("", lambda call: (", ".join(_notes(call)), tokens.DIM), drop=2, when=lambda calls: any(map(_notes, calls))),
-    Column("after a break", lambda call: (", ".join(argument.name for argument in call.later), tokens.DIM), drop=1,
+    Column("set after a break", lambda call: (", ".join(argument.name for argument in call.later), tokens.DIM), drop=1,
            when=lambda calls: any(call.later for call in calls)),
 ), "calls", SHOWN, FOLDED, order="began")  # fmt: skip
 
@@ -83,8 +83,8 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 
 def _head(page: Page, calls: Sequence[RecordedCall], uncalled: Sequence[UncalledCompile]) -> None:
     functions = len({(call.name, call.file, call.line) for call in calls})
-    text = f"{fmt.plural(len(calls), 'call')} to {fmt.plural(functions, 'function')}" if calls else "no call can be written"
-    rest = f" · no call can be written for {fmt.plural(len(uncalled), 'compile')}" if uncalled and not page.goes_on else ""
+    text = f"{fmt.plural(len(calls), 'call')} to {fmt.plural(functions, 'function')}" if calls else "tltui cannot write a call"
+    rest = f" · tltui cannot write a call for {fmt.plural(len(uncalled), 'compile')}" if uncalled and not page.goes_on else ""
     page.add((page.so_far(text), tokens.STRONG), rest)
     if calls:
         use = USE.format(page.options.path)
@@ -99,7 +99,7 @@ def _uncalled(page: Page, uncalled: Sequence[UncalledCompile]) -> None:
     for one in uncalled:
         groups.setdefault(one.reason, []).append(one)
     if groups:
-        page.heading(f"No call can be written ({fmt.plural(len(uncalled), 'compile')})")
+        page.heading(f"Compiles without a call ({fmt.count(len(uncalled))})")
     for reason, members in groups.items():
         names = ", ".join(dict.fromkeys(fmt.clip_middle(sanitize(one.function or "?"), 30) for one in members[:SHOWN]))
         page.add("  ", (fmt.clip(names, page.width - 2), tokens.FUNCTION))

@@ -31,6 +31,8 @@ class Identified:
     """Each `cat` without a kernel: its pieces are written into its memory."""
     operators: frozenset[str] = frozenset()
     """The operators that external kernels run."""
+    comments: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    """Line of a call → the nodes of this graph that the comment above it names."""
     calls: Counter[tuple[str, str]] = field(default_factory=Counter)
     """The number of calls by kind and operator."""
     _readers: dict[str, list[str]] = field(default_factory=dict)
@@ -125,6 +127,18 @@ def copied_for(values: Values, version: Version) -> str:
     return version.reader if alone and values.is_view(name) else ""
 
 
+def computed_views(values: Values, versions: Iterable[Version]) -> set[str]:
+    """Return the values that are in memory only in the form of a view that an external kernel reads.
+
+    Inductor computed them for that view: they never were a buffer.
+    """
+    written = [version for version in versions if version.node and version.by >= 0]
+    buffers = {buffer_node(values, version) for version in written}
+    given = {values.root(version.node) for version in versions if version.node and version.by < 0}
+    roots = {values.root(version.node) for version in written if copied_for(values, version)}
+    return {root for root in roots - given if root not in buffers and values.nodes[root].kind not in ("placeholder", "get_attr")}
+
+
 def laid_out_for(values: Values, version: Version) -> str:
     """Return the `convolution_backward` for which a value is copied into another layout, '' if none is."""
     reader = values.nodes.get(version.reader)
@@ -149,7 +163,13 @@ def closes(identified: Identified, version: Version, name: str) -> int:
     if step is None or step.kind != FUSED or not step.complete or any(not read.node for read in step.reads):
         return 0
     read = {other for step_version in step.reads for other in (values.root(step_version.node), values.plain(step_version.node))}
-    todo, visited = [name], set[str]()
+    return 1 if _is_computable(identified, read, [name]) else -1
+
+
+def _is_computable(identified: Identified, read: set[str], names: Iterable[str]) -> bool:
+    """Return whether fused kernels can compute nodes from the values that they read."""
+    values = identified.values
+    todo, visited = list(names), set[str]()
     while todo:
         name = todo.pop()
         if name in visited or values.root(name) in read or values.plain(name) in read:
@@ -157,9 +177,26 @@ def closes(identified: Identified, version: Version, name: str) -> int:
         visited.add(name)
         node = values.nodes[name]
         if node.kind in ("placeholder", "get_attr") or identified.is_extern(name) or len(visited) > MAX_SEEN:
-            return -1
+            return False
         todo += node.operands
-    return 1
+    return True
+
+
+def _suffices(identified: Identified, version: Version, name: str, readers: Iterable[int]) -> bool:
+    """Return whether the kernels that read a buffer can compute what they write if it holds a node.
+
+    Of kernels that read other unidentified buffers this is not known.
+    """
+    values = identified.values
+    for number in readers:
+        step = identified.walked.steps[number]
+        if all(read.node or read is version for read in step.reads):
+            nodes = [read.node or name for read in step.reads]
+            read = {other for node in nodes for other in (values.root(node), values.plain(node))}
+            written = [values.nodes[values.root(write.node)] for write in step.writes if write.node]
+            if not _is_computable(identified, read, [operand for node in written for operand in node.operands]):
+                return False
+    return True
 
 
 MAX_GROUP, MAX_WAY = 8, 500
@@ -174,7 +211,44 @@ def lowered(identified: Identified) -> Lowering:
         if version.node and version.by >= 0 and values.is_view(name := buffer_node(values, version))
         and not version.part_of and not copied_for(values, version)
     }  # fmt: skip
-    return lowering(values, set(identified.steps.values()), stored)
+    always = computed_views(values, identified.walked.versions) | _named_with_readers(identified) | _numbers(identified)
+    return lowering(values, set(identified.steps.values()), stored, always)
+
+
+def _numbers(identified: Identified) -> set[str]:
+    """Return the tensors of the module whose few numbers Inductor writes into code: no call is given them."""
+    given = {version.node for _, version in identified.walked.given}
+    nodes = identified.values.nodes
+    return {name for name, node in nodes.items() if node.attribute and node.shape is not None and name not in given}
+
+
+def left_to_fused(identified: Identified) -> dict[str, set[str]]:
+    """Return the nodes that an external kernel computes without some of their operands, with these operands.
+
+    What they contribute is left to a fused kernel: the bias of a convolution or of a linear layer.
+    """
+    values, results = identified.values, {}
+    for number, name in identified.steps.items():
+        step = identified.walked.steps[number]
+        operands = values.nodes[name].operands
+        if step.kind != EXTERN or len(step.reads) >= len(operands) or any(not version.node for version in step.reads):
+            continue
+        read = {values.plain(version.node) for version in step.reads}
+        left = {operand for operand in operands if values.plain(operand) not in read}
+        if left and len(left) == len(operands) - len(step.reads):
+            results[name] = left
+    return results
+
+
+def _named_with_readers(identified: Identified) -> set[str]:
+    """Return the values that the comment of an external kernel names: they were no buffers when Inductor lowered that kernel."""
+    values, steps = identified.values, identified.walked.steps
+    results = set()
+    for number, name in identified.steps.items():
+        named = identified.comments.get(steps[number].line, frozenset())
+        if name in named:
+            results |= {operand for operand in values.nodes[name].operands if operand in named and not values.is_view(operand)}
+    return results
 
 
 def identify_between(identified: Identified) -> bool:
@@ -197,6 +271,8 @@ def identify_between(identified: Identified) -> bool:
             and values.nodes[name].op != RANDOM and _is(values.nodes[name].shape, shape)
             and closes(identified, versions[0], name) > 0
         ]  # fmt: skip
+        if len(choices) > 1 == len(versions):
+            choices = [name for name in choices if _suffices(identified, versions[0], name, readers)]
         if not choices and len(versions) == 1:
             choices = _random_numbers(identified, versions[0], readers, common or ())
         if len(choices) == len(versions):
@@ -277,12 +353,14 @@ OTHER_NAMES = {"bias_addmm": "addmm", "randint": "inductor_seeds"}
 _PASSES = "torch__inductor_fx_passes_"
 """How the names begin of functions that passes of Inductor put into a graph."""
 MAX_ROUNDS = 500
-def identify(values: Values, walked: Walked, extern_nodes: Mapping[int, str]) -> Identified:
+def identify(
+    values: Values, walked: Walked, extern_nodes: Mapping[int, str], comments: Mapping[int, frozenset[str]] | None = None
+) -> Identified:  # fmt: skip
     """Identify as many versions and steps as possible.
 
-    `known` are calls of external kernels with nodes from another source: line → node.
+    `extern_nodes` are calls of external kernels with nodes from another source: line → node.
     """
-    identified = Identified(values, walked)
+    identified = Identified(values, walked, comments=comments or {})
     identified.calls = Counter((step.kind, operator(step.name)) for step in walked.steps)
     identified.operators = frozenset(op for kind, op in identified.calls if kind == EXTERN and op in values.by_op)
     _identify_inputs(identified)
@@ -396,7 +474,7 @@ def _match(identified: Identified, step: Step) -> bool:
     """
     best, most = [], -1
     for name in _related_candidates(identified, step):
-        if name in identified.used:
+        if name in identified.used and not _is_other_branch(identified, step, name):
             continue
         agreed = _agreement(identified, step, identified.values.nodes[name])
         if agreed < 0:
@@ -409,6 +487,14 @@ def _match(identified: Identified, step: Step) -> bool:
         return False
     _run(identified, step, best[0])
     return True
+
+
+def _is_other_branch(identified: Identified, step: Step, name: str) -> bool:
+    """Return whether a function is another one than those known to run a node: a branch of a `cond`, the body of a loop."""
+    steps = identified.walked.steps
+    return step.kind == FUNCTION and all(
+        steps[number].name != step.name for number, node in identified.steps.items() if node == name
+    )
 
 
 def _related_candidates(identified: Identified, step: Step) -> list[str]:
@@ -494,6 +580,8 @@ def _run(identified: Identified, step: Step, name: str) -> None:
     identified.used.add(name)
     operands = _operands(identified, node)
     if step.kind == FUNCTION:
+        if step.decided_by is not None and len(operands) > len(step.reads):
+            identified.name(step.decided_by, operands[0])
         operands = operands[max(0, len(operands) - len(step.reads)) :]
     if len(step.reads) <= len(operands):
         for version, operand in _parallel(step, operands):

@@ -281,6 +281,8 @@ class Lowering:
     """Nodes that external kernels run."""
     buffer_views: set[str]
     """Views that are buffers of their own."""
+    inlined_always: Collection[str] = ()
+    """Values of which it is known that they never are a buffer; constants of the module are numbers in the code then."""
     carried: dict[str, frozenset[str]] = field(default_factory=dict)
     """Node → itself and its unrealized inputs at its lowering, as far as certain."""
     inlined: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -305,6 +307,9 @@ class Lowering:
         name = node.name
         if node.kind in ("placeholder", "get_attr"):
             self.keep(name, frozenset())
+            if name in self.inlined_always:
+                self.carried[name] = frozenset((name,))
+                self.realized.discard(name)
             return
         carried, inlined, leaves = {name}, {name}, set[str]()
         if traceless(self.values, name):
@@ -320,6 +325,8 @@ class Lowering:
             inlined |= self.inlined.get(operand, frozenset())
             leaves |= self.leaves.get(operand, frozenset())
         origins = frozenset(carried)
+        if node.op == "mean":  # a sum in memory, which its readers divide
+            origins, inlined, leaves = frozenset((name,)), {name}, {name}
         self.inlined[name] = frozenset(inlined)
         for operand in node.operands:
             if node.op in MATRICES or name in self.externs or (node.op == "cat" and not self.values.is_view(operand)):
@@ -361,14 +368,14 @@ class Lowering:
             return source is None or source.op not in SPLITS
         in_place = node.op.endswith("_") and not node.op.startswith("_")  # `index_put_` in place of `index_put`
         extern = node.higher or node.name in self.externs
-        return in_place or extern or node.op in REDUCTIONS or node.op in STORED or node.op in MATRICES
+        return in_place or extern or (node.op in REDUCTIONS and node.op != "mean") or node.op in STORED or node.op in MATRICES
 
     def reused(self, node: Value) -> None:
         """Realize a value with many readers or many inputs."""
         values = self.values
         root = values.root(node.name)
-        if root in self.realized:
-            return
+        if root in self.realized or root in self.inlined_always:
+            return  # the latter only until an external kernel reads it
         users = values.users.get(node.name, ())
         reads = [leaf for leaf in self.leaves.get(root, ()) if _large(values, leaf)]
         nodes = [name for name in self.inlined.get(root, ()) if not values.is_view(name)]
@@ -393,9 +400,9 @@ class Lowering:
             self.doubtful.add(root)
 
 
-def lowering(values: Values, externs: Collection[str], buffer_views: set[str]) -> Lowering:
+def lowering(values: Values, externs: Collection[str], buffer_views: set[str], inlined_always: Collection[str] = ()) -> Lowering:
     """Lower a graph."""
-    result = Lowering(values, externs, buffer_views)
+    result = Lowering(values, externs, buffer_views, inlined_always)
     result.run()
     return result
 

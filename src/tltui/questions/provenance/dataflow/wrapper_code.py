@@ -105,7 +105,13 @@ RENAMED = re.compile(r"^(\w+) = ([A-Za-z_]\w*)$")
 ITEM = re.compile(r"^(\w+) = (\w+)\[(\d{1,6})\]$")
 LISTED = re.compile(r"^(\w+) = \[(.*)\]$")
 PARTITION = re.compile(r"^\(?([\w, ]*?),?\s*\)? = self\.partitions\[(\d{1,6})\]\((\w+)\)$")
-FUNCTION_CALL = re.compile(r"^\(?([\w, ]*?),?\s*\)? = (\w+)\((\w+)\)$")
+FUNCTION_CALL = re.compile(r"^\(?([\w, \[\]]*?),?\s*\)? = (\w+)\((\w+)\)$")
+SLOT = re.compile(r"^(\w+\[\d{1,6}\]) = (\w+)$")
+"""A value of a loop, in a list."""
+_BRANCH = re.compile(r"^if (\w+)(?:\.item\(\))?:$")
+IN_SLOT = re.compile(r"^\w+\[\d{1,6}\]$")
+TESTED = "_cond_result"
+"""How the name ends of what the condition of a loop returns."""
 _ASSIGNED = re.compile(r"^(\w+) = (.*)$")
 _PIECE = re.compile(r"^reinterpret_tensor\((\w+), \([^()]*\), \([^()]*\), (\d{1,15})\)$")
 _KEYWORD = re.compile(r"^([A-Za-z_]\w*)=(?!=)(.*)$")
@@ -153,6 +159,8 @@ class Step:
     """The versions before and after, for arguments both read and written, or written into again under one name."""
     complete: bool = True
     """Whether the use of each argument is known."""
+    decided_by: Version | None = None
+    """The value that decides whether it runs: the predicate of a `cond`."""
 
 
 @dataclass(slots=True)
@@ -199,6 +207,7 @@ class _Walk:
         self.buffers: dict[str, _Buffer] = {}
         self.lists: dict[str, list[str]] = {}
         self.takes: set[str] = set()
+        self.predicate: Version | None = None
         self.out = Walked()
 
     def run(self, function: Function, depth: int = 0) -> list[str]:
@@ -234,6 +243,10 @@ class _Walk:
             self.buffers[match[1]].storage.reused |= "# reuse" in full_text
         elif match := ITEM.match(text):
             self.bind_item(match[1], match[2], int(match[3]))
+        elif match := _BRANCH.match(text):
+            self.predicate = self.read(match[1])
+        elif match := SLOT.match(text):
+            self.buffers[match[1]] = self.buffer(match[2])
         elif (match := LISTED.match(text)) and "(" not in match[2].partition("reinterpret")[0]:
             self.lists[match[1]] = [part for part in arguments(match[2]) if part]
         elif "(" in text:
@@ -267,6 +280,9 @@ class _Walk:
 
     def bind_item(self, name: str, of: str, item: int) -> None:
         """Process `name = of[item]`."""
+        if (slot := f"{of}[{item}]") in self.buffers:
+            self.buffers[name] = self.buffers[slot]
+            return
         source = self.read(of)
         version = self.version(source.by if source else -1, None)
         if source is not None:
@@ -276,6 +292,8 @@ class _Walk:
     def read(self, argument: str) -> Version | None:
         """Return the current version of an argument; None for numbers and unwritten memory."""
         match = BASE.match(argument)
+        if IN_SLOT.match(argument) and argument in self.buffers:
+            return self.buffers[argument].storage.content
         if match is None or match[1] in ("None", "True", "False", "inf", "nan") or match[1].isdigit():
             return None
         if match[1] not in self.buffers and match[1] not in self.shapes:
@@ -354,15 +372,27 @@ class _Walk:
 
     def step(self, kind: str, name: str, n: int) -> Step:
         step = Step(len(self.out.steps), kind, name, n)
+        if kind != FUNCTION:
+            self.predicate = None
         self.out.steps.append(step)
         return step
 
     def function(self, n: int, result: str, name: str, operands: Sequence[str]) -> None:
+        tests = result.endswith(TESTED)
+        if tests and any(step.name == name for step in self.out.steps):
+            return  # the condition of a loop, after the body: of values that its first call does not get
         step = self.step(FUNCTION, name, n)
         step.reads = [version for part in operands if (version := self.read(part)) is not None]
+        if tests:
+            return
+        step.decided_by = self.predicate
         output = self.version(step.number, None)
         step.writes.append(output)
-        if result:
+        slots = [part.strip() for part in result.split(",")]
+        if IN_SLOT.match(slots[0]):
+            for item, slot in enumerate(slots):
+                self.buffers[slot] = _Buffer(_Storage(output.items.setdefault(item, self.version(step.number, None))))
+        elif result:
             self.buffers[result] = _Buffer(_Storage(output))
 
     def fused(self, n: int, name: str, operands: Sequence[str]) -> None:

@@ -73,7 +73,7 @@ async def test_memory_is_sorted_by_its_columns() -> None:
     [("guards", (("guards", "guards ↓"), ("latency", "latency ↓"), ("name", "function ↑"), ("failed", "failed before ↓"))),
      ("warmup", (("time", "time ↓"), ("name", "function ↑"))),
      ("caches", (("compile", "compile ↑"), ("time", "time ↓"), ("name", "function ↑"))),
-     ("metrics", (("sum", "sum ↓"), ("records", "records ↓"), ("most", "most ↓"), ("time", "time ↓"), ("name", "function ↑")))],
+     ("metrics", (("sum", "sum ↓"), ("records", "records ↓"), ("max", "max ↓"), ("time", "time ↓"), ("name", "function ↑")))],
 )  # fmt: skip
 async def test_pages_are_sorted_by_their_columns(page: str, orders: tuple[tuple[str, str], ...]) -> None:
     async with opened(RECOMPILES, size=(140, 80)) as driver:

@@ -117,7 +117,7 @@ QUESTIONS: tuple[Entry, ...] = (
     Entry(
         "metrics", "", "every field of the compilation metrics; settings that differ between compiles or ranks",
         "look at a run", 690, "tltui.questions.metrics.page",
-        sorts=("group", "sum", "records", "most", "time", "name"),
+        sorts=("group", "sum", "records", "max", "time", "name"),
     ),
     Entry(
         "exports", "", "torch.export runs: values that export guessed, could not determine or found to be incorrect, and why",

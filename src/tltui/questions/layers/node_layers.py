@@ -400,8 +400,8 @@ def _shared(program: Program, frames: Frames, step: Step) -> bool:
         lines |= {inner.key for inner, _ in program.inner if number in inner.reads}
         called = frames.calls.get(program.paths[number])
         if len(lines) > 1 and called is not None and not _same(frames, called, step.at):
-            is_owner = merged(program.paths[number]) in frames.owners(step.at) or _calls_only(frames, program.paths[number], step.code)
-            return not is_owner
+            path = program.paths[number]
+            return merged(path) not in frames.owners(step.at) and not _calls_only(frames, path, step.code)
     return False
 
 

@@ -109,13 +109,19 @@ def _inputs(needs: Needs) -> Iterator[str]:
 
 def _api(question: Question) -> Iterator[str]:
     signature = definition(question.name, result_type(question)).split(":\n")[0]
-    yield from ("```python", f"{signature}: ...", "```", "", inspect.cleandoc(question.doc))
+    yield from ("```python", f"{signature}: ...", "```", "", _fenced(inspect.cleandoc(question.doc)))
     yield from ("", f"`tltui schema {question.name}` prints the schema of its JSON. Each row of `to_records()` has:", "")
     yield from ("| column | type | meaning |", "| --- | --- | --- |")
     docs = field_docs(question.rows)
     for field in field_names(question.rows):
         kind = str(question.rows.__annotations__[field]).replace(" | None", "?")
         yield f"| `{field}` | `{_cell(kind)}` | {_cell(docs[field])} |"
+
+
+def _fenced(doc: str) -> str:
+    """Return a docstring with its lines of the Python shell as code."""
+    paragraphs = doc.split("\n\n")
+    return "\n\n".join(f"```pycon\n{text}\n```" if text.startswith(">>> ") else text for text in paragraphs)
 
 
 def _cell(text: str) -> str:

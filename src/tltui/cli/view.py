@@ -78,8 +78,8 @@ def check_order(document: Document, options: argparse.Namespace) -> None:
         pass
     orders = getattr(document, "all_orders", ())
     if orders and sort not in orders:
-        known = ", ".join(order for order in question.sorts if order in orders)
-        raise Failure(f"no table of this page is sorted by {sort}", f"use one of: {known}")
+        choices = ", ".join(order for order in question.sorts if order in orders)
+        raise Failure(f"no table of this page is sorted by {sort}", f"use one of: {choices}")
 
 
 def caches(options: argparse.Namespace) -> Iterator[bytes]:

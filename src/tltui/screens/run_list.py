@@ -88,7 +88,7 @@ class RunListScreen(PanesScreen[None]):
         self._reader = Scheduler(self.scheduler.gate, faulted)
         """Reads runs on its own thread: a run may take long, and what the page needs does not wait for it."""
         self._later: Timer | None = None
-        self._next_look: Timer | None = None
+        self._next_check: Timer | None = None
         self._has_rows = False
         self.is_at_start = not choice.chosen
         """Whether the list is shown from its top, whatever runs come in: until the first key."""
@@ -144,8 +144,8 @@ class RunListScreen(PanesScreen[None]):
 
     def _read(self, names: Sequence[str] | None) -> None:
         self._reader.drop(self)
-        if self._next_look is not None:
-            self._next_look.stop()
+        if self._next_check is not None:
+            self._next_check.stop()
         self._reader.do(self._reading(names), place=Place.LONG, owner=self, fault=self._failed)
 
     def _reading(self, names: Sequence[str] | None) -> Steps:
@@ -178,20 +178,20 @@ class RunListScreen(PanesScreen[None]):
         """Show the complete list; leave a directory without runs, unless one was there."""
         if self.choice.has_runs or self._has_rows:
             self._draw()
-            self._look_again(0.0)
+            self._check_later(0.0)
         else:
             self.app.exit()
 
-    def _look_again(self, took: float) -> None:
-        """Look at the runs that are being written later; `took`: the seconds of the last look."""
+    def _check_later(self, took: float) -> None:
+        """Read the runs that are being written again later; `took`: the seconds of the last time."""
         if self.choice.written:
-            self._next_look = self.set_timer(max(AGAIN, PACE * took), self._look)
+            self._next_check = self.set_timer(max(AGAIN, PACE * took), self._check)
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         names = self.choice.written
-        self._reader.do(self._looking(names), place=Place.LONG, owner=self, fault=self._failed)
+        self._reader.do(self._check_steps(names), place=Place.LONG, owner=self, fault=self._failed)
 
-    def _looking(self, names: Sequence[str]) -> Steps:
+    def _check_steps(self, names: Sequence[str]) -> Steps:
         """Read runs that were being written, on another thread."""
         from tltui.questions.compare.run_list import open_entry
 
@@ -199,14 +199,14 @@ class RunListScreen(PanesScreen[None]):
         for name in names:
             yield None
             entries[name] = open_entry(self.choice.directory, name)
-        self.answer(partial(self._looked, entries, time.monotonic() - began))
+        self.answer(partial(self._show_checked, entries, time.monotonic() - began))
 
-    def _looked(self, entries: dict[str, Entry], took: float) -> None:
+    def _show_checked(self, entries: dict[str, Entry], took: float) -> None:
         """Draw what has changed."""
         if any(self.choice.entries.get(name) != entry for name, entry in entries.items()):
             self.choice.entries |= entries
             self._draw()
-        self._look_again(took)
+        self._check_later(took)
 
     def _failed(self, error: BaseException) -> None:
         """Report why reading ended; runs in the memory of the screen stay."""

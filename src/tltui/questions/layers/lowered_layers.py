@@ -230,7 +230,7 @@ def _layers_between(
             low, high = chain[at - 1][1] if at else None, chain[at][1] if at < len(chain) else None
             if backward:
                 low, high = None if high is None else -high, None if low is None else -low
-            steps = program.between(key, low or 0, high)
+            steps = program.steps_in(key, low or 0, high)
             layer = program.layer_of_steps(same_operator(program, operator_of(node.target), steps) or steps)
             if layer is None:
                 layer = program.layer_of(key)
@@ -259,7 +259,7 @@ def _sums_between(
 
 
 def _masks(graph: GraphText, nodes: Sequence[tuple[FxNode, Key]], layer_by_node: dict[str, str]) -> None:
-    """Assign what a dropout computes from random numbers to its layer, and the mask of a `relu` for the backward to the `relu`'s."""
+    """Assign what a dropout computes from random numbers to its layer, and the mask of a `relu` for the backward to its layer."""
     relus = {node.name: key for node, key in nodes if operator_of(node.target) == "relu" and node.name in layer_by_node}
     for node, key in nodes:
         if operator_of(node.target) == "le" and len(node.args) == 1 and relus.get(node.args[0]) == key:
@@ -286,7 +286,8 @@ def _reshaped(
 
 
 def _flattened(
-    graph: GraphText, nodes: list[tuple[FxNode, Key]], program: Program, anchors: list[tuple[int, int]], layer_by_node: dict[str, str]
+    graph: GraphText, nodes: list[tuple[FxNode, Key]], program: Program, anchors: list[tuple[int, int]],
+    layer_by_node: dict[str, str],
 ) -> None:  # fmt: skip
     """Assign the views that flatten the gradient of a linear layer's result, and give that of its input sizes, to that layer."""
     exact = {nodes[n][0].name: -step for n, step in anchors if nodes[n][0].target == _PRODUCT}
@@ -323,8 +324,8 @@ def _masked_gradients(
             (positive if operator == "relu" else masks)[other.name] = forward_layers_[other.name], key
     for node, key in nodes:
         operator = operator_of(node.target)
-        known = positive if operator == "le" else masks
-        made_by = [known[name] for name in node.args if name in known and known[name][1] == key]
+        candidates = positive if operator == "le" else masks
+        made_by = [candidates[name] for name in node.args if name in candidates and candidates[name][1] == key]
         if len(made_by) != 1 or operator not in ("le", "where", "convert_element_type", "mul"):
             continue
         layer_by_node[node.name] = made_by[0][0]

@@ -206,9 +206,9 @@ class Program:
 
         None if any of these nodes has no known layer.
         """
-        return self.layer_of_steps(self.between(key, low, high))
+        return self.layer_of_steps(self.steps_in(key, low, high))
 
-    def between(self, key: Key, low: int = 0, high: int | None = None) -> list[int]:
+    def steps_in(self, key: Key, low: int = 0, high: int | None = None) -> list[int]:
         """Return the steps of a line between two steps (both inclusive)."""
         last = len(self.steps) if high is None else high
         return [n for n in self.by_key.get(key, ()) if low <= n <= last]
@@ -400,8 +400,8 @@ def _shared(program: Program, frames: Frames, step: Step) -> bool:
         lines |= {inner.key for inner, _ in program.inner if number in inner.reads}
         called = frames.calls.get(program.paths[number])
         if len(lines) > 1 and called is not None and not _same(frames, called, step.at):
-            known = merged(program.paths[number]) in frames.owners(step.at) or _calls_only(frames, program.paths[number], step.code)
-            return not known
+            path = program.paths[number]
+            return merged(path) not in frames.owners(step.at) and not _calls_only(frames, path, step.code)
     return False
 
 

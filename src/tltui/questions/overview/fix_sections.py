@@ -127,7 +127,7 @@ def _advice_of(changes: tuple[str, ...], shown: int | None = None, more: str = "
 
 
 def _predicted(prediction: Prediction) -> str:
-    return f"predicted: {remaining_text(prediction)}"
+    return f"predicted: {remaining_text(prediction, is_brief=True)}"
 
 
 def _verb(code: tuple[str, ...]) -> str:
@@ -161,8 +161,8 @@ def fix_lines(fix: Fix, room: int, more: str = MORE) -> list[str]:
     first, *others = fmt.wrap(text, room)
     rest = " ".join(others)
     if len(rest) > room and fix.effect:
-        advice = rest.removesuffix(f"; {fix.effect}")
-        rest = f"{fmt.clip(advice, room - len(fix.effect) - 2)}; {fix.effect}"
+        advice = rest.removesuffix(fix.effect).removesuffix("; ")
+        rest = f"{fmt.clip(advice, room - len(fix.effect) - 2)}; {fix.effect}" if advice else fix.effect
     return [first, fmt.clip(rest, room)]
 
 

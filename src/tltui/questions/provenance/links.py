@@ -251,12 +251,12 @@ def derive(
         number = graph_of(post, function)
         if number is None or number not in graphs:
             continue
-        walked, found = _of_function(graphs[number], code, function, functions, kernels, extern_nodes, comments or {})
+        walked, origins = _of_function(graphs[number], code, function, functions, kernels, extern_nodes, comments or {})
         outer = around.get(function.name, ())
-        for name, nodes in found.around.items():
+        for name, nodes in origins.around.items():
             around.setdefault(name, (*outer, *((number, node) for node in nodes)))
-        for step, nodes in found.by_step.items():
-            derived[walked.steps[step].line] = Derived(number, nodes, outer if step in found.of_origins else ())
+        for step, nodes in origins.by_step.items():
+            derived[walked.steps[step].line] = Derived(number, nodes, outer if step in origins.of_origins else ())
     return derived
 
 
@@ -548,8 +548,8 @@ def _from_flow(texts: Texts, kernels: Sequence[KernelLink]) -> None:
         line = next((line for call in kernel.calls for line in call.lines if line in derived), None)
         if line is None:
             continue
-        named = [*((derived[line].graph, name) for name in derived[line].nodes), *derived[line].around]
-        nodes = tuple(dict.fromkeys(post.key(node) for graph, name in named if (node := post.graph.find(name, graph))))
+        references = [*((derived[line].graph, name) for name in derived[line].nodes), *derived[line].around]
+        nodes = tuple(dict.fromkeys(post.key(node) for graph, name in references if (node := post.graph.find(name, graph))))
         if kernel.key in shared:
             agrees = set(nodes) <= set(kernel.post)
         else:

@@ -106,15 +106,20 @@ class Prediction:
     """The condition under which the number is another one (`if …`), as a key of `DOUBTS`; '' for none."""
 
 
-def other_outcomes(fewest: int, most: int, expected: int, doubt: str) -> str:
-    """Format the other possible numbers of recompilations: ` (up to 8 if sizes that were equal differ in a call)`; '' for none."""
+def other_outcomes(fewest: int, most: int, expected: int, condition: str | None) -> str:
+    """Format the other possible numbers of recompilations: ` (up to 8 if sizes that were equal differ in a call)`; '' for none.
+
+    `condition`: of the others; '' for an unknown one, None to leave it out.
+    """
     if fewest == most:
         return ""
     if expected == fewest:
         others = f"up to {most:,}"
     else:
         others = f"{fewest:,} to {expected - 1 if expected == most else most:,}" if fewest < most - 1 else f"{fewest:,}"
-    return f" ({others} if {doubt})" if doubt else f" ({others} in other cases)"
+    if condition is None:
+        return f" ({others})"
+    return f" ({others} if {condition})" if condition else f" ({others} in other cases)"
 
 
 class _Pair(NamedTuple):

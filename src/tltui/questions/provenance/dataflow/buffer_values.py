@@ -245,9 +245,9 @@ def _named_with_readers(identified: Identified) -> set[str]:
     values, steps = identified.values, identified.walked.steps
     results = set()
     for number, name in identified.steps.items():
-        named = identified.comments.get(steps[number].line, frozenset())
-        if name in named:
-            results |= {operand for operand in values.nodes[name].operands if operand in named and not values.is_view(operand)}
+        commented = identified.comments.get(steps[number].line, frozenset())
+        if name in commented:
+            results |= {operand for operand in values.nodes[name].operands if operand in commented and not values.is_view(operand)}
     return results
 
 

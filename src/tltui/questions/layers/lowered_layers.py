@@ -259,7 +259,7 @@ def _sums_between(
 
 
 def _masks(graph: GraphText, nodes: Sequence[tuple[FxNode, Key]], layer_by_node: dict[str, str]) -> None:
-    """Assign what a dropout computes from random numbers to its layer, and the mask of a `relu` for the backward to the `relu`'s."""
+    """Assign what a dropout computes from random numbers, and the mask of a `relu` for the backward, to the layer of both."""
     relus = {node.name: key for node, key in nodes if operator_of(node.target) == "relu" and node.name in layer_by_node}
     for node, key in nodes:
         if operator_of(node.target) == "le" and len(node.args) == 1 and relus.get(node.args[0]) == key:
@@ -286,7 +286,8 @@ def _reshaped(
 
 
 def _flattened(
-    graph: GraphText, nodes: list[tuple[FxNode, Key]], program: Program, anchors: list[tuple[int, int]], layer_by_node: dict[str, str]
+    graph: GraphText, nodes: list[tuple[FxNode, Key]], program: Program, anchors: list[tuple[int, int]],
+    layer_by_node: dict[str, str],
 ) -> None:  # fmt: skip
     """Assign the views that flatten the gradient of a linear layer's result, and give that of its input sizes, to that layer."""
     exact = {nodes[n][0].name: -step for n, step in anchors if nodes[n][0].target == _PRODUCT}

@@ -98,7 +98,7 @@ class Kernel:
     """As torch names it: `NAME:HANDLE`, or `NAME`; `NAME@LINE` of several calls without a handle. Unique in the unit."""
     function: str = ""
     """The function of the code that the call stands in, where that runs a graph inside of the graph: its post-grad nodes are
-    those of that graph, and the node around it that runs that graph, with what Inductor counts to it. '' in what runs the whole graph."""
+    those of that graph, and the node that runs that graph, with what Inductor counts to it. '' in what runs the whole graph."""
     times: int = 1
     """How often it runs in a run of the whole graph: as often as its function is called, at most so often where that is a branch
     or a loop."""

@@ -218,7 +218,8 @@ def lowered(identified: Identified) -> Lowering:
 def _numbers(identified: Identified) -> set[str]:
     """Return the tensors of the module whose few numbers Inductor writes into code: no call is given them."""
     given = {version.node for _, version in identified.walked.given}
-    return {name for name, node in identified.values.nodes.items() if node.attribute and node.shape is not None and name not in given}
+    tensors = (name for name, node in identified.values.nodes.items() if node.attribute and node.shape is not None)
+    return {name for name in tensors if name not in given}
 
 
 def left_to_fused(identified: Identified) -> dict[str, set[str]]:
@@ -266,7 +267,7 @@ def identify_between(identified: Identified) -> bool:
             common = candidates[reader] if common is None else common & candidates[reader]
         choices = [
             name for name in sorted(common or (), key=values.order.__getitem__)
-            if name in memory.realized and name not in memory.constant and name not in identified_roots
+            if (name in memory.realized or name in memory.sums) and name not in memory.constant and name not in identified_roots
             and values.nodes[name].op != RANDOM and _is(values.nodes[name].shape, shape)
             and closes(identified, versions[0], name) > 0
         ]  # fmt: skip

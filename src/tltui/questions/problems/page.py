@@ -211,7 +211,7 @@ def add_limit(page: Page, group: LimitGroup, ran: str = "") -> None:
     if len(group.occurrences) > 1:
         head.append((f"  {times(len(group.occurrences))}", tokens.STRONG))
     page.row(head)
-    limit = f"the recompile limit of {group.limit} was" if group.limit is not None else "the recompile limit was"
+    limit = f"The recompile limit of {group.limit} was" if group.limit is not None else "The recompile limit was"
     page.say(f"{limit} reached. {limit_text(group.is_eager, group.callees_eager)}", INDENT, tokens.WARN)
     if ran:
         page.say(ran, INDENT, tokens.STRONG)

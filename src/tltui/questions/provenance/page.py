@@ -38,7 +38,16 @@ from tltui.questions.provenance.records import (
     UnitProvenance,
     Unknown,
 )
-from tltui.questions.provenance.unit_sections import COUNTS, LEGEND, SAID, counts_of, coverage_text, marked, unknown_text
+from tltui.questions.provenance.unit_sections import (
+    COUNTS,
+    DERIVED_MARK,
+    LEGEND,
+    SAID,
+    counts_of,
+    coverage_text,
+    marked,
+    unknown_text,
+)
 from tltui.questions.question import Keyword, Question
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
@@ -409,7 +418,7 @@ def _many(page: Page, scope: Scope) -> Generator[None, None, Coverages]:
 
 
 def _unit_line(page: Page, unit: UnitCoverage) -> None:
-    message = coverage_text(unit.coverage).replace(" · ", " ·  ").split("  ")
+    message = coverage_text(unit.coverage).replace(f" {DERIVED_MARK})", " derived)").replace(" · ", " ·  ").split("  ")
     if not unit.is_recorded:
         message[-1] += "; provenance not recorded"
     elif unit.source in SOURCES[1:]:

@@ -210,7 +210,7 @@ def test_the_page_states_group_prediction_and_warning(width: int) -> None:
     lines = page("@blocks:0/0", width=width)
     text = "\n".join(lines)
     assert max(map(len, lines)) <= width and lines[0] == "Blocks of [0/0]"
-    assert "4 × Block" in text and "3 × Numbered: guards on number need 3 values" in text
+    assert "4 × Block" in text and "3 × Numbered: number has 3 values and a guard at" in text
     assert "for n in (0, 1, 3, 4):" in text and "model.layers[n].compile()" in text, "layers.2 is left out"
     assert "for block in model.tail:" in text
     assert "layers.2  5 nodes, 1 without an equal node in layers.0" in text

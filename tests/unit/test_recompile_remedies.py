@@ -306,7 +306,7 @@ def test_no_min_serves_size_one(tmp_path: Path) -> None:
     term = replace(reasons[0].terms[0], value="1")
     facts = CauseFacts("size condition", "x", 0, reasons=[replace(reasons[0], origin=MARKED, bound=4, terms=(term,))])
     assert condition(facts, Settings()) == Advice(
-        "The bound 4 comes from the mark on x dim 0 (min, max). Sizes 0 and 1 are always compiled separately, with any min."
+        "The bound 4 comes from the mark on x dim 0 (min, max). Sizes 0 and 1 are always compiled separately, whatever min is."
     )
 
 
@@ -385,4 +385,4 @@ def test_no_mark_is_advised_for_a_tensor_that_the_program_has_no_name_for() -> N
     shown = text(page(trace("recompiled/matcher_targets"), "@recompiles"))
     assert "mark_unbacked(labels, 0)" in shown and not re.search(r"mark_\w+\(___", shown)
     arrays = shown.partition("size condition   ___stack0[*]")[2]
-    assert "The bound 2 ≤ comes from torch: sizes 0 and 1 are compiled separately." in " ".join(arrays.split())
+    assert "The minimum of 2 comes from torch: sizes 0 and 1 are compiled separately." in " ".join(arrays.split())

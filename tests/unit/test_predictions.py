@@ -10,13 +10,15 @@ from pages import page
 from real import trace
 from viewed import text
 
+from tltui.questions.problems.problem_list import run_steps
 from tltui.questions.recompiles import guard_requirements as required
+from tltui.questions.recompiles.equal_sizes import equal_sizes
 from tltui.questions.recompiles.explanations import explained_of, fixed_in
-from tltui.questions.recompiles.frame_recompiles import recompiles_of
+from tltui.questions.recompiles.frame_recompiles import frames_of, recompiles_of
 from tltui.questions.recompiles.guard_comparison import Comparison, Version, compared
 from tltui.questions.recompiles.guard_grammar import BOOL, INT, SIZE
 from tltui.questions.recompiles.guard_requirements import Property, requirements_in
-from tltui.questions.recompiles.guard_table import Call
+from tltui.questions.recompiles.guard_table import Call, guards_of
 from tltui.questions.recompiles.predictions import (
     BRANCHES,
     DOUBTS,
@@ -24,6 +26,8 @@ from tltui.questions.recompiles.predictions import (
     LAYOUT,
     SKIPPED,
     SPECIALIZED,
+    UNBACKED,
+    Candidate,
     Simulation,
     other_outcomes,
 )
@@ -61,6 +65,25 @@ def test_another_layout_is_expected_to_differ() -> None:
 
 def test_a_function_that_torch_skipped_is_expected_to_be_skipped_again() -> None:
     assert outcome(calls(needed=frozenset({KEY})), skipped=True) == (0, 1, 0, SKIPPED)
+
+
+def test_a_branch_on_an_unbacked_size_breaks_the_graph() -> None:
+    """`static_cache_decode` of docs/advice-corpus.md: 1 → 0, and a function after the break is recompiled instead."""
+    other = (SIZE, "y", 0)
+    candidate = Candidate("y dim 0", "unbacked sources", frozenset({other}), DYNAMIC, ((other, UNBACKED),))
+    prediction = Simulation(calls()).predict([candidate])
+    assert (prediction.fewest, prediction.expected, prediction.most, prediction.doubt) == (0, 1, 1, UNBACKED)
+    assert not prediction.may_help
+
+
+def test_equal_sizes_after_a_break_may_have_a_symbol_each() -> None:
+    """`pyg_autoencoder` of docs/advice-corpus.md: torch propagates the dynamic sizes of what a compiled graph returned."""
+    run = trace("recompiled/matcher_targets")
+    for frame, _ in frames_of(run.compiles()):
+        guards = run_steps(guards_of(frame, [explained_of(compile_) for compile_ in recompiles_of(frame)]))
+        assert guards is not None
+        resumed = str(frame.code[0]).startswith("torch_dynamo_resume")
+        assert not any(equal.divided for equal in equal_sizes(frame, guards).values()) or not resumed
 
 
 @pytest.mark.parametrize(("numbers", "words"), [

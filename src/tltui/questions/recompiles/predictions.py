@@ -105,6 +105,16 @@ class Prediction:
     doubt: str = ""
     """The condition under which the number is another one (`if …`), as a key of `DOUBTS`; '' for none."""
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether the guards decide each comparison."""
+        return self.fewest == self.most
+
+    @property
+    def may_help(self) -> bool:
+        """Whether the remedies may remove a recompilation; that a graph break ends the function early does not count."""
+        return (self.expected if self.doubt == UNBACKED else self.fewest) < self.before
+
 
 def other_outcomes(fewest: int, most: int, expected: int, doubt: str) -> str:
     """Format the other possible numbers of recompilations: ` (up to 8 if sizes that were equal differ in a call)`; '' for none."""
@@ -277,10 +287,11 @@ class Simulation:
     ) -> tuple[int, int, int, str]:
         """Return the fewest, the most and the expected recompilations that remain, and the doubt (a key of `DOUBTS`)."""
         fewest, most = self._range(effects, doubts, shares)
-        fewest = 0 if skipped else fewest
+        expected = 0 if skipped else min(max(self.remaining(effects, doubts, EXPECTED, shares), fewest), most)
+        may_break = UNBACKED in doubts.values()  # a branch on an unbacked size breaks the graph: the rest is another function
+        fewest = 0 if skipped or may_break else fewest
         if fewest == most:
             return fewest, most, fewest, ""
-        expected = fewest if skipped else min(max(self.remaining(effects, doubts, EXPECTED, shares), fewest), most)
         changed = {
             doubt: self.remaining(effects, doubts, [*EXPECTED, doubt] if doubt not in EXPECTED else
                                   [other for other in EXPECTED if other != doubt], shares)
@@ -289,6 +300,8 @@ class Simulation:
         doubt = max(changed, key=lambda each: abs(changed[each] - expected))
         if skipped:
             doubt = SKIPPED
+        elif may_break and changed[doubt] == expected:
+            doubt = UNBACKED
         elif changed[doubt] == expected:  # only several together make a difference
             doubt = UNRECORDED
         return fewest, most, expected, doubt

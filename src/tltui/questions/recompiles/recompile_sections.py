@@ -417,8 +417,9 @@ def _effect(variation: Variation) -> str:
     prediction = variation.prediction
     if prediction is None:
         return ""
-    if prediction.fewest == prediction.before:
-        return f"No effect alone ({remaining_text(prediction)}), only together with the other fixes."
+    if not prediction.may_help:
+        number = f" ({remaining_text(prediction)})" if prediction.is_exact else ""
+        return f"No effect alone{number}, only together with the other fixes."
     return f"Predicted effect: {remaining_text(prediction)}"
 
 

@@ -380,7 +380,7 @@ def _doubt(facts: CauseFacts, advice: Advice, keys: frozenset[Key], guards: Fram
     """Return the doubt about the effect of a remedy; '' for none."""
     if advice.code and MAYBE_MARK in advice.code[0]:
         return OTHER_CALLS
-    if "unbacked" in advice.remedy and not guards.related.isdisjoint(keys):
+    if advice.remedy == "unbacked sources" or (advice.remedy == "mark unbacked" and not guards.related.isdisjoint(keys)):
         return UNBACKED
     if advice.remedy in NEVER_DYNAMIC and facts.became is None:
         return BRANCHES  # no version shows the conditions on a number that was a constant in all of them
@@ -522,7 +522,7 @@ def _effective(
     is_indexed = len(_sources_of(members)) > 1 and not facts.source.endswith(".training")
     if is_indexed and not advice.remedy and facts.cause in guard_grammar.VALUES | guard_grammar.NAMED:
         return Advice("The guards name each index, so each index has a compiled version of its own.")
-    if prediction is None or prediction.fewest < prediction.before:
+    if prediction is None or prediction.may_help:
         return advice
     if together is not None and name_of_cause(facts.cause, facts.source, facts.dim, members) in together.names:
         return advice

@@ -10,15 +10,13 @@ from pages import page
 from real import trace
 from viewed import text
 
-from tltui.questions.problems.problem_list import run_steps
 from tltui.questions.recompiles import guard_requirements as required
-from tltui.questions.recompiles.equal_sizes import equal_sizes
 from tltui.questions.recompiles.explanations import explained_of, fixed_in
-from tltui.questions.recompiles.frame_recompiles import frames_of, recompiles_of
+from tltui.questions.recompiles.frame_recompiles import recompiles_of
 from tltui.questions.recompiles.guard_comparison import Comparison, Version, compared
 from tltui.questions.recompiles.guard_grammar import BOOL, INT, SIZE
 from tltui.questions.recompiles.guard_requirements import Property, requirements_in
-from tltui.questions.recompiles.guard_table import Call, guards_of
+from tltui.questions.recompiles.guard_table import Call
 from tltui.questions.recompiles.predictions import (
     BRANCHES,
     DOUBTS,
@@ -77,13 +75,9 @@ def test_a_branch_on_an_unbacked_size_breaks_the_graph() -> None:
 
 
 def test_equal_sizes_after_a_break_may_have_a_symbol_each() -> None:
-    """`pyg_autoencoder` of docs/advice-corpus.md: torch propagates the dynamic sizes of what a compiled graph returned."""
-    run = trace("recompiled/matcher_targets")
-    for frame, _ in frames_of(run.compiles()):
-        guards = run_steps(guards_of(frame, [explained_of(compile_) for compile_ in recompiles_of(frame)]))
-        assert guards is not None
-        resumed = str(frame.code[0]).startswith("torch_dynamo_resume")
-        assert not any(equal.divided for equal in equal_sizes(frame, guards).values()) or not resumed
+    """Torch keeps the dynamic sizes of what a compiled graph returned, here 6 × 6; with `dynamic=True` it recompiled nothing."""
+    shown = " ".join(text(page(trace("recompiled/pyg_autoencoder"), "@recompiles")).split())
+    assert "Predicted effect: 1 → 0 recompilations (up to 1 if sizes that were equal differ in a call)" in shown
 
 
 @pytest.mark.parametrize(("numbers", "words"), [

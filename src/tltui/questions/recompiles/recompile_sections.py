@@ -426,7 +426,7 @@ def _effect(variation: Variation) -> str:
 def names_of_remedies(prediction: Prediction) -> str:
     """Return the causes and remedies of the best set: `x dim 0 (mark dynamic), self.i (dynamic attribute)`."""
     fixes = zip(prediction.names, prediction.remedies, strict=True)
-    return fmt.joined([f"{fmt.clip(fmt.one_line(sanitize(name)), 40)} ({remedy})" for name, remedy in fixes])
+    return fmt.joined([f"{fmt.clip_middle(fmt.one_line(sanitize(name)), 40)} ({remedy})" for name, remedy in fixes])
 
 
 def share_text(variation: Variation, recompiles: int) -> str:

@@ -26,7 +26,7 @@ def test_a_recompiled_function_has_the_change_with_the_largest_effect() -> None:
     run = trace("torch-2.13/recompiles")
     fix = fix_at(run, "0/4", "recompiles")
     assert fix.advice.startswith("Make 4 changes: x dim 0 (mark dynamic)") and not fix.has_code
-    assert fix.effect == "predicted: 4 → 1 or 2 recompilations"
+    assert fix.effect == "predicted: 4 → 1 recompilation (up to 2)"
 
 
 def test_one_change_is_given_as_code() -> None:
@@ -36,7 +36,7 @@ def test_one_change_is_given_as_code() -> None:
 
 def test_a_change_that_is_no_line_of_code_is_an_instruction() -> None:
     advice = "Pass a value computed from request instead of the string"
-    assert fix_at(demo(), "0:4/8", "recompiles") == Fix(advice, "predicted: 8 → 0 or 1 recompilations")
+    assert fix_at(demo(), "0:4/8", "recompiles") == Fix(advice, "predicted: 8 → 0 recompilations (up to 1)")
 
 
 def test_a_fix_takes_two_lines_at_most_and_its_effect_is_never_cut() -> None:
@@ -45,7 +45,7 @@ def test_a_fix_takes_two_lines_at_most_and_its_effect_is_never_cut() -> None:
         shown = list(document.text(0, len(document)))
         first = next(number for number, line in enumerate(shown) if "fix: " in line)
         assert shown[first].lstrip().startswith("fix: Make 4 changes: x dim 0 (mark dynamic)")
-        assert shown[first + 1].endswith(f"; predicted: 4 {arrow} 1 or 2 recompilations")
+        assert shown[first + 1].endswith(f"; predicted: 4 {arrow} 1 recompilation (up to 2)")
         assert shown[first + 2].lstrip().startswith("Addresses:")
         assert max(map(len, shown)) <= 80
 

@@ -113,7 +113,7 @@ def fix_of_recompiles(frame: Frame, reader: Reader) -> Fix:
 
 
 def _predicted(prediction: Prediction) -> str:
-    return f"predicted: {remaining_text(prediction)}"
+    return f"predicted: {remaining_text(prediction, is_brief=True)}"
 
 
 def _verb(code: tuple[str, ...]) -> str:

@@ -116,15 +116,17 @@ class Prediction:
         return (self.expected if self.doubt == UNBACKED else self.fewest) < self.before
 
 
-def other_outcomes(fewest: int, most: int, expected: int, doubt: str) -> str:
-    """Format the other possible numbers of recompilations: ` (up to 8 if sizes that were equal differ in a call)`; '' for none."""
+def other_outcomes(fewest: int, most: int, expected: int, condition: str = "") -> str:
+    """Format the other possible numbers: ` (up to 8 if sizes that were equal differ in a call)`, without it ` (up to 8)`."""
     if fewest == most:
         return ""
     if expected == fewest:
         others = f"up to {most:,}"
+    elif fewest < most - 1:
+        others = f"{fewest:,} to {expected - 1 if expected == most else most:,}"
     else:
-        others = f"{fewest:,} to {expected - 1 if expected == most else most:,}" if fewest < most - 1 else f"{fewest:,}"
-    return f" ({others} if {doubt})" if doubt else f" ({others} in other cases)"
+        others = f"{fewest:,}" if condition else f"or {fewest:,}"
+    return f" ({others} if {condition})" if condition else f" ({others})"
 
 
 class _Pair(NamedTuple):

@@ -406,9 +406,13 @@ def _assignment(page: Page, variation: Variation, indent: str) -> None:
         page.add(indent, (sanitize(variation.environment), tokens.VALUE))
 
 
-def remaining_text(prediction: Prediction) -> str:
-    """Format `8 → 0 recompilations`; where the guards do not decide it, the expected number with the others."""
-    others = other_outcomes(prediction.fewest, prediction.most, prediction.expected, DOUBTS.get(prediction.doubt, ""))
+def remaining_text(prediction: Prediction, is_brief: bool = False) -> str:
+    """Format `8 → 0 recompilations`; where the guards do not decide it, the expected number with the others.
+
+    `is_brief`: without the condition of the others.
+    """
+    condition = "" if is_brief else DOUBTS.get(prediction.doubt, "")
+    others = other_outcomes(prediction.fewest, prediction.most, prediction.expected, condition)
     return f"{fmt.count(prediction.before)} → {fmt.plural(prediction.expected, 'recompilation')}{others}"
 
 

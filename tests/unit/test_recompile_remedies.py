@@ -21,6 +21,7 @@ from tltui.questions.recompiles.guard_grammar import MARKED
 from tltui.questions.recompiles.page import Recompiles
 from tltui.questions.recompiles.recompile_reasons import in_exception
 from tltui.questions.recompiles.remedies import REFS_LISTED, REMEDIES, Advice, CauseFacts, Settings, condition, size
+from tltui.questions.recompiles.variations import CauseKey, RecompileCauses, _others
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "tests" / "live" / "programs" / "remedies.py"
@@ -400,3 +401,9 @@ def test_none_in_some_calls_and_a_tensor_in_others_is_one_cause(tmp_path: Path) 
         "None and a tensor are two code paths, which torch compiles separately. If the program needs only one of them, pass a "
         "tensor in every call, or None in every call."
     )
+
+
+def test_other_causes_are_named_once() -> None:
+    """The size of a dimension and a condition on it have one name."""
+    keys = [CauseKey("int value", "n", None), CauseKey("tensor size", "x", 0), CauseKey("size condition", "x", 0)]
+    assert _others([keys[0]], [RecompileCauses("0/1", tuple(keys), True)]) == ["x dim 0"]

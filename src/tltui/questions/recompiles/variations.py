@@ -511,7 +511,7 @@ def _others(members: Sequence[Key], every: Sequence[RecompileCauses]) -> list[st
             common = set(item.causes) if common is None else common.intersection(item.causes)
     common = (common or set()).difference(members)
     groups = causes_together(sorted(common, key=str))
-    return [name_of_cause(*head, members) for head, members in groups.items()]
+    return list(dict.fromkeys(name_of_cause(*head, members) for head, members in groups.items()))
 
 
 def _effective(

@@ -141,7 +141,7 @@ class CauseFacts:
         values = (reason.expected,) if is_condition else () if has_settings else (reason.expected, reason.actual)
         for value in values:
             if guard_grammar.is_value(value) and len(self.values) < REFS_LISTED:
-                self.values.setdefault(value)
+                self.values.setdefault("None" if value == "NoneType" else value)
 
     @property
     def value(self) -> str:
@@ -681,13 +681,22 @@ _NUMBERS = ("Tensor", "Parameter", "torch.Tensor", "torch.nn.parameter.Parameter
 def _type(facts: CauseFacts, settings: Settings) -> Advice:
     if all(value.startswith(_NUMBERS) for value in facts.values):
         return Advice(_EACH, "one type")
-    return Advice("Each type is compiled separately.")
+    return _none(facts) if "None" in facts.values else Advice("Each type is compiled separately.")
+
+
+def _none(facts: CauseFacts) -> Advice:
+    """Return the advice for a source that was None in some calls."""
+    if any(value.endswith("Tensor") for value in facts.values):
+        return Advice(
+            "None and a tensor are two code paths, which torch compiles separately. If the program needs only one of them, pass a "
+            "tensor in every call, or None in every call."
+        )
+    return Advice("None and other values are compiled separately. If this is unintended, set or pass it from the first call on.")
 
 
 def _value(facts: CauseFacts, settings: Settings) -> Advice:
     if "None" in facts.values:
-        text = "None and other values are compiled separately. If this is unintended, set or pass it from the first call on."
-        return Advice(text)
+        return _none(facts)
     return Advice("It cannot be dynamic: every new value triggers a recompilation.")
 
 

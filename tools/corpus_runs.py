@@ -34,6 +34,7 @@ FrameKey = tuple[str, str, str, int]
 
 
 NO_CHANGE = Change("")
+_NOTHING = re.compile(r"'NoneType' object|^KeyError")
 _ERROR = re.compile(r"[\w.]+(?:Error|Exception|Unsupported)\b")
 
 
@@ -148,7 +149,7 @@ def _read(directory: Path, stored: Mapping[str, Any]) -> Ended:
     output = (directory / "run-1" / "output.txt").read_text(errors="replace")
     run = run_of(directory)
     failed_marks = [f"{entry['call']}: {entry['error']}" for entry in lines_of(directory, "marks")
-                    if "'NoneType' object" not in entry["error"]]  # there is nothing to mark in a call without the argument
+                    if not _NOTHING.search(entry["error"])]  # there is nothing to mark in a call without the argument
     printed = [line.strip() for line in reversed(output.splitlines()) if line.strip()]
     last = next((line for line in printed if _ERROR.match(line)), next(iter(printed), "no output"))
     problem = last[:160] if stored["code"] else failed_marks[0][:160] if failed_marks else ""

@@ -83,7 +83,7 @@ def test_a_kernel_leads_to_its_nodes_lines_and_layers() -> None:
         "post-grad nodes: mul_4, mul_2, view_9, add_3, erf, mul_3 in 0/0:inductor_post_grad_graph#1",
         "pre-grad nodes: input_2, input_1 in 0/0:before_pre_grad_graph",
         "source: /home/user/models/train.py:11 in forward: return x+s.m(x)",
-        "layers: b.0.m, b.0.m.0",
+        "layers: b.0.m.1, b.0.m.0",
     ]
     assert text.endswith("\nnext: source(FILE:LINE), show(address)")
 

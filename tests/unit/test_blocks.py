@@ -11,7 +11,7 @@ import tltui
 from tltui.cli import main
 from tltui.export import lines_of
 from tltui.questions.blocks.block_costs import CompileBlocks, blocks_of
-from tltui.questions.blocks.block_sections import compile_calls
+from tltui.questions.blocks.block_sections import compile_calls, members_of
 from tltui.questions.blocks.graph_blocks import DifferentBlock, _Members, blocks_in
 from tltui.questions.build import build
 from tltui.questions.layers.layer_kernels import captured_layers
@@ -118,6 +118,32 @@ def test_equal_blocks_of_several_lists_and_of_a_dictionary_are_a_group() -> None
     assert lines == ['for name in ("x", "y"):', "    model.heads[name].compile()"]
 
 
+@pytest.mark.parametrize("name, groups, counted", [
+    ("alike", [("stages.0–3", 1)], 1),
+    ("widening_train", [("stages.2.layers.0–5; stages.3.layers.0, 1", 1), ("stages.0.layers.0, 1", 2),
+                        ("stages.1.layers.0, 1", 1)], 4),
+    ("shifted", [("stages.2.layers.0, 2, 4", 3), ("stages.2.layers.1, 3, 5", 3), ("stages.1.layers.0, 2", 2),
+                 ("stages.1.layers.1, 3", 2)], 10),
+    ("numbered", [("stages.0–3", 3)], 3),
+    ("unet_train", [("down.0.blocks.0, 1; up.2.blocks.0–2", 2), ("down.1.blocks.0, 1; up.1.blocks.0–2", 1),
+                    ("down.2.blocks.0, 1; up.0.blocks.0–2", 1)], 4),
+    ("pairs", [("layers.0–3.0", 1), ("layers.0–3.1", 1)], 2),
+    ("convolutions", [("stages.0.1–3", 1), ("stages.1.1–3", 1), ("stages.2.1–3", 1)], 3),
+])  # fmt: skip
+def test_lists_inside_of_blocks(name: str, groups: list[tuple[str, int]], counted: int) -> None:
+    """The outermost equal modules count, else those inside of them. `counted`: compiles that torch counted for these blocks."""
+    found = blocks(f"blocks_nested/{name}").groups
+    assert [(members_of(group.members), group.versions) for group in found] == groups
+    assert sum(group.versions for group in found) == counted
+
+
+def test_the_modules_of_several_lists_are_not_compared_with_those_of_another_class() -> None:
+    gate, layer = blocks("blocks_nested/pairs").groups
+    assert (gate.class_name, layer.class_name, layer.difference) == ("Gate", "Layer", None)
+    text = "\n".join(page("@blocks:0/0", "blocks_nested/pairs"))
+    assert "4 × Gate   layers.0–3.0 " in text and "Other modules" not in text
+
+
 def test_no_steps_where_separate_compilation_saves_no_time() -> None:
     text = "\n".join(page("@blocks:0/0", "blocks_twice"))
     assert "would not save compile time" in text and "How to compile each block separately" not in text
@@ -184,7 +210,7 @@ def test_the_page_states_group_prediction_and_warning(width: int) -> None:
     lines = page("@blocks:0/0", width=width)
     text = "\n".join(lines)
     assert max(map(len, lines)) <= width and lines[0] == "Blocks of [0/0]"
-    assert "4 × Block" in text and "3 × Numbered: guards on number need 3 values" in text
+    assert "4 × Block" in text and "3 × Numbered: number has 3 values and a guard at" in text
     assert "for n in (0, 1, 3, 4):" in text and "model.layers[n].compile()" in text, "layers.2 is left out"
     assert "for block in model.tail:" in text
     assert "layers.2  5 nodes, 1 without an equal node in layers.0" in text

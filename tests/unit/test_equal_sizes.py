@@ -10,10 +10,10 @@ import pytest
 from tltui.questions.recompiles import guard_requirements as required
 from tltui.questions.recompiles.equal_sizes import Equal, _by_value, _shared
 from tltui.questions.recompiles.guard_comparison import Comparison
-from tltui.questions.recompiles.guard_grammar import CONDITION, FLOAT, SIZE
+from tltui.questions.recompiles.guard_grammar import CONDITION, FLOAT, INT, SIZE
 from tltui.questions.recompiles.guard_requirements import Property, numbers_removed
 from tltui.questions.recompiles.guard_table import Call
-from tltui.questions.recompiles.predictions import DYNAMIC
+from tltui.questions.recompiles.predictions import BRANCHES, DYNAMIC
 from tltui.questions.trials.changes import Change, FrameCauses, Predictor
 
 ALL = Change("torch.compile(dynamic=True)", effects=((SIZE, "", DYNAMIC), (FLOAT, "", DYNAMIC)))
@@ -101,6 +101,19 @@ def test_a_float_that_torch_specializes_again_may_stay_a_cause() -> None:
     frame = calls(difference(FLOAT, "scale", None, "1.0", "2.0"))
     assert Predictor([FrameCauses((), frame)]).predicted(ALL).predicted == (0, 0)
     assert Predictor([FrameCauses((cause,), frame)]).predicted(ALL).predicted == (0, 1)
+
+
+def test_a_number_that_was_always_a_constant_may_have_a_bound() -> None:
+    """Called with 5 and 1, `x[None].expand(n, -1)` is recompiled with dynamic=True, and `x * n` is not (torch 2.13)."""
+    cause: Any = SimpleNamespace(
+        cause=INT, source="n", dim=None, sources=(), fixed_again_in=None, is_constant=False, dynamic_in=None
+    )
+    change = Change("torch.compile(dynamic=True)", effects=((INT, "", DYNAMIC),))
+    frame = calls(difference(INT, "n", None, "5", "1"))
+    predicted = Predictor([FrameCauses((cause,), frame)]).predicted(change)
+    assert (predicted.predicted, predicted.expected, predicted.doubt) == ((0, 1), 0, BRANCHES)
+    cause.dynamic_in = "0/1"
+    assert Predictor([FrameCauses((cause,), frame)]).predicted(change).predicted == (0, 0)
 
 
 def test_no_prediction_where_a_break_returns_a_float() -> None:

@@ -61,7 +61,7 @@ def test_a_text_that_is_named_is_an_output(text: str | bytes, tmp_path: Path, pr
     assert outputs(path) == ["job.o4242"]
     assert printed("log", path) == " ".join((text if isinstance(text, str) else text.decode("utf-8", "replace")).split())
     lines = {1: "1 line", 2: "2 lines"}[len(text.splitlines())]
-    assert f"Nothing of torch.compile in {lines}: → log" in printed("summary", path)
+    assert f"No message of torch.compile in {lines}: → log" in printed("summary", path)
     (said,) = {printed(page, path, code=2) for page in ("timing", "recompiles", "guards")}
     advice = f"To record a trace, set TORCH_TRACE=DIR. To see the contents: tltui summary {path}"
     assert said == f"tltui: no torch.compile messages in {lines}: '{path}' {advice}"
@@ -69,8 +69,8 @@ def test_a_text_that_is_named_is_an_output(text: str | bytes, tmp_path: Path, pr
 
 @pytest.mark.parametrize("name", ["train.py", "report.html", "job.json", "metrics.csv", "README"])
 def test_any_text_that_is_named_opens(name: str, tmp_path: Path, printed: Callable[..., str]) -> None:
-    assert "Nothing of torch.compile in 2 lines" in printed("summary", put(tmp_path / name, '{"a": 1}\nlast'))
-    assert "Nothing of torch.compile in this text." in printed("problems", tmp_path / name)
+    assert "No message of torch.compile in 2 lines" in printed("summary", put(tmp_path / name, '{"a": 1}\nlast'))
+    assert "No message of torch.compile in this text." in printed("problems", tmp_path / name)
 
 
 def test_what_is_no_text_is_refused_in_a_line(tmp_path: Path, printed: Callable[..., str]) -> None:

@@ -99,7 +99,7 @@ def test_the_pages_name_the_function_the_guard_and_the_line(tmp_path: Path, caps
         assert main([page, str(path)]) == 0
         pages[page] = " ".join(capsys.readouterr().out.split())
     assert "forward hit the recompile limit" in pages["summary"]
-    assert "the recompile limit of 3 was reached" in pages["problems"]
+    assert "The recompile limit of 3 was reached" in pages["problems"]
     assert "self.weight_function[0].key no longer 'blocks.2'" in pages["recompiles"]
     assert "from job/printed.py:21 return weight * len(self.key)" in pages["recompiles"]
     assert "from torch's warning, which has only the last reason: TORCH_LOGS=recompiles logs all" in pages["recompiles"]

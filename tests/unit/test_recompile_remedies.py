@@ -21,6 +21,7 @@ from tltui.questions.recompiles.guard_grammar import MARKED
 from tltui.questions.recompiles.page import Recompiles
 from tltui.questions.recompiles.recompile_reasons import in_exception
 from tltui.questions.recompiles.remedies import REFS_LISTED, REMEDIES, Advice, CauseFacts, Settings, condition, size
+from tltui.questions.recompiles.variations import CauseKey, RecompileCauses, _others
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "tests" / "live" / "programs" / "remedies.py"
@@ -306,7 +307,7 @@ def test_no_min_serves_size_one(tmp_path: Path) -> None:
     term = replace(reasons[0].terms[0], value="1")
     facts = CauseFacts("size condition", "x", 0, reasons=[replace(reasons[0], origin=MARKED, bound=4, terms=(term,))])
     assert condition(facts, Settings()) == Advice(
-        "The bound 4 comes from the mark on x dim 0 (min, max). Sizes 0 and 1 are always compiled separately, with any min."
+        "The bound 4 comes from the mark on x dim 0 (min, max). Sizes 0 and 1 are always compiled separately, whatever min is."
     )
 
 
@@ -385,4 +386,24 @@ def test_no_mark_is_advised_for_a_tensor_that_the_program_has_no_name_for() -> N
     shown = text(page(trace("recompiled/matcher_targets"), "@recompiles"))
     assert "mark_unbacked(labels, 0)" in shown and not re.search(r"mark_\w+\(___", shown)
     arrays = shown.partition("size condition   ___stack0[*]")[2]
-    assert "The bound 2 ≤ comes from torch: sizes 0 and 1 are compiled separately." in " ".join(arrays.split())
+    assert "The minimum of 2 comes from torch: sizes 0 and 1 are compiled separately." in " ".join(arrays.split())
+
+
+def test_none_in_some_calls_and_a_tensor_in_others_is_one_cause(tmp_path: Path) -> None:
+    """Versions for None have a guard on the value, those for a tensor one on its class."""
+    log = Log(tmp_path / "a.log").start().metrics()
+    reasons = ("0/0: L['mask'] is None", "0/1: expected type of 'L['mask']' to be a tensor type, ' but found <class 'NoneType'>")
+    for number, reason in enumerate(reasons, 1):
+        log.start(compile_=number).artifact("recompile_reasons", json.dumps([reason]), compile_=number).metrics(compile_=number)
+    (variation,) = page(log.open(), "@recompiles").data().frames[0].variations  # type: ignore[attr-defined]
+    assert (variation.cause, variation.source, variation.count, variation.sources) == ("type", "mask", 2, ())
+    assert variation.values == ("None", "Tensor") and variation.advice == (
+        "None and a tensor are two code paths, which torch compiles separately. If the program needs only one of them, pass a "
+        "tensor in every call, or None in every call."
+    )
+
+
+def test_other_causes_are_named_once() -> None:
+    """The size of a dimension and a condition on it have one name."""
+    keys = [CauseKey("int value", "n", None), CauseKey("tensor size", "x", 0), CauseKey("size condition", "x", 0)]
+    assert _others([keys[0]], [RecompileCauses("0/1", tuple(keys), True)]) == ["x dim 0"]

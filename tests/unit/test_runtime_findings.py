@@ -210,7 +210,7 @@ def test_an_outlier_is_named_as_one() -> None:
     own = GraphTime("forward", "f1", spread(4, 30_000), (single,), 28_186, 1_814, 0.0, 0.0, 3.0)
     found = window((compiled("0/0", 30_000, graphs=(own,)),), steps=4)
     assert said(found) == [
-        "one of 4 calls of extern_kernels.mm:1 in the forward graph of [0/0] took 28.0 ms, the median is 63.0 µs, from u/model.py:7"
+        "one of 4 calls of extern_kernels.mm:1 in the forward graph of [0/0] took 28.0 ms; the median is 63.0 µs, from u/model.py:7"
     ]
     even = replace(own, kernels=(uneven((7_000.0, 7_010.0, 7_020.0, 7_030.0)),))
     assert facts(window((compiled("0/0", 30_000, graphs=(even,)),), steps=4)) == [Fact.KERNEL]

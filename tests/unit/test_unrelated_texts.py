@@ -149,7 +149,7 @@ def test_no_text_is_taken_for_torchs(name: str, tmp_path: Path, capsys: pytest.C
     assert not any(failure.is_compile for failure in run_failures(run))
     assert bool(run_failures(run)) <= (name in FAILING)
     assert main(["summary", str(path)]) == 0
-    assert f"Nothing of torch.compile in {TEXTS[name].count(chr(10)) * 20} lines" in " ".join(capsys.readouterr().out.split())
+    assert f"No message of torch.compile in {TEXTS[name].count(chr(10)) * 20} lines" in " ".join(capsys.readouterr().out.split())
     assert main(["timing", str(path)]) == 2
     assert capsys.readouterr().err.startswith("tltui: no torch.compile messages in ")
 

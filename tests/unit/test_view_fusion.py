@@ -78,7 +78,7 @@ def test_the_first_lines_are_the_answer() -> None:
 def test_a_kernel_with_all_that_is_in_it() -> None:
     lines = text(page(run_of(MLP), "@fusion:0/0", 140))
     assert """
-  cpp_fused_native_layer_norm_0:1  5 operations  called at 301, defined at 33
+  cpp_fused_native_layer_norm_0:1  5 operations  called at line 301, defined at line 33
     op0 op1 op2 op3 op4  outer loops fused · Reduction, Pointwise · 4 × 16 reduced, 4, 4 × 16 · writes buf0 buf1 buf2 buf3 buf4
     from    var_mean getitem_1 add rsqrt sub mul mul_1 add_1
     source  job/mlp.py:7  return torch.softmax(x + self.down(torch.nn.functional.gelu(self.up(self.ln(x)))), -1)

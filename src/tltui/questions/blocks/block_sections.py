@@ -19,20 +19,31 @@ def name_of(group: BlockGroup) -> str:
 
 
 def members_of(paths: Sequence[str]) -> str:
-    """Return `layers.0, 2, 4–7`: the number or name of each module, after the path of its list."""
-    texts = []
-    for container, words in by_container(paths).items():
-        pieces: list[str] = []
-        for word in words:
-            first, _, last = pieces[-1].partition("–") if pieces else ("", "", "")
-            end = last or first
-            if word.isdecimal() and end.isdecimal() and int(word) == int(end) + 1:
-                pieces[-1] = f"{first}–{word}"
-            else:
-                pieces.append(word)
-        pairs = (piece.replace("–", ", ") if _is_pair(piece) else piece for piece in pieces)
-        texts.append(f"{container}.{', '.join(pairs)}")
-    return sanitize("; ".join(texts))
+    """Return `layers.0, 2, 4–7`: the number or name of each module, after the path of its list.
+
+    Of modules with equal places in several lists: `layers.0–3.1`.
+    """
+    of_lists = by_container(paths)
+    outer = by_container(tuple(of_lists))
+    if len(of_lists) > 1 and len(outer) == 1 and len({tuple(words) for words in of_lists.values()}) == 1:
+        [(path, numbers)] = outer.items()
+        if all(number.isdecimal() for number in numbers):
+            words = next(iter(of_lists.values()))
+            return sanitize(f"{path}.{_with_ranges(numbers)}.{_with_ranges(words)}")
+    return sanitize("; ".join(f"{container}.{_with_ranges(words)}" for container, words in of_lists.items()))
+
+
+def _with_ranges(words: Sequence[str]) -> str:
+    """Return `0, 2, 4–7`."""
+    pieces: list[str] = []
+    for word in words:
+        first, _, last = pieces[-1].partition("–") if pieces else ("", "", "")
+        end = last or first
+        if word.isdecimal() and end.isdecimal() and int(word) == int(end) + 1:
+            pieces[-1] = f"{first}–{word}"
+        else:
+            pieces.append(word)
+    return ", ".join(piece.replace("–", ", ") if _is_pair(piece) else piece for piece in pieces)
 
 
 def _is_pair(piece: str) -> bool:

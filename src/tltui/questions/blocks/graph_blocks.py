@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from tltui.questions.blocks.block_guards import Gradients, GuardedValue, classes_of, guarded_values
 from tltui.questions.blocks.graph_forms import LEAST_NODES, Form, Reading
-from tltui.questions.layers.layer_costs import is_below
+from tltui.questions.layers.layer_costs import is_below, merged
 from tltui.questions.layers.layer_kernels import CapturedLayers
 from tltui.text.frozen import frozen
 
@@ -82,7 +82,7 @@ class BlockGroup:
     different: tuple[DifferentBlock, ...]
     """Other modules of the lists."""
     difference: DifferentBlock | None
-    """How this group differs from the largest one of its list; None for that one."""
+    """How this group differs from the largest one of its list; None for that one, and for blocks of another class."""
     guarded: tuple[GuardedValue, ...]
     """Guarded attributes that differ: each different combination of values is a compiled version."""
     without_gradient: int
@@ -194,6 +194,9 @@ def blocks_in(captured: CapturedLayers, trains: bool) -> GraphBlocks:
         for kind, paths in lists[-1].repeated().items():
             members[kind] += [(lists[-1], path) for path in paths]
             covered += paths
+    for kind, in_lists in _of_equal_lists(reading, lists, covered).items():
+        members[kind] += in_lists
+        covered += [path for _, path in in_lists]
     for one in lists:  # the only module of its kind in a list may equal those of another list
         for path, kind in one.kinds.items():
             if kind in members and not any(is_below(path, outer) or is_below(outer, path) for outer in covered):
@@ -203,6 +206,38 @@ def blocks_in(captured: CapturedLayers, trains: bool) -> GraphBlocks:
     groups = [_group(captured, kind, paths, gradients, dictionaries) for kind, paths in members.items()]
     groups.sort(key=lambda group: -group.nodes * group.calls)
     return GraphBlocks(len(reading.nodes), _compared(groups, lists, reading, classes, covered))
+
+
+def _of_equal_lists(
+    reading: Reading, lists: Sequence[_List], covered: Sequence[str]
+) -> dict[_Kind, list[tuple[_List, str]]]:  # fmt: skip
+    """Return the modules of each kind that several lists have once each, where the paths of the lists differ only in numbers.
+
+    So are the layers of a list of lists: each has an attention and a perceptron.
+    """
+    by_name: dict[str, list[tuple[_List, str]]] = defaultdict(list)
+    for one in lists:
+        for path in one.kinds:
+            if not any(is_below(path, outer) or is_below(outer, path) for outer in covered):
+                by_name[merged(one.container)].append((one, path))
+    results: dict[_Kind, list[tuple[_List, str]]] = defaultdict(list)
+    for free in by_name.values():
+        if len({one.container for one, _ in free}) < 2:
+            continue
+        of_call = {call: one for one, path in free for call in one.forms if call[0] == path}
+        numbers = {call: one.numbers[call] for call, one in of_call.items()}
+        forms = {call: one.forms[call] for call, one in of_call.items()}
+        _complete(reading, free[0][0].container.rpartition(".")[0], numbers, forms)
+        for call, one in of_call.items():
+            one.numbers[call], one.forms[call] = numbers[call], forms[call]
+        of_kind: dict[_Kind, list[tuple[_List, str]]] = defaultdict(list)
+        for one, path in free:
+            one.kinds[path] = one.kinds[path][0], forms[path, 0].statements
+            of_kind[one.kinds[path]].append((one, path))
+        for kind, paths in of_kind.items():
+            if len(paths) > 1 and len(kind[1]) >= LEAST_NODES:
+                results[kind] += paths
+    return results
 
 
 def _compared(
@@ -217,7 +252,7 @@ def _compared(
         sample = next(path for path in largest.members if path in one.kinds)
         for n in of_list[1:]:
             first = next(path for path in groups[n].members if path in one.kinds)
-            if groups[n].difference is None:
+            if groups[n].difference is None and groups[n].class_name == largest.class_name:
                 groups[n] = replace(groups[n], difference=_different(one, first, sample, reading))
         others = [path for path in one.kinds if path not in covered and not any(is_below(inner, path) for inner in covered)]
         different = [_different(one, path, sample, reading) for path in others]
@@ -235,25 +270,24 @@ def _complete(reading: Reading, container: str, numbers: dict[_Call, list[int]],
     The nodes after the last parameter of a block may also belong to the code that calls it: only after the last block this is
     certain. They are added if all equal modules then equal that module.
     """
-    usual, count = Counter(forms.values()).most_common(1)[0]
-    if count < 2:
-        return
-    size = len(usual.statements)
     occupied = {number for part in numbers.values() for number in part}
-    longer = (form for form in forms.values() if len(form.statements) > size and form.statements[:size] == usual.statements)
-    for complete in dict.fromkeys(longer):
-        added = {}
-        for call in [call for call, form in forms.items() if form == usual]:
-            first = numbers[call][-1] + 1
-            rest = range(first, min(first + len(complete.statements) - size, len(reading.nodes)))
-            if any(number in occupied or not is_below(container, reading.layers[number]) for number in rest):
+    for usual, count in Counter(forms.values()).most_common():
+        size = len(usual.statements)
+        longer = (form for form in forms.values() if len(form.statements) > size and form.statements[:size] == usual.statements)
+        for complete in dict.fromkeys(longer):
+            added = {}
+            for call in [call for call, form in forms.items() if form == usual]:
+                first = numbers[call][-1] + 1
+                rest = range(first, min(first + len(complete.statements) - size, len(reading.nodes)))
+                if any(number in occupied or not is_below(container, reading.layers[number]) for number in rest):
+                    break
+                added[call] = [*numbers[call], *rest]
+            extended = {call: reading.form(call[0], part) for call, part in added.items()}
+            if len(extended) == count and all(form.statements == complete.statements for form in extended.values()):
+                numbers.update(added)
+                forms.update(extended)
+                occupied.update(number for part in added.values() for number in part)
                 break
-            added[call] = [*numbers[call], *rest]
-        extended = {call: reading.form(call[0], part) for call, part in added.items()}
-        if len(extended) == count and all(form.statements == complete.statements for form in extended.values()):
-            numbers.update(added)
-            forms.update(extended)
-            return
 
 
 def _group(

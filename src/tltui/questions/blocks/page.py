@@ -35,8 +35,8 @@ LOST_SHOWN = 12
 LABEL = 14
 NOTHING = "No repeated blocks: no list of modules has two members with equal graphs."
 BASIS = (
-    "The prediction takes the phases of this compile in proportion to nodes and kernels. docs/blocks-measured.md compares it with"
-    " measurements."
+    "The prediction scales the times of this compile with its numbers of nodes and kernels. docs/blocks-measured.md compares it"
+    " with measurements."
 )
 
 
@@ -219,11 +219,11 @@ def _versions(page: Page, blocks: CompileBlocks) -> None:
             text = f"{sanitize(other.path)}: an input is {sanitize(other.type)}, not {sanitize(other.usual_type)}."
             page.say(f"{text} It takes one more version.", "  ")
     if blocks.versions > 1:
-        text = f"The blocks of a class share a limit of versions, {blocks.limit_setting} ({DEFAULT_LIMIT} by default)."
+        text = f"All blocks of a class share the recompile limit, {blocks.limit_setting} ({DEFAULT_LIMIT} by default)."
         page.say(f"{text} A block that needs a version beyond it runs in eager mode.", "  ")
     if blocks.integer_setting and any(value.is_integer for group in groups for value in group.guarded):
         page.row(["With ", (f"{blocks.integer_setting} = True", tokens.STRONG),
-                  " integer attributes become dynamic once they change: two versions then serve all blocks,"
+                  ", integer attributes become dynamic once they change: two versions then serve all blocks,"
                   " more if the code branches on the value."], "  ")  # fmt: skip
 
 
@@ -240,10 +240,10 @@ def _frozen(page: Page, group: BlockGroup) -> None:
 def _guarded_value(page: Page, name: str, value: GuardedValue) -> None:
     """Add an attribute with a guard and different values."""
     pieces: list[Piece] = [
-        f"{name}: guards on ", (sanitize(value.attribute), tokens.NAME), f" need {fmt.plural(value.values, 'value')}: ",
+        f"{name}: ", (sanitize(value.attribute), tokens.NAME), f" has {fmt.plural(value.values, 'value')} and a guard at ",
     ]  # fmt: skip
     file, _, line = value.place.rpartition(":")
-    pieces += [page.place(file, int(line)), ": one compiled version per value."]
+    pieces += [page.place(file, int(line)), ". Each value needs a compiled version."]
     page.row(pieces, "  ")
     page.code(value.code, "    ")
 

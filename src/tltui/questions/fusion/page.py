@@ -120,7 +120,7 @@ def _texts(page: Page, unit: UnitFusion) -> None:
 
 
 def _kernel(page: Page, unit: UnitFusion, kernel: FusedKernel, nodes: Sequence[SchedulerNode]) -> None:
-    """`cpp_fused_gelu_1:3  1 operation  called at 196, defined at 60`"""
+    """`cpp_fused_gelu_1:3  1 operation  called at line 196, defined at line 60`"""
     name = page.clip_middle(sanitize(kernel.key), page.width - 4)
     page.open(name)
     text = f"  {fmt.plural(kernel.operations, 'operation')}" if kernel.operations else ""
@@ -128,9 +128,9 @@ def _kernel(page: Page, unit: UnitFusion, kernel: FusedKernel, nodes: Sequence[S
         text += f" in {fmt.plural(len(nodes), 'node')}"
     target = at_line(unit.code_ref, kernel.call_line) if unit.code_ref and kernel.call_line else ""
     pieces: list[Piece] = [(name, tokens.LINK if target else tokens.NAME, target), (text, tokens.STRONG)]
-    pieces.append((f"  called at {kernel.call_line}", tokens.DIM))
+    pieces.append((f"  called at line {kernel.call_line}", tokens.DIM))
     if kernel.definition_line and unit.code_ref:
-        pieces += [", ", (f"defined at {kernel.definition_line}", tokens.DIM, at_line(unit.code_ref, kernel.definition_line))]
+        pieces += [", ", (f"defined at line {kernel.definition_line}", tokens.DIM, at_line(unit.code_ref, kernel.definition_line))]
     page.row(pieces)
     for number, node in enumerate(nodes):
         if number == NODES:

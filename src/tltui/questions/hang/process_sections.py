@@ -443,6 +443,8 @@ def _add_others(page: Page, logs: Sequence[LogProcesses], has_writers: bool) -> 
     if not logs:
         return
     page.heading("On this machine" if not has_writers else "Elsewhere")
-    count = "the log" if len(logs) == 1 and not has_writers else f"{'one of ' * (len(logs) > 1)}{fmt.plural(len(logs), 'log')}"
-    here = "none of your processes here" if any(log.has_unreadable_processes for log in logs) else "no process here"
+    other = "other " if has_writers else ""
+    count = f"the {other}log" if len(logs) == 1 else f"any of the {fmt.count(len(logs))} {other}logs"
+    mine = any(log.has_unreadable_processes for log in logs)
+    here = "None of your processes on this machine" if mine else "No process on this machine"
     page.say(f"{here} has {count} open for writing. The job has ended, or runs on another machine or in another container.", "  ")

@@ -175,7 +175,7 @@ def _guard_bytes(frame: Frame) -> int:
 def _has_effect(variation: Variation) -> bool:
     """Return whether the remedy removes recompilations by itself."""
     prediction = variation.prediction
-    return prediction is not None and prediction.fewest < prediction.before
+    return prediction is not None and prediction.may_help
 
 
 def fix_of_break(compile_: Compile, headline: str) -> str:

@@ -192,7 +192,7 @@ def _no_compiles(page: Page, run: Run) -> None:
         from tltui.questions.vllm.startup import has_startup, startups_of
 
         page.blank()
-        content = "Nothing of torch.compile"
+        content = "No message of torch.compile"
         if has_torch(run):
             content = "No log of torch.compile, but a traceback through it,"
         elif output_warnings(run):

@@ -357,7 +357,7 @@ def _several(page: Page, scope: Scope) -> Generator[None, None, Passes]:
     alike = tuple(replace(kind, refs=tuple(refs)) for kind, refs in kinds.values())
     several = [kind for kind in alike if len(kind.refs) > 1]
     sentence = (
-        "Compiles on one line have the same graphs in the same order, and as many changed nodes in each step. "
+        "Compiles on one line have the same graphs in the same order, and the same number of changed nodes in each step. "
         "For details, open one of them."
     )
     counts = [plural(kind.steps, "step") for kind in several]

@@ -147,7 +147,7 @@ def _many(page: Page, absence: Absence, finished: bool) -> None:
     page.say(
         f"{fmt.plural(len(absence.compiles), 'compile')}: {fmt.count(wanted - missing)} of "
         f"{fmt.plural(wanted, 'possible artifact')} present{'' if finished else ' so far'}, {fmt.count(missing)} absent"
-        + (f" ({fmt.count(routine)} of them as expected)." if routine else "."), "", tokens.STRONG,
+        + (f" ({'all' if routine == missing else fmt.count(routine)} of them as expected)." if routine else "."), "", tokens.STRONG,
     )  # fmt: skip
     page.more("absent artifacts may still be written.")
     groups = [group for group in absence.groups if not group.is_routine]

@@ -211,7 +211,7 @@ def add_limit(page: Page, group: LimitGroup, ran: str = "") -> None:
     if len(group.occurrences) > 1:
         head.append((f"  {times(len(group.occurrences))}", tokens.STRONG))
     page.row(head)
-    limit = f"the recompile limit of {group.limit} was" if group.limit is not None else "the recompile limit was"
+    limit = f"The recompile limit of {group.limit} was" if group.limit is not None else "The recompile limit was"
     page.say(f"{limit} reached. {limit_text(group.is_eager, group.callees_eager)}", INDENT, tokens.WARN)
     if ran:
         page.say(ran, INDENT, tokens.STRONG)
@@ -437,7 +437,7 @@ def _head(page: Page, run: Run, scope: Scope, running: int, unfinished: int, ski
     if not tally.compiles and not words:
         is_traced = any(process.is_traced for process in run.processes())
         where = " in this part of the log" if str(scope.ref) else ""
-        page.say(f"No compiles{reading}{where}." if is_traced else f"Nothing of torch.compile{reading} in this text.")
+        page.say(f"No compiles{reading}{where}." if is_traced else f"No message of torch.compile{reading} in this text.")
         if is_traced and "exports" in BY_NAME:
             page.add("Failures of exports: ", to_page("exports", scope.page("exports")))
     elif not words and page.untold:

@@ -38,7 +38,16 @@ from tltui.questions.provenance.records import (
     UnitProvenance,
     Unknown,
 )
-from tltui.questions.provenance.unit_sections import DERIVED_MARK, LEGEND, SAID, counts_of, coverage_text, marked, unknown_text
+from tltui.questions.provenance.unit_sections import (
+    COUNTS,
+    DERIVED_MARK,
+    LEGEND,
+    SAID,
+    counts_of,
+    coverage_text,
+    marked,
+    unknown_text,
+)
 from tltui.questions.question import Keyword, Question
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
@@ -387,6 +396,8 @@ def _many(page: Page, scope: Scope) -> Generator[None, None, Coverages]:
         if not covered:
             continue
         rows = [UnitCoverage(ref, c.unit, c.source, c.recorded, c.coverage) for c in covered]
+        if not units:
+            page.say(COUNTS, "", tokens.DIM)
         units += rows
         same = kinds.setdefault(covered, [])
         same.append(ref)
@@ -395,10 +406,7 @@ def _many(page: Page, scope: Scope) -> Generator[None, None, Coverages]:
                 _unit_line(page, unit)
     if not units and not away:
         page.say(page.so_far(NOTHING), "", tokens.DIM)
-    if any(DERIVED_MARK in coverage_text(unit.coverage) for unit in units):
-        page.blank()
-        page.say(LEGEND, "", tokens.DIM)
-    if not all(unit.is_recorded for unit in units):
+    elif not all(unit.is_recorded for unit in units):
         page.blank()
         descriptions = dict.fromkeys(_how(provenance_way(version_of(process))) for process in scope.processes)
         page.say(f"Provenance not recorded: {'; '.join(descriptions)}.", "", tokens.DIM)
@@ -410,7 +418,7 @@ def _many(page: Page, scope: Scope) -> Generator[None, None, Coverages]:
 
 
 def _unit_line(page: Page, unit: UnitCoverage) -> None:
-    message = coverage_text(unit.coverage).replace(" · ", " ·  ").split("  ")
+    message = coverage_text(unit.coverage).replace(f" {DERIVED_MARK})", " derived)").replace(" · ", " ·  ").split("  ")
     if not unit.is_recorded:
         message[-1] += "; provenance not recorded"
     elif unit.source in SOURCES[1:]:

@@ -14,6 +14,7 @@ from tltui.questions.recompiles.guard_comparison import Comparison
 from tltui.questions.recompiles.guard_grammar import EQUAL, SIZE, SPECIAL, condition_of
 from tltui.questions.recompiles.guard_requirements import ANY
 from tltui.questions.recompiles.guard_table import FrameGuards, base_guards, base_of, changes_of, compiles_of
+from tltui.text.torch_names import PREFIX
 
 Size = tuple[str, str]
 """A source and its dimension."""
@@ -31,7 +32,8 @@ class Equal(NamedTuple):
     divided: frozenset[Key]
     """Those that equal a size that does not vary with them."""
     apart: frozenset[Key]
-    """Those that equal another one in the call too, where its version has a symbol for each: other calls may have divided them."""
+    """Those that may have a symbol each: they equal another one in the call too, where its version has a symbol for each, so that
+    other calls may have divided them; or they come after a graph break, perhaps from another compiled graph."""
 
 
 EqualSizes = Mapping[tuple[str, int], Equal]
@@ -44,6 +46,9 @@ def equal_sizes(frame: Frame, guards: FrameGuards) -> EqualSizes:
     if base is None:
         return {}
     compiles = compiles_of(frame)
+    # what a compiled graph returned keeps its dynamic sizes in the next graph, each with a symbol of its own
+    # (mark_dynamo_propagated_dynamic_indices in torch/_functorch/_aot_autograd/runtime_wrappers.py); no guard shows that
+    is_resumed = (frame.code[0] or "").startswith(PREFIX)
     requirements = base_guards(base).requirements
     first = dict(_sizes(requirements))
     by_value: dict[int, Mapping[str, Sequence[Size]]] = {}
@@ -58,7 +63,7 @@ def equal_sizes(frame: Frame, guards: FrameGuards) -> EqualSizes:
                 by_value[number] = _by_value(first, changes[0] if changes is not None else {})
             groups = by_value[number]
             if divided := frozenset(_shared(comparison, groups)):
-                results[(call.ref, number)] = Equal(divided, frozenset())
+                results[(call.ref, number)] = Equal(frozenset(), divided) if is_resumed else Equal(divided, frozenset())
             elif together := [group for group in _varying(comparison, groups) if len(group) > 1]:
                 free = changes_of(compile_)
                 apart = frozenset(_apart(together, requirements, free[0] if free is not None else {}))

@@ -105,21 +105,28 @@ class Prediction:
     doubt: str = ""
     """The condition under which the number is another one (`if …`), as a key of `DOUBTS`; '' for none."""
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether the guards decide each comparison."""
+        return self.fewest == self.most
 
-def other_outcomes(fewest: int, most: int, expected: int, condition: str | None) -> str:
-    """Format the other possible numbers of recompilations: ` (up to 8 if sizes that were equal differ in a call)`; '' for none.
+    @property
+    def may_help(self) -> bool:
+        """Whether the remedies may remove a recompilation; that a graph break ends the function early does not count."""
+        return (self.expected if self.doubt == UNBACKED else self.fewest) < self.before
 
-    `condition`: of the others; '' for an unknown one, None to leave it out.
-    """
+
+def other_outcomes(fewest: int, most: int, expected: int, condition: str = "") -> str:
+    """Format the other possible numbers: ` (up to 8 if sizes that were equal differ in a call)`, without it ` (up to 8)`."""
     if fewest == most:
         return ""
     if expected == fewest:
         others = f"up to {most:,}"
+    elif fewest < most - 1:
+        others = f"{fewest:,} to {expected - 1 if expected == most else most:,}"
     else:
-        others = f"{fewest:,} to {expected - 1 if expected == most else most:,}" if fewest < most - 1 else f"{fewest:,}"
-    if condition is None:
-        return f" ({others})"
-    return f" ({others} if {condition})" if condition else f" ({others} in other cases)"
+        others = f"{fewest:,}" if condition else f"or {fewest:,}"
+    return f" ({others} if {condition})" if condition else f" ({others})"
 
 
 class _Pair(NamedTuple):
@@ -282,10 +289,11 @@ class Simulation:
     ) -> tuple[int, int, int, str]:
         """Return the fewest, the most and the expected recompilations that remain, and the doubt (a key of `DOUBTS`)."""
         fewest, most = self._range(effects, doubts, shares)
-        fewest = 0 if skipped else fewest
+        expected = 0 if skipped else min(max(self.remaining(effects, doubts, EXPECTED, shares), fewest), most)
+        may_break = UNBACKED in doubts.values()  # a branch on an unbacked size breaks the graph: the rest is another function
+        fewest = 0 if skipped or may_break else fewest
         if fewest == most:
             return fewest, most, fewest, ""
-        expected = fewest if skipped else min(max(self.remaining(effects, doubts, EXPECTED, shares), fewest), most)
         changed = {
             doubt: self.remaining(effects, doubts, [*EXPECTED, doubt] if doubt not in EXPECTED else
                                   [other for other in EXPECTED if other != doubt], shares)
@@ -294,6 +302,8 @@ class Simulation:
         doubt = max(changed, key=lambda each: abs(changed[each] - expected))
         if skipped:
             doubt = SKIPPED
+        elif may_break and changed[doubt] == expected:
+            doubt = UNBACKED
         elif changed[doubt] == expected:  # only several together make a difference
             doubt = UNRECORDED
         return fewest, most, expected, doubt

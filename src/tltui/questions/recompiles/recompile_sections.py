@@ -411,7 +411,7 @@ def remaining_text(prediction: Prediction, is_brief: bool = False) -> str:
 
     `is_brief`: without the condition of the others.
     """
-    condition = None if is_brief else DOUBTS.get(prediction.doubt, "")
+    condition = "" if is_brief else DOUBTS.get(prediction.doubt, "")
     others = other_outcomes(prediction.fewest, prediction.most, prediction.expected, condition)
     return f"{fmt.count(prediction.before)} → {fmt.plural(prediction.expected, 'recompilation')}{others}"
 
@@ -421,15 +421,16 @@ def _effect(variation: Variation) -> str:
     prediction = variation.prediction
     if prediction is None:
         return ""
-    if prediction.fewest == prediction.before:
-        return f"Alone, this has no effect ({remaining_text(prediction)}). Combine it with the other fixes."
+    if not prediction.may_help:
+        number = f" ({remaining_text(prediction)})" if prediction.is_exact else ""
+        return f"Alone, this has no effect{number}. Combine it with the other fixes."
     return f"Predicted effect: {remaining_text(prediction)}"
 
 
 def names_of_remedies(prediction: Prediction) -> tuple[str, ...]:
     """Return the causes and remedies of the best set: `x dim 0 (mark dynamic)`, `self.i (dynamic attribute)`."""
     fixes = zip(prediction.names, prediction.remedies, strict=True)
-    return tuple(f"{fmt.clip(fmt.one_line(sanitize(name)), 40)} ({remedy})" for name, remedy in fixes)
+    return tuple(f"{fmt.clip_middle(fmt.one_line(sanitize(name)), 40)} ({remedy})" for name, remedy in fixes)
 
 
 def share_text(variation: Variation, recompiles: int) -> str:

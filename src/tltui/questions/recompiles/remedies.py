@@ -141,7 +141,7 @@ class CauseFacts:
         values = (reason.expected,) if is_condition else () if has_settings else (reason.expected, reason.actual)
         for value in values:
             if guard_grammar.is_value(value) and len(self.values) < REFS_LISTED:
-                self.values.setdefault(value)
+                self.values.setdefault("None" if value == "NoneType" else value)
 
     @property
     def value(self) -> str:
@@ -348,12 +348,12 @@ def condition(facts: CauseFacts, settings: Settings) -> Advice | None:
 def _zero_one(facts: CauseFacts, reason: Reason) -> Advice:
     met = next((item for item in reason.terms if item.term in reason.failed_part), reason.terms[0])
     if met.dim is None:
-        return Advice("The bound 2 ≤ comes from torch: 0 and 1 are compiled separately.")
+        return Advice("The minimum of 2 comes from torch: 0 and 1 are compiled separately.")
     if facts.resumed or not dynamic_sources.is_argument(met.source, facts.is_foreign):  # the program has no name for it
-        return Advice("The bound 2 ≤ comes from torch: sizes 0 and 1 are compiled separately.")
+        return Advice("The minimum of 2 comes from torch: sizes 0 and 1 are compiled separately.")
     call = f"torch._dynamo.decorators.mark_unbacked({python_of(met.source)}, {met.dim})"
     return Advice(
-        f"The bound 2 ≤ comes from torch: sizes 0 and 1 are compiled separately. {call} before the first call (instead of "
+        f"The minimum of 2 comes from torch: sizes 0 and 1 are compiled separately. {call} before the first call (instead of "
         "mark_dynamic) lets one compiled version serve all "
         "sizes, if no line of the program branches on the size.", "mark unbacked", (call,),
     )  # fmt: skip
@@ -364,7 +364,7 @@ def _marked(facts: CauseFacts, reason: Reason) -> Advice:
     value = reason.terms[0].value if len(reason.terms) == 1 and reason.terms[0].value.isdigit() else ""
     low = bool(value) and reason.bound is not None and int(value) < reason.bound
     if value in SPECIAL:
-        return Advice(f"The bound {reason.bound} comes from the mark on {name} (min, max). Sizes {ONES}, with any min.")
+        return Advice(f"The bound {reason.bound} comes from the mark on {name} (min, max). Sizes {ONES}, whatever min is.")
     change = f"{'lower min' if low else 'raise max'}{f' to {value}' if value else ''}"
     text = f"The bound {reason.bound} comes from the mark on {name} (min, max). If such sizes are intended, {change}."
     parsed = condition_of(strip_local(reason.text))
@@ -681,13 +681,22 @@ _NUMBERS = ("Tensor", "Parameter", "torch.Tensor", "torch.nn.parameter.Parameter
 def _type(facts: CauseFacts, settings: Settings) -> Advice:
     if all(value.startswith(_NUMBERS) for value in facts.values):
         return Advice(_EACH, "one type")
-    return Advice("Each type is compiled separately.")
+    return _none(facts) if "None" in facts.values else Advice("Each type is compiled separately.")
+
+
+def _none(facts: CauseFacts) -> Advice:
+    """Return the advice for a source that was None in some calls."""
+    if any(value.endswith("Tensor") for value in facts.values):
+        return Advice(
+            "None and a tensor are two code paths, which torch compiles separately. If the program needs only one of them, pass a "
+            "tensor in every call, or None in every call."
+        )
+    return Advice("None and other values are compiled separately. If this is unintended, set or pass it from the first call on.")
 
 
 def _value(facts: CauseFacts, settings: Settings) -> Advice:
     if "None" in facts.values:
-        text = "None and other values are compiled separately. If this is unintended, set or pass it from the first call on."
-        return Advice(text)
+        return _none(facts)
     return Advice("It cannot be dynamic: every new value triggers a recompilation.")
 
 

@@ -145,7 +145,7 @@ def variations_of(
     dynamic; `may_end`: see there.
     """
     every = causes_of(recompiles, guards)
-    groups = causes_together(key for item in every for key in item.causes)
+    groups = _with_absent(causes_together(key for item in every for key in item.causes), _none_sources(recompiles, guards))
     heads = {key: head for head, members in groups.items() for key in members}
     gathering = _Gathering((resumed, is_foreign, break_line), heads, guards is not None)
     differences = _differences(guards)
@@ -169,6 +169,37 @@ def variations_of(
     covered = _covered(variations, order)
     ordered = tuple(replace(variations[n], covered_by=covered.get(n, "")) for n in order)
     return Variations(ordered, together, tuple(every) if guards is not None else (), all_dynamic)
+
+
+def _none_sources(recompiles: Iterable[Explained], guards: FrameGuards | None) -> frozenset[str]:
+    """Return the sources that were None in some calls, and for which torch compares the type in others."""
+    values: dict[str, set[str]] = {guard_grammar.VALUE: set(), guard_grammar.TYPE: set()}
+    changes: list[Reason | Difference] = [reason for recompile in recompiles for reason in recompile.reasons]
+    for call in guards.calls if guards is not None else ():
+        changes += [difference for comparison in call.comparisons for difference in comparison.differences]
+    for change in changes:
+        if change.cause in values and {change.expected, change.actual} & {"None", "NoneType"}:
+            values[change.cause].add(without_index(change.source))
+    return frozenset(values[guard_grammar.VALUE] & values[guard_grammar.TYPE])
+
+
+def _with_absent(groups: Mapping[Key, tuple[Key, ...]], sources: frozenset[str]) -> Mapping[Key, tuple[Key, ...]]:
+    """Join the value and the type of each source into one cause: versions for None guard the value, the others the type."""
+    results: dict[Key, tuple[Key, ...]] = {}
+    heads: dict[str, Key] = {}
+    for head, members in groups.items():
+        name = without_index(head[1])
+        if head[0] not in (guard_grammar.VALUE, guard_grammar.TYPE) or name not in sources:
+            results[head] = members
+            continue
+        first = heads.setdefault(name, (guard_grammar.TYPE, *head[1:]))
+        results[first] = (*results.get(first, ()), *members)
+    return results
+
+
+def _sources_of(members: Sequence[Key]) -> tuple[str, ...]:
+    """Return the different sources of a group of causes."""
+    return tuple(dict.fromkeys(key[1] for key in members))
 
 
 def _removed_by(prediction: Prediction | None) -> tuple[int, int]:
@@ -349,7 +380,7 @@ def _doubt(facts: CauseFacts, advice: Advice, keys: frozenset[Key], guards: Fram
     """Return the doubt about the effect of a remedy; '' for none."""
     if advice.code and MAYBE_MARK in advice.code[0]:
         return OTHER_CALLS
-    if "unbacked" in advice.remedy and not guards.related.isdisjoint(keys):
+    if advice.remedy == "unbacked sources" or (advice.remedy == "mark unbacked" and not guards.related.isdisjoint(keys)):
         return UNBACKED
     if advice.remedy in NEVER_DYNAMIC and facts.became is None:
         return BRANCHES  # no version shows the conditions on a number that was a constant in all of them
@@ -444,14 +475,14 @@ _DYNAMIC = (guard_grammar.SIZE, guard_grammar.INT, guard_grammar.FLOAT)
 
 def name_of_cause(cause: str, source: str, dim: int | None, members: Sequence[Key] = ()) -> str:
     """Return `x dim 0`, `self.i`, `cache[*] dim 0`; for a setting of torch its name."""
-    name = without_index(source) if len(members) > 1 else source
+    name = without_index(source) if len(_sources_of(members)) > 1 else source
     name = f"{name} dim {dim}" if dim is not None else name or cause
     return guard_grammar.without_numpy(f"{cause} of {name}" if cause in _PROPERTIES else name)
 
 
 _PROPERTIES = (
     guard_grammar.GRAD, guard_grammar.DTYPE, guard_grammar.DEVICE, guard_grammar.RANK, guard_grammar.STRIDE, guard_grammar.LENGTH,
-    guard_grammar.TYPE,
+    guard_grammar.TYPE, guard_grammar.ALIASING,
 )  # fmt: skip
 """Causes that are a property of their source."""
 
@@ -460,13 +491,14 @@ def _variation(
     facts: CauseFacts, advice: Advice, members: tuple[Key, ...], prediction: Prediction | None, together: Prediction | None,
     every: Sequence[RecompileCauses], is_proven: bool,
 ) -> Variation:  # fmt: skip
-    source = without_index(facts.source) if len(members) > 1 else facts.source
+    sources = _sources_of(members) if len(_sources_of(members)) > 1 else ()
+    source = without_index(facts.source) if sources else facts.source
     advice = _effective(facts, advice, members, prediction, together, every)
     return Variation(
         facts.cause, source, facts.dim, facts.value, len(facts.refs), tuple(facts.refs[:REFS_LISTED]),
         tuple(facts.values)[:VALUES_SHOWN], len(facts.values), facts.became, facts.fixed, tuple(facts.only[:REFS_LISTED]),
         facts.seconds, advice.text, advice.remedy, advice.proof, advice.code, facts.reported,
-        tuple(key[1] for key in members) if len(members) > 1 else (), prediction if advice.remedy else None, is_proven,
+        sources, prediction if advice.remedy else None, is_proven,
         advice.environment, only_cause_count=len(facts.only), is_constant=facts.is_constant,
     )  # fmt: skip
 
@@ -479,7 +511,7 @@ def _others(members: Sequence[Key], every: Sequence[RecompileCauses]) -> list[st
             common = set(item.causes) if common is None else common.intersection(item.causes)
     common = (common or set()).difference(members)
     groups = causes_together(sorted(common, key=str))
-    return [name_of_cause(*head, members) for head, members in groups.items()]
+    return list(dict.fromkeys(name_of_cause(*head, members) for head, members in groups.items()))
 
 
 def _effective(
@@ -487,10 +519,10 @@ def _effective(
     every: Sequence[RecompileCauses],
 ) -> Advice:  # fmt: skip
     """Return the advice without a remedy that would remove no recompilation."""
-    is_indexed = len(members) > 1 and not facts.source.endswith(".training")
+    is_indexed = len(_sources_of(members)) > 1 and not facts.source.endswith(".training")
     if is_indexed and not advice.remedy and facts.cause in guard_grammar.VALUES | guard_grammar.NAMED:
         return Advice("The guards name each index, so each index has a compiled version of its own.")
-    if prediction is None or prediction.fewest < prediction.before:
+    if prediction is None or prediction.may_help:
         return advice
     if together is not None and name_of_cause(facts.cause, facts.source, facts.dim, members) in together.names:
         return advice

@@ -244,7 +244,7 @@ def sentence(finding: Finding, per_step: bool) -> str:
     if finding.fact is Fact.OUTLIER:
         calls, lines = fmt.count(finding.calls), f", {_lines(finding.lines)}" if finding.lines else ""
         subject = f"one of {calls} calls of {_kernel_name(finding)} in {_unit(finding)}"
-        return f"{subject} took {micros(finding.most_us)}, the median is {micros(finding.mean_us)}{lines}"
+        return f"{subject} took {micros(finding.most_us)}; the median is {micros(finding.mean_us)}{lines}"
     if finding.fact is Fact.EAGER:
         most = sanitize(finding.name)
         return f"{share} of the time operators run outside of compiled code: {micros(finding.us)}{of}, most in {most}"
@@ -330,7 +330,7 @@ def add_window(page: Page, runtime: Runtime) -> None:
             words.append(f"a step is a profiler range named {fmt.clip_middle(sanitize(name), 40)}")
     else:
         words.append("no steps marked: numbers are for the whole window")
-    words.append(("with the profiler on, which lengthens short events", tokens.DIM))
+    words.append(("measured with the profiler on, which lengthens short events", tokens.DIM))
     page.joined(words)
     for doubt in runtime.doubts[:DOUBTS_SHOWN]:
         page.say(sanitize(doubt), "", tokens.WARN)

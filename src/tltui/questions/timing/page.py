@@ -68,7 +68,7 @@ def add_flames(page: Page, timing: Timing) -> None:
     phases = {phase.name for phase in timing.phases}
     before: Flame | None = None
     for flame in timing.flames:
-        text = "Backward" if flame.title == "backward" else "Flame" if before is None else f"Then {flame.title}"
+        text = "Backward" if flame.title == "backward" else "Flame graph" if before is None else f"Then {flame.title}"
         least = "≥" if any(bar.is_open for bar in flame.bars) else ""
         page.heading(f"{text}: {least}{fmt.seconds(flame.duration_s)}" if flame.duration_s >= LEAST_SHOWN_S else text)
         if before is not None:

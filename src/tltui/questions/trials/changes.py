@@ -184,7 +184,8 @@ class Predictor:
 def _keys(frame: FrameCauses) -> tuple[frozenset[Key], dict[Key, str]]:
     """Return the values that differ and may become dynamic, and those of them that may need further versions, with the reason.
 
-    Torch may specialize again what it specialized before. The conditions on an attribute are unknown that was always a constant.
+    Torch may specialize again what it specialized before. The conditions on a number are unknown that was always a constant,
+    such as torch's own bound of 2 on one that was 1.
     """
     doubts: dict[Key, str] = {}
     constant: set[Key] = set()
@@ -195,7 +196,7 @@ def _keys(frame: FrameCauses) -> tuple[frozenset[Key], dict[Key, str]]:
                 constant.add(key)
             elif cause.fixed_again_in:
                 doubts[key] = SPECIALIZED
-            elif cause.cause == ATTRIBUTE and cause.dynamic_in is None:
+            elif cause.cause in (ATTRIBUTE, INT) and cause.dynamic_in is None:
                 doubts[key] = BRANCHES
     pairs = (pair for call in frame.calls or () for pair in call.comparisons)
     return frozenset(each.key for pair in pairs for each in pair.differences) - constant, doubts

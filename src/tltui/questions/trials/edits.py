@@ -105,7 +105,7 @@ def proposed_edits(run: Run) -> tuple[list[FrameEdits], list[OtherRemedy]]:
 
 def remedy_of(variation: Variation) -> Remedy | None:
     """Return the remedy of a cause as edits of arguments; None if it is no such edit."""
-    if variation.prediction is not None and variation.prediction.fewest >= variation.prediction.before:
+    if variation.prediction is not None and not variation.prediction.may_help:
         return None
     if method := METHODS.get(variation.remedy):
         if not _NAME.fullmatch(variation.source):

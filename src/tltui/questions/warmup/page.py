@@ -49,7 +49,7 @@ CALLS: Table[RecordedCall] = Table((
            key=lambda call: short(call.name)),
     Column("arguments", lambda call: sanitize(", ".join(map(argument_text, call.arguments))), least=ARGUMENTS),
     Column("", lambda call: (", ".join(_notes(call)), tokens.DIM), drop=2, when=lambda calls: any(map(_notes, calls))),
-    Column("set after a break", lambda call: (", ".join(argument.name for argument in call.later), tokens.DIM), drop=1,
+    Column("after a break", lambda call: (", ".join(argument.name for argument in call.later), tokens.DIM), drop=1,
            when=lambda calls: any(call.later for call in calls)),
 ), "calls", SHOWN, FOLDED, order="began")  # fmt: skip
 
@@ -83,7 +83,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 
 def _head(page: Page, calls: Sequence[RecordedCall], uncalled: Sequence[UncalledCompile]) -> None:
     functions = len({(call.name, call.file, call.line) for call in calls})
-    text = f"{fmt.plural(len(calls), 'call')} to {fmt.plural(functions, 'function')}" if calls else "tltui cannot write a call"
+    text = f"{fmt.plural(len(calls), 'call')} to {fmt.plural(functions, 'function')}" if calls else "No calls"
     rest = f" · tltui cannot write a call for {fmt.plural(len(uncalled), 'compile')}" if uncalled and not page.goes_on else ""
     page.add((page.so_far(text), tokens.STRONG), rest)
     if calls:

@@ -54,7 +54,7 @@ _STATE = re.compile(r"___check_global_state\(\) against (?P<state>\{.{0,4000}?\}
 _NOT_PLAIN = ("subclass", "nested", "sparse", "functorch", "conj")
 RESUMED = "after a graph break: a call of the function compiles it too"
 LIBRARY = "a library function: calling your code that uses it compiles it"
-NO_GUARDS = "the log has no guards of it"
+NO_GUARDS = "the log has no guards of this compile"
 OLD_GUARDS = "its guards do not record the arguments (those of torch 2.10 and later do)"
 
 

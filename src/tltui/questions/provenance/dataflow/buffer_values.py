@@ -267,7 +267,7 @@ def identify_between(identified: Identified) -> bool:
             common = candidates[reader] if common is None else common & candidates[reader]
         choices = [
             name for name in sorted(common or (), key=values.order.__getitem__)
-            if name in memory.realized and name not in memory.constant and name not in identified_roots
+            if (name in memory.realized or name in memory.sums) and name not in memory.constant and name not in identified_roots
             and values.nodes[name].op != RANDOM and _is(values.nodes[name].shape, shape)
             and closes(identified, versions[0], name) > 0
         ]  # fmt: skip

@@ -294,6 +294,8 @@ class Lowering:
     """Values with several uses that may be realized."""
     constant: set[str] = field(default_factory=set)
     """Realized values without inputs: their readers recompute them."""
+    sums: set[str] = field(default_factory=set)
+    """Values of which a sum is in memory."""
     stored_for: dict[str, str] = field(default_factory=dict)
     """Values in memory only because one `convolution_backward` reads them → that node, to which Inductor counts them too."""
 
@@ -325,8 +327,9 @@ class Lowering:
             inlined |= self.inlined.get(operand, frozenset())
             leaves |= self.leaves.get(operand, frozenset())
         origins = frozenset(carried)
-        if node.op == "mean":  # a sum in memory, which its readers divide
-            origins, inlined, leaves = frozenset((name,)), {name}, {name}
+        if divided := self.divided(node):  # a sum in memory, which its readers divide
+            origins, inlined, leaves = frozenset((divided,)), {divided}, {name}
+            self.sums.add(name)
         self.inlined[name] = frozenset(inlined)
         for operand in node.operands:
             if node.op in MATRICES or name in self.externs or (node.op == "cat" and not self.values.is_view(operand)):
@@ -341,6 +344,12 @@ class Lowering:
         else:
             self.carried[name], self.leaves[name] = origins, frozenset(leaves)
             self.reused(node)
+
+    def divided(self, node: Value) -> str:
+        """Return the node to which the division of a sum belongs: that of a `mean`, or of the variance of a `var_mean`."""
+        source = self.values.nodes[node.operands[0]] if node.op == "getitem" and node.operands else node
+        is_variance = source is not node and source.op == "var_mean" and node.item == 0 and node.name not in self.values.outputs
+        return source.name if is_variance or (source is node and node.op == "mean") else ""
 
     def keep(self, name: str, carried: frozenset[str]) -> None:
         """Realize a value: it is in memory from here on."""
@@ -363,12 +372,14 @@ class Lowering:
 
     def is_stored(self, node: Value) -> bool:
         """Return whether the result of an operator is realized immediately."""
+        if self.divided(node):
+            return False
         if node.op == "getitem":
             source = self.values.nodes.get(node.operands[0]) if node.operands else None
             return source is None or source.op not in SPLITS
         in_place = node.op.endswith("_") and not node.op.startswith("_")  # `index_put_` in place of `index_put`
         extern = node.higher or node.name in self.externs
-        return in_place or extern or (node.op in REDUCTIONS and node.op != "mean") or node.op in STORED or node.op in MATRICES
+        return in_place or extern or node.op in REDUCTIONS or node.op in STORED or node.op in MATRICES
 
     def reused(self, node: Value) -> None:
         """Realize a value with many readers or many inputs."""

@@ -34,7 +34,7 @@ async def test_the_cursor_stays_and_another_page_shows_all() -> None:
     async with opened(BREAKS, size=(140, 50)) as driver:
         driver.browser.show_ref("@timing:0/0")
         await driver.shown("@timing:0/0")
-        await driver.until(lambda: "Flame: 5.93 s" in screen_text(driver.app) and driver.browser.is_at_rest)
+        await driver.until(lambda: "Flame graph: 5.93 s" in screen_text(driver.app) and driver.browser.is_at_rest)
         driver.browser.document_view.focus()
         view = driver.browser.document_view
         line = next(n for n in range(len(view.document)) if "create_aot" in view.document.line(n).text)
@@ -46,7 +46,7 @@ async def test_the_cursor_stays_and_another_page_shows_all() -> None:
         await driver.until(lambda: driver.message.startswith("this page has no chart over time"))
         assert driver.browser.window == (0.0, 1.0)
         await driver.press("backspace")
-        await driver.until(lambda: "Flame: 5.93 s" in screen_text(driver.app) and driver.browser.is_at_rest)
+        await driver.until(lambda: "Flame graph: 5.93 s" in screen_text(driver.app) and driver.browser.is_at_rest)
         assert "before and after" not in screen_text(driver.app)
 
 

@@ -56,7 +56,7 @@ def test_the_axis_of_a_part_has_its_ends_and_round_numbers_at_their_places(width
 
 def test_a_part_of_a_flame_has_the_events_in_it_at_their_places() -> None:
     all_lines, part = flame(WHOLE), flame((0.6875, 0.8125))
-    assert all_lines[0] == part[0] == "Flame: 5.93 s"
+    assert all_lines[0] == part[0] == "Flame graph: 5.93 s"
     assert part[1].split() == ["4.08", "s", "4.2", "s", "4.4", "s", "4.6", "s", "4.82", "s"]
     assert "before and after: 46 events" in part[-1] and "before and after" not in "\n".join(all_lines)
     names = {line.split()[0] for line in all_lines}

@@ -49,7 +49,7 @@ SAID = {
 """What a source is called."""
 DERIVED_MARK = "≈"
 LEGEND = f"{DERIVED_MARK} derived from code and graph, not recorded by torch"
-COUNTS = "17/21: known for 17 of 21. Derived: from code and graph, not recorded by torch."
+COUNTS = "Each count is known/all. Derived: from code and graph, not recorded by torch."
 
 
 def marked(source: str) -> str:

@@ -36,7 +36,7 @@ EXPLAINED = (
     "symbol",
     "provenance", "epoch", "own time", "your line", "proven", "run", "launch", "rank", "process", "artifact", "record", "address",
     "own device", "diverge", "region", "lookup", "specialization", "recompile reason", "node mapping", "derived, `≈`",
-    "layer, iteration", "repeated block",
+    "layer, iteration", "repeated block", "prediction, expected number",
     "saved tensor, activation", "peak",
     "static cost", "form of input", "case", "profile", "flight recorder", "dump", "missing ranks", "output", "index",
     "same outcomes", "kind of ranks", "late, slow, wait", "open", "version",

@@ -12,7 +12,7 @@ from tltui.cli import main
 from tltui.export import lines_of
 from tltui.questions.blocks.block_costs import CompileBlocks, blocks_of
 from tltui.questions.blocks.block_sections import compile_calls, members_of
-from tltui.questions.blocks.graph_blocks import DifferentBlock, _Members, blocks_in
+from tltui.questions.blocks.graph_blocks import DifferentBlock, _Covered, _Members, blocks_in
 from tltui.questions.build import build
 from tltui.questions.layers.layer_kernels import captured_layers
 from tltui.text.document import Options
@@ -116,6 +116,14 @@ def test_equal_blocks_of_several_lists_and_of_a_dictionary_are_a_group() -> None
     other = replace(DIFFERENT, path="heads.z")
     lines = list(compile_calls([replace(group, different=(other,))], "heads"))
     assert lines == ['for name in ("x", "y"):', "    model.heads[name].compile()"]
+
+
+def test_modules_of_groups_are_found_by_their_paths() -> None:
+    covered = _Covered()
+    covered.add(("stages.1.layers.0", "stages.10"))
+    assert covered.has("stages.1.layers.0.up") and covered.has("stages.10") and not covered.has("stages.1")
+    assert covered.are_in("stages.1.layers") and not covered.are_in("stages.10.layers") and not covered.are_in("stages.1.layers.01")
+    assert covered.overlaps("stages.1") and covered.overlaps("stages.10.layers.0") and not covered.overlaps("stages.100")
 
 
 @pytest.mark.parametrize("name, groups, counted", [

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tltui.inputs.profile_reader import Events, NoProfile, Profile, nanoseconds, read_profile, why_not
+from tltui.inputs.profile_reader import CHUNK, Events, NoProfile, Profile, nanoseconds, read_profile, why_not
 
 CASES = Path(__file__).parents[1] / "traces" / "profiler"
 MLP = CASES / "mlp" / "profile.json"
@@ -54,6 +54,27 @@ def test_every_layout_gives_every_event() -> None:
                 assert [found for part in own.blocks() for found in part] == events
                 assert own.head == {**HEAD, "note": own.head["note"], "list": [{}, {"traceEvents": [1]}], **foot}
                 assert (own.damaged, own.is_cut) == (0, False)
+
+
+@pytest.mark.parametrize("start", [0, 17, 4430782536937, 8430782536937])
+def test_the_times_of_events_are_exact(tmp_path: Path, start: int) -> None:
+    """In whatever order, before and after the first one, and far from it."""
+    rng = random.Random(start)
+    times = [
+        float(f"{start + rng.randrange(-(10 ** rng.randrange(1, 12)), 10 ** rng.randrange(1, 12))}.{rng.randrange(1000):03d}")
+        for _ in range(400)
+    ]  # fmt: skip
+    lengths = [float(f"{rng.randrange(10 ** rng.randrange(1, 12))}.{rng.randrange(1000):03d}") for _ in times]
+    events = [event(ts=time, dur=length) for time, length in zip(times, lengths, strict=True)]
+    profile = read(tmp_path, json.dumps({**HEAD, "traceEvents": [event(ts=7, dur=1), *events]}))
+    assert list(profile.begin[1:]) == list(map(nanoseconds, times)) and list(profile.duration[1:]) == list(
+        map(nanoseconds, lengths)
+    )
+    assert profile.window == (min(profile.begin), max(map(sum, zip(profile.begin, profile.duration, strict=True))))
+
+
+def test_the_events_of_a_block_fit_into_a_cache() -> None:
+    assert CHUNK <= 1 << 17, "the events of a megabyte take half as long again"
 
 
 def test_a_file_that_ends_anywhere_gives_what_is_whole() -> None:

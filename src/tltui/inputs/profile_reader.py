@@ -10,14 +10,20 @@ from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import compress
+from operator import add as add_up
 from typing import IO, Any, Protocol
 
 from tltui.inputs.archives import BLOCK, COMPRESSED, packing_of
 from tltui.inputs.archives.decompress import Allowance, CannotUnpack, Plain, Stream, unpacked
 from tltui.text.json_codec import JSONDecodeError, loads
 
-CHUNK = 1 << 20
-"""Bytes that are read at a time."""
+CHUNK = 1 << 16
+"""Bytes that are read at a time: their events fit into a processor's cache, which those of a megabyte do not."""
+STEP = 1 << 20
+"""Bytes of a file between two reports of how much is read."""
+NEAR, FAR = 1 << 12, 1 << 16
+"""Bytes before the end of a block in which a boundary between two events is looked for first, and then."""
 LONGEST = 16 << 20
 """Bytes of one event, or of what stands beside the events, that are looked at."""
 GUESSES = 6
@@ -142,9 +148,11 @@ class Events:
         """Parse complete events up to the last probable boundary between two events; None if no boundary fits."""
         end = len(self._rest)
         for _ in range(GUESSES):
-            at = max(end - (1 << 16), 0)
-            places = [match.start() for match in _BETWEEN.finditer(self._rest, at, end)]
-            if not places:
+            for size in (NEAR, FAR):
+                places = [match.start() for match in _BETWEEN.finditer(self._rest, max(end - size, 0), end)]
+                if places:
+                    break
+            else:
                 return None
             for place in reversed(places[-2:]):
                 try:
@@ -357,6 +365,14 @@ MOST_EVENTS = 50_000_000
 _PROFILER = re.compile(r"^PyTorch Profiler")
 
 
+_NOTHING: dict[str, Any] = {}
+_ORDERS = 1 << 31
+_EXACT_US = 1e9
+"""µs up to which a float times 1,000 is the right number of ns."""
+_LINKED = ON_DEVICE | LAUNCHES
+"""Categories whose events have a `correlation`."""
+
+
 class NoProfile(Exception):
     """An invalid or unreadable profile; the message gives the reason."""
 
@@ -408,11 +424,15 @@ class Reading:
         self.size = 1
         self._names: dict[str, int] = {}
         self._categories: dict[str, int] = {}
+        self._usual: dict[str, int] = {}
+        """Those of them whose events are all of one kind."""
         self._threads: dict[tuple[Any, Any], int] = {}
         self._extras: dict[tuple[tuple[str, Any], ...], Extra] = {}
         self._out: Counter[str] = Counter()
         self._pids: Counter[str] = Counter()
         self._first, self._last = LARGEST_NS, -LARGEST_NS
+        self._base = 0
+        """µs of an event: a float times 1,000 is the right number of ns only where it is small, so times are taken from here."""
         self._window: list[int] = []
 
     def steps(self) -> Iterator[float]:
@@ -437,8 +457,10 @@ class Reading:
                 if len(self.profile) > MOST_EVENTS:
                     self.profile.faults.append(f"only its first {MOST_EVENTS:,} events were read")
                     break
-                self.done = file.tell()
-                yield min(self.done / self.size, 1.0)
+                done = file.tell()
+                if done - self.done >= STEP:
+                    self.done = done
+                    yield min(self.done / self.size, 1.0)
         finally:
             stream.close()
         if stream.fault:
@@ -448,59 +470,81 @@ class Reading:
     # events
 
     def _add_event(self, block: list[Any]) -> None:
+        """Add the events of a block. There are millions: what each needs is in local variables, without calls."""
+        profile = self.profile
+        rows: list[tuple[int, int, int, int, int, int, int]] = []
+        add = rows.append
+        number = len(profile)
+        base = self._base
+        base_ns = base * 1000
+        name_number, usual, thread_number = self._names.get, self._usual.get, self._threads.get
         for event in block:
             try:
-                if event["ph"] == "X":
-                    self._span(event)
-                else:
+                if event["ph"] != "X":
                     self._other(event)
+                    continue
+                time, length = event["ts"], event["dur"]
+                is_float = type(time) is type(length) is float
+                if is_float and -_EXACT_US < time - base < _EXACT_US and 0 <= length < _EXACT_US:
+                    begin, duration = base_ns + round((time - base) * 1000), round(length * 1000)
+                else:
+                    if is_float and not self._base and abs(time) < LARGEST_NS:
+                        self._base = base = int(time)
+                        base_ns = base * 1000
+                    begin, duration = nanoseconds(time), nanoseconds(length)
+                    if not (-LARGEST_NS < begin < LARGEST_NS and 0 <= duration < LARGEST_NS):
+                        raise ValueError
+                category = event.get("cat") or ""
+                category_at = usual(category)
+                if category_at is None and category in COUNTED:
+                    self._count(category, event, begin, duration)
+                    continue
+                arguments = event.get("args") or _NOTHING
+                if category_at is None:
+                    category, category_at = self._unusual(category, arguments)
+                name, thread = event["name"], (event["pid"], event["tid"])
+                name_at = name_number(name)
+                if name_at is None:
+                    name_at = self._intern(name)
+                thread_at = thread_number(thread)
+                if thread_at is None:
+                    thread_at = self._thread(thread)
+                if category_at < 0:
+                    category_at = self._category(category)
+                if category in _LINKED:
+                    link = arguments.get("correlation", -1)
+                    if category in ON_DEVICE:
+                        profile.on_device.append(number + len(rows))
+                        profile.operator.append(_int(arguments.get("External id", -1)))
+                else:
+                    link = arguments.get("External id", -1)
+                order = arguments.get("Ev Idx", -1)
+                order = order if type(order) is int and -1 <= order < _ORDERS else _index(order)
+                link = link if type(link) is int and -LARGEST_NS < link < LARGEST_NS else _int(link)
+                add((begin, duration, name_at, thread_at, category_at, order, link))
+                if "debug_handle" in arguments or (len(arguments) > 3 and name.startswith("CompiledFunction")):
+                    self._keep_extra(number + len(rows) - 1, name, arguments)
             except (TypeError, KeyError, ValueError, AttributeError, OverflowError):
-                self.profile.damaged += 1
+                profile.damaged += 1
+        columns = (profile.begin, profile.duration, profile.name, profile.thread, profile.category, profile.order, profile.link)
+        for column, values in zip(columns, zip(*rows, strict=True), strict=False):
+            column.extend(values)
+        if rows:
+            begins, durations = profile.begin[number:], profile.duration[number:]
+            self._first = min(self._first, *begins)
+            self._last = max(self._last, *map(add_up, begins, durations))
 
-    def _span(self, event: dict[str, Any]) -> None:
-        """One event with a duration."""
-        category = event.get("cat") or ""
-        begin, duration = nanoseconds(event["ts"]), nanoseconds(event["dur"])
-        if not (-LARGEST_NS < begin < LARGEST_NS and 0 <= duration < LARGEST_NS):
-            raise ValueError
-        if category in COUNTED:
-            self._out[category] += 1
-            if category == "Trace" and _PROFILER.match(event["name"]):
-                self._window += [begin, begin + duration]
-            return
-        arguments = event.get("args") or {}
+    def _unusual(self, category: str, arguments: Mapping[str, Any]) -> tuple[str, int]:
+        """Return the category of an event with its number, -1 for a new one; plug-ins of devices name what ran in several ways."""
         if category[:11] in ("privateuse1", "PrivateUse1") and (category not in LAUNCHES or "device" in arguments):
             category = "privateuse1"  # plug-ins of devices say so of what they launch, and of what ran
-        name, thread = event["name"], (event["pid"], event["tid"])
-        profile = self.profile
-        name_at = self._names.get(name)
-        if name_at is None:
-            name_at = self._intern(name)
-        thread_at = self._threads.get(thread)
-        if thread_at is None:
-            thread_at = self._thread(thread)
-        category_at = self._categories.get(category)
-        if category_at is None:
-            category_at = self._category(category)
-        number = len(profile.begin)
-        if category in ON_DEVICE:
-            profile.on_device.append(number)
-            profile.operator.append(_int(arguments.get("External id", -1)))
-        is_of_device = category in ON_DEVICE or category in LAUNCHES
-        link = _int(arguments.get("correlation" if is_of_device else "External id", -1))
-        profile.order.append(_index(arguments.get("Ev Idx", -1)))
-        profile.begin.append(begin)
-        profile.duration.append(duration)
-        profile.name.append(name_at)
-        profile.thread.append(thread_at)
-        profile.category.append(category_at)
-        profile.link.append(link)
-        if len(arguments) > 3 or "debug_handle" in arguments:
-            self._keep_extra(number, name, arguments)
-        if begin < self._first:
-            self._first = begin
-        if begin + duration > self._last:
-            self._last = begin + duration
+        return category, self._categories.get(category, -1)
+
+    def _count(self, category: str, event: dict[str, Any], begin: int, duration: int) -> None:
+        """Count an event of which nothing else is needed."""
+        self._out[category] += 1
+        if category == "Trace" and _PROFILER.match(event["name"]):
+            self._window += [begin, begin + duration]
 
     def _other(self, event: dict[str, Any]) -> None:
         """Add an event without a duration."""
@@ -556,6 +600,8 @@ class Reading:
             raise TypeError
         self.profile.categories.append(category[:40])
         self._categories[category] = len(self.profile.categories) - 1
+        if category[:11] not in ("privateuse1", "PrivateUse1"):
+            self._usual[category] = self._categories[category]
         return self._categories[category]
 
     # the end
@@ -578,11 +624,8 @@ class Reading:
 
     def _pid(self) -> int:
         """Return the process id of most operators."""
-        count: Counter[int] = Counter()
         cpu = self._categories.get("cpu_op", -1)
-        for thread, category in zip(self.profile.thread, self.profile.category, strict=True):
-            if category == cpu:
-                count[thread] += 1
+        count = Counter(compress(self.profile.thread, map(cpu.__eq__, self.profile.category)))
         for thread, _ in count.most_common():
             pid = self.profile.threads[thread][0]
             if pid.isdigit() and len(pid) < 10:
@@ -616,4 +659,4 @@ def _int(value: object) -> int:
 
 
 def _index(value: object) -> int:
-    return value if isinstance(value, int) and -1 <= value < 1 << 31 else -1
+    return value if isinstance(value, int) and -1 <= value < _ORDERS else -1

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from tltui.questions.blocks.graph_forms import Reading
-from tltui.questions.layers.layer_costs import is_below, source_path
+from tltui.questions.layers.layer_costs import source_path
 from tltui.questions.layers.layer_kernels import CapturedLayers
+from tltui.questions.layers.node_layers import ancestors
 from tltui.text.frozen import frozen
 
 
@@ -88,22 +89,20 @@ class Gradients:
 
     def __init__(self, reading: Reading, captured: CapturedLayers, trains: bool) -> None:
         self._reading = reading
-        self._captured = captured
+        self._of_module: dict[str, list[str]] = {}
+        for node, name in captured.parameters.items():
+            for path in ancestors(name) if "_buffers_" not in node else ():
+                self._of_module.setdefault(path, []).append(name)
         self._recorded = _recorded_gradients(captured) if trains else {}
         self._values = self._with_gradient() if trains else {}
 
     def parameters(self, path: str) -> int:
         """Return the number of parameters of a module."""
-        return sum(1 for _ in self._parameters(path))
+        return len(self._of_module.get(path, ()))
 
     def frozen(self, path: str) -> tuple[str, ...]:
         """Return the parameters of a module that need no gradient by the guards."""
-        return tuple(sorted(name[len(path) :] for name in self._parameters(path) if self._recorded.get(name) is False))
-
-    def _parameters(self, path: str) -> Iterator[str]:
-        for node, name in self._captured.parameters.items():
-            if is_below(name, path) and "_buffers_" not in node:
-                yield name
+        return tuple(sorted(name[len(path) :] for name in self._of_module.get(path, ()) if self._recorded.get(name) is False))
 
     def input_needs(self, numbers: Sequence[int]) -> bool:
         """Return whether an input of a module, other than a parameter, needs a gradient; True if no value does."""

@@ -10,6 +10,7 @@ from tltui.questions.blocks.block_guards import Gradients, GuardedValue, classes
 from tltui.questions.blocks.graph_forms import LEAST_NODES, Form, Reading
 from tltui.questions.layers.layer_costs import is_below, merged
 from tltui.questions.layers.layer_kernels import CapturedLayers
+from tltui.questions.layers.node_layers import ancestors
 from tltui.text.frozen import frozen
 
 DICTIONARY = "torch.nn.modules.container.ModuleDict"
@@ -151,10 +152,18 @@ class _List:
     forms: dict[_Call, Form]
     kinds: dict[str, _Kind]
     """Module → its kind, by its first call."""
+    _calls_of: dict[str, list[_Call]] = field(default_factory=dict)
+
+    def all_calls(self, path: str) -> list[_Call]:
+        """Return the calls of a module."""
+        if not self._calls_of:
+            for call in self.forms:
+                self._calls_of.setdefault(call[0], []).append(call)
+        return self._calls_of.get(path, [])
 
     def calls(self, path: str) -> list[_Call]:
         """Return the calls of a module that equal its first one. Other nodes of it are outside of the blocks."""
-        return [call for call, form in self.forms.items() if call[0] == path and form.statements == self.kinds[path][1]]
+        return [call for call in self.all_calls(path) if self.forms[call].statements == self.kinds[path][1]]
 
     def repeated(self) -> dict[_Kind, list[str]]:
         """Return the modules of each kind that runs twice or more, largest first.
@@ -171,18 +180,44 @@ class _List:
         return {kind: repeated[kind] for kind in chosen}
 
 
+class _Covered:
+    """The modules that are in a group."""
+
+    def __init__(self) -> None:
+        self._paths: set[str] = set()
+        self._around: set[str] = set()
+
+    def add(self, paths: Iterable[str]) -> None:
+        """Add modules."""
+        for path in paths:
+            self._paths.add(path)
+            self._around.update(ancestors(path))
+
+    def has(self, path: str) -> bool:
+        """Return whether a module is one of them, or inside of one."""
+        return any(around in self._paths for around in ancestors(path))
+
+    def overlaps(self, path: str) -> bool:
+        """Return whether a module is one of them, inside of one, or around one."""
+        return path in self._around or self.has(path)
+
+    def are_in(self, path: str) -> bool:
+        """Return whether a module is one of them, or around one."""
+        return path in self._around
+
+
 def blocks_in(captured: CapturedLayers, trains: bool) -> GraphBlocks:
     """Return the groups of equal blocks of a captured graph. `trains`: the compile has a backward."""
     reading = Reading(captured)
     classes = classes_of(captured)
     dictionaries = {path for path, name in classes.items() if name == DICTIONARY}
-    covered: list[str] = []
+    covered = _Covered()
     lists: list[_List] = []
     members: dict[_Kind, list[tuple[_List, str]]] = defaultdict(list)
     for container, in_list in sorted(_containers(reading, dictionaries).items(), key=lambda item: item[0].count(".")):
         numbers = {
             (path, n): part for path, calls in in_list.calls.items()
-            if classes.get(path) not in NOT_CALLED and not any(is_below(path, outer) for outer in covered)
+            if classes.get(path) not in NOT_CALLED and not covered.has(path)
             for n, part in enumerate(reading.parts(path, calls))
         }  # fmt: skip
         if not numbers:
@@ -193,15 +228,15 @@ def blocks_in(captured: CapturedLayers, trains: bool) -> GraphBlocks:
         lists.append(_List(container, numbers, forms, kinds))
         for kind, paths in lists[-1].repeated().items():
             members[kind] += [(lists[-1], path) for path in paths]
-            covered += paths
+            covered.add(paths)
     for kind, in_lists in _of_equal_lists(reading, lists, covered).items():
         members[kind] += in_lists
-        covered += [path for _, path in in_lists]
+        covered.add(path for _, path in in_lists)
     for one in lists:  # the only module of its kind in a list may equal those of another list
         for path, kind in one.kinds.items():
-            if kind in members and not any(is_below(path, outer) or is_below(outer, path) for outer in covered):
+            if kind in members and not covered.overlaps(path):
                 members[kind].append((one, path))
-                covered.append(path)
+                covered.add((path,))
     gradients = Gradients(reading, captured, trains)
     groups = [_group(captured, kind, paths, gradients, dictionaries) for kind, paths in members.items()]
     groups.sort(key=lambda group: -group.nodes * group.calls)
@@ -209,7 +244,7 @@ def blocks_in(captured: CapturedLayers, trains: bool) -> GraphBlocks:
 
 
 def _of_equal_lists(
-    reading: Reading, lists: Sequence[_List], covered: Sequence[str]
+    reading: Reading, lists: Sequence[_List], covered: _Covered
 ) -> dict[_Kind, list[tuple[_List, str]]]:  # fmt: skip
     """Return the modules of each kind that several lists have once each, where the paths of the lists differ only in numbers.
 
@@ -218,13 +253,13 @@ def _of_equal_lists(
     by_name: dict[str, list[tuple[_List, str]]] = defaultdict(list)
     for one in lists:
         for path in one.kinds:
-            if not any(is_below(path, outer) or is_below(outer, path) for outer in covered):
+            if not covered.overlaps(path):
                 by_name[merged(one.container)].append((one, path))
     results: dict[_Kind, list[tuple[_List, str]]] = defaultdict(list)
     for free in by_name.values():
         if len({one.container for one, _ in free}) < 2:
             continue
-        of_call = {call: one for one, path in free for call in one.forms if call[0] == path}
+        of_call = {call: one for one, path in free for call in one.all_calls(path)}
         numbers = {call: one.numbers[call] for call, one in of_call.items()}
         forms = {call: one.forms[call] for call, one in of_call.items()}
         _complete(reading, free[0][0].container.rpartition(".")[0], numbers, forms)
@@ -241,7 +276,7 @@ def _of_equal_lists(
 
 
 def _compared(
-    groups: list[BlockGroup], lists: list[_List], reading: Reading, classes: Mapping[str, str], covered: Sequence[str]
+    groups: list[BlockGroup], lists: list[_List], reading: Reading, classes: Mapping[str, str], covered: _Covered
 ) -> tuple[BlockGroup, ...]:
     """Return the groups with the other modules of their lists, and with the difference to the largest group of their list."""
     for one in lists:
@@ -254,7 +289,7 @@ def _compared(
             first = next(path for path in groups[n].members if path in one.kinds)
             if groups[n].difference is None and groups[n].class_name == largest.class_name:
                 groups[n] = replace(groups[n], difference=_different(one, first, sample, reading))
-        others = [path for path in one.kinds if path not in covered and not any(is_below(inner, path) for inner in covered)]
+        others = [path for path in one.kinds if not covered.are_in(path)]
         different = [_different(one, path, sample, reading) for path in others]
         different += [
             DifferentBlock(path, 0, "", 0, "", "", "no nodes in this graph") for path in classes
@@ -348,7 +383,7 @@ def _lists_in(path: str, dictionaries: set[str]) -> Iterator[tuple[str, str]]:
 def _different(one: _List, path: str, sample: str, reading: Reading) -> DifferentBlock:
     """Count the nodes of a module without an equal node in a module of a group."""
     form, other = one.forms[path, 0], one.forms[sample, 0]
-    calls = [call for call in one.forms if call[0] == path]
+    calls = one.all_calls(path)
     if len(one.calls(path)) < len(calls):
         nodes = sum(len(one.numbers[call]) for call in calls)
         return DifferentBlock(path, nodes, "", 0, "", "", f"in {len(calls)} parts of the graph that differ")

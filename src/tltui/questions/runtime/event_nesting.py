@@ -8,6 +8,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, repeat
+from operator import lt
 
 from tltui.inputs.profile_reader import LAUNCHES, ON_DEVICE, Profile
 from tltui.text.frozen import frozen
@@ -52,6 +53,21 @@ class Kinds:
     """1: its events are calls of a device's runtime, whatever their names."""
     nests: bytes
     """1: its events nest on the thread."""
+
+    @property
+    def by_category(self) -> list[bytes]:
+        """The kind of each name, by category: users may give an annotation the name of an operator."""
+        made: dict[tuple[int, int], bytes] = {}
+        for category, is_launch in zip(self.of_category, self.is_launch, strict=True):
+            if is_launch:
+                kinds = bytes((LAUNCH,)) * len(self.of_name)
+            elif category:
+                kinds = bytes(ANNOTATION if kind in BY_OPERATOR else kind or category for kind in self.of_name)
+            else:
+                kinds = self.of_name
+            made.setdefault((category, is_launch), kinds)
+        return [made[key] for key in zip(self.of_category, self.is_launch, strict=True)]
+
 
 def kinds_of(profile: Profile) -> Kinds:
     """Return the kinds of a profile's names and categories."""
@@ -307,7 +323,8 @@ class Walk:
         def key(event: int) -> tuple[int, int, int]:
             return begin[event], -duration[event], order[event]
 
-        if all(begin[a] < begin[b] or key(a) <= key(b) for a, b in pairwise(events)):
+        times = array("q", map(begin.__getitem__, events))
+        if all(map(lt, times, times[1:])) or all(begin[a] < begin[b] or key(a) <= key(b) for a, b in pairwise(events)):
             return events
         runs = [array("I", sorted(events[at : at + RUN], key=key)) for at in range(0, len(events), RUN)]
         return runs[0] if len(runs) == 1 else heapq.merge(*runs, key=key)
@@ -316,7 +333,7 @@ class Walk:
         """Process the events of one thread."""
         profile, kinds = self._profile, self._kinds
         begins, durations, names, categories = profile.begin, profile.duration, profile.name, profile.category
-        of_name, of_category, is_launch = kinds.of_name, kinds.of_category, kinds.is_launch
+        by_category = kinds.by_category
         times, states = array("q"), array("B")
         stack = self._stack = [_Open(1 << 62, IDLE, -1, -1, -1, -1, -1, False)]
         state, event = IDLE, -1
@@ -337,10 +354,7 @@ class Walk:
                     state = top.state
                     times.append(at)
                     states.append(state)
-            category = categories[event]
-            kind = LAUNCH if is_launch[category] else of_name[names[event]] or of_category[category]
-            if kind in BY_OPERATOR and of_category[category]:
-                kind = ANNOTATION
+            kind = by_category[categories[event]][names[event]]
             if kind == COLLECTIVE:
                 self.nested.collectives.append(event)
             if top.is_operator and kind not in SPANS:

@@ -251,7 +251,7 @@ def test_times_are_short(us: float, said: str) -> None:
 def test_a_layer_corresponds_to_what_is_in_it() -> None:
     panes = train()
     tree = [panes.documents[LAYERS].line(n).text.split()[0] for n in range(len(panes.documents[LAYERS]))]
-    assert tree == ["e", "b.0", "ln", "q", "o", "m", "0", "2", "h"]
+    assert tree == ["e", "b.0", "ln", "q", "o", "m", "0", "1", "2", "h"]
     layer, out, m = tree.index("b.0"), tree.index("o"), tree.index("m")
     call, node = line_with(panes, PY, "extern_kernels.addmm(primals_8"), line_with(panes, POST, "addmm_1:")
     for line in (layer, out):

@@ -251,7 +251,7 @@ def test_times_are_short(us: float, said: str) -> None:
 def test_a_layer_corresponds_to_what_is_in_it() -> None:
     panes = train()
     tree = [panes.documents[LAYERS].line(n).text.split()[0] for n in range(len(panes.documents[LAYERS]))]
-    assert tree == ["e", "b.0", "ln", "q", "o", "m", "0", "2", "h"]
+    assert tree == ["e", "b.0", "ln", "q", "o", "m", "0", "1", "2", "h"]
     layer, out, m = tree.index("b.0"), tree.index("o"), tree.index("m")
     call, node = line_with(panes, PY, "extern_kernels.addmm(primals_8"), line_with(panes, POST, "addmm_1:")
     for line in (layer, out):
@@ -266,7 +266,7 @@ def test_a_layer_corresponds_to_what_is_in_it() -> None:
     assert panes.about(LAYERS, out).startswith("b.0.o · 4 nodes in 2 kernels")
     assert panes.is_mapped(LAYERS, 0) and panes.label(LAYERS, 0) is None
     assert [line.split()[0] for line in strip(panes, LAYERS, out, [LAYERS])] == ["source", "post", "runs"]
-    assert [panes.next_mapped(LAYERS, 0), panes.next_mapped(LAYERS, 8), panes.next_mapped(LAYERS, 1, back=True)] == [1, None, 0]
+    assert [panes.next_mapped(LAYERS, 0), panes.next_mapped(LAYERS, 9), panes.next_mapped(LAYERS, 1, back=True)] == [1, None, 0]
     assert p.first_choice(4, panes.documents) == THERE and p.share(LAYERS) < 1
     assert panes.title(LAYERS, 0, 30) == "layers"
 

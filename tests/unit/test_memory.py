@@ -82,6 +82,15 @@ def test_a_checkpoint_policy_is_the_reason() -> None:
     assert {group.tag for group in other.recomputed} == {""}, "the partitioner's choice"
 
 
+def test_the_descriptions_of_inputs_are_read_for_symbols_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def inputs_of(*_: object) -> None:
+        raise AssertionError("no size is a symbol")
+
+    monkeypatch.setattr("tltui.questions.shapes.shape_env.inputs_of", inputs_of)
+    [log] = (TRACES / "torch-2.13/train").glob("*.log")
+    assert memory_of(compile_at(fresh(log), "0/0")).saved
+
+
 def test_layers_and_lines() -> None:
     [region] = memories("budget_1")[0].saved
     layers = {tensor.name: tensor.layer for tensor in region.tensors if tensor.kind == ACTIVATION}

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from tltui.model.artifacts import OUTPUT_CODE, Artifact, artifacts_of, units_of
 from tltui.model.node_answers import content_key, part, reader_of, shared
 from tltui.model.nodes import Compile
-from tltui.model.record_reader import Reader
+from tltui.model.record_reader import Reader, records_of
 from tltui.questions.layers.layer_costs import UnitLayers
 from tltui.questions.layers.layer_kernels import GUARDS, JOINT, layers_of
 from tltui.questions.layers.lowered_layers import inputs_of
@@ -261,9 +261,15 @@ def _content_of(compile_: Compile, reader: Reader) -> bytes:
     return content_key(compile_, reader, _READ, LIMIT)
 
 
+_WITH_VALUE = ("create_symbol",)
+"""Records that have the value of a symbol."""
+
+
 @part
 def _symbols(compile_: Compile, reader: Reader) -> dict[str, int]:
-    """Return the values of symbols at the compile."""
+    """Return the values of symbols at the compile. Without any, the descriptions of its inputs are not read."""
+    if next(records_of(compile_, _WITH_VALUE), None) is None:
+        return {}
     symbols = shape_env.inputs_of(compile_, reader).symbols
     return {symbol.name: symbol.hint for symbol in symbols if type(symbol.hint) is int}
 

@@ -11,7 +11,6 @@ from tltui.model.node_answers import reader_of
 from tltui.model.nodes import Compile
 from tltui.model.ref import at_line
 from tltui.questions.compare.comparable_lines import GraphText, graph_text, side_of
-from tltui.questions.layers.layer_kernels import layers_of
 from tltui.questions.passes.node_changes import node_pairs
 from tltui.questions.provenance.dataflow.value_graph import VIEWS
 from tltui.questions.provenance.generated_code import aten_of
@@ -94,6 +93,8 @@ def kernels_of(compile_: Compile, identity: RankIdentity) -> tuple[UnitKernels, 
         return texts[ref]
 
     provenance = provenance_of(compile_)
+    from tltui.questions.layers.layer_kernels import layers_of  # the first screen imports this module, and needs no layers
+
     costs = {unit.unit: unit.costs for unit in layers_of(compile_, provenance).units}
     results = []
     for unit in provenance.units:

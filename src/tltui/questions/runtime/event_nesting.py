@@ -57,7 +57,7 @@ class Kinds:
     @property
     def by_category(self) -> list[bytes]:
         """The kind of each name, by category: users may give an annotation the name of an operator."""
-        made: dict[tuple[int, int], bytes] = {}
+        kinds_by_pair: dict[tuple[int, int], bytes] = {}
         for category, is_launch in zip(self.of_category, self.is_launch, strict=True):
             if is_launch:
                 kinds = bytes((LAUNCH,)) * len(self.of_name)
@@ -65,8 +65,8 @@ class Kinds:
                 kinds = bytes(ANNOTATION if kind in BY_OPERATOR else kind or category for kind in self.of_name)
             else:
                 kinds = self.of_name
-            made.setdefault((category, is_launch), kinds)
-        return [made[key] for key in zip(self.of_category, self.is_launch, strict=True)]
+            kinds_by_pair.setdefault((category, is_launch), kinds)
+        return [kinds_by_pair[key] for key in zip(self.of_category, self.is_launch, strict=True)]
 
 
 def kinds_of(profile: Profile) -> Kinds:

@@ -57,7 +57,7 @@ class Trial:
     most: int | None
     expected: int | None
     before: int
-    doubt: str = ""
+    condition: str = ""
     """The reason for a range: a key of `predictions.DOUBTS`; '' for none, or several."""
 
 
@@ -170,7 +170,7 @@ def _trials(run: Run) -> Iterator[Trial]:
     proposed, predictor = changes_of(run)
     for change in proposed:
         fewest, most = change.predicted or (None, None)
-        yield Trial(change.title, Application(change), None, fewest, most, change.expected, predictor.before, change.doubt)
+        yield Trial(change.title, Application(change), None, fewest, most, change.expected, predictor.before, change.condition)
 
 
 def _of_one_rank(trials: Iterator[Trial]) -> list[Trial]:
@@ -222,7 +222,7 @@ DYNAMIC = Change(ALL_DYNAMIC, arguments=(("dynamic", True),))
 
 
 def _trial(label: str, how: Application, key: FrameKey, prediction: Prediction) -> Trial:
-    return Trial(label, how, key, prediction.fewest, prediction.most, prediction.expected, prediction.before, prediction.doubt)
+    return Trial(label, how, key, prediction.fewest, prediction.most, prediction.expected, prediction.before, prediction.condition)
 
 
 VARIABLES = {config: variable for variable, config in CONFIGS.items()}
@@ -268,7 +268,7 @@ def _result(trial: Trial, unchanged: Sequence[Ended], ended: Ended) -> dict[str,
         verdict = "unmarked"
     return {
         "label": trial.label, "before": trial.before, "fewest": trial.fewest, "most": trial.most, "actual": actual,
-        "expected": trial.expected, "doubt": trial.doubt,
+        "expected": trial.expected, "condition": trial.condition,
         "total": ended.counts.recompilations, "graph_breaks": ended.counts.graph_breaks, "verdict": verdict,
         "compared": numbers.compared, "differing": numbers.differing + numbers.missing, "relative": numbers.max_relative,
         "problem": ended.problem, "directory": ended.directory, "edited": bool(trial.how.edits),

@@ -76,7 +76,7 @@ def _ranges(reports: Sequence[dict[str, Any]]) -> Iterator[str]:
     by_reason: dict[str, Counter[str]] = {}
     for trial in (trial for report in reports for trial in report["trials"]):
         if trial["fewest"] is not None and trial["fewest"] < trial["most"]:
-            counts = by_reason.setdefault(trial["doubt"], Counter())
+            counts = by_reason.setdefault(trial["condition"], Counter())
             counts["all"] += 1
             counts["first"] += trial["expected"] == trial["actual"]
             counts["fewest"] += trial["fewest"] == trial["actual"]

@@ -14,7 +14,7 @@
 is loaded before it is used.
 """
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 

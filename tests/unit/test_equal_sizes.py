@@ -111,7 +111,7 @@ def test_a_number_that_was_always_a_constant_may_have_a_bound() -> None:
     change = Change("torch.compile(dynamic=True)", effects=((INT, "", DYNAMIC),))
     frame = calls(difference(INT, "n", None, "5", "1"))
     predicted = Predictor([FrameCauses((cause,), frame)]).predicted(change)
-    assert (predicted.predicted, predicted.expected, predicted.doubt) == ((0, 1), 0, BRANCHES)
+    assert (predicted.predicted, predicted.expected, predicted.condition) == ((0, 1), 0, BRANCHES)
     cause.dynamic_in = "0/1"
     assert Predictor([FrameCauses((cause,), frame)]).predicted(change).predicted == (0, 0)
 

@@ -70,7 +70,7 @@ def test_a_branch_on_an_unbacked_size_breaks_the_graph() -> None:
     other = (SIZE, "y", 0)
     candidate = Candidate("y dim 0", "unbacked sources", frozenset({other}), DYNAMIC, ((other, UNBACKED),))
     prediction = Simulation(calls()).predict([candidate])
-    assert (prediction.fewest, prediction.expected, prediction.most, prediction.doubt) == (0, 1, 1, UNBACKED)
+    assert (prediction.fewest, prediction.expected, prediction.most, prediction.condition) == (0, 1, 1, UNBACKED)
     assert not prediction.may_help
 
 

@@ -222,7 +222,7 @@ class _Trials:
         self._printed.append(printed)
         self._done.append(Outcome(
             label, change.title, change.reason, ended.code, ended.timed_out, counts_of(run_of(ended)), ended.seconds, ended.step_s,
-            numbers, ended.unsupported, change.predicted or (), ended.directory, change.expected, change.doubt,
+            numbers, ended.unsupported, change.predicted or (), ended.directory, change.expected, change.condition,
         ))  # fmt: skip
         return ended
 

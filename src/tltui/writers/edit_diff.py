@@ -73,7 +73,7 @@ def diff_of(frames: Sequence[FrameEdits], root: str) -> EditDiff:
 def _effect(frame: FrameEdits) -> str:
     if frame.fewest is None or frame.most is None or frame.expected is None:
         return f"recompilations {frame.before} → unknown (no guards in the trace)"
-    others = other_outcomes(frame.fewest, frame.most, frame.expected, DOUBTS.get(frame.doubt, ""))
+    others = other_outcomes(frame.fewest, frame.most, frame.expected, DOUBTS.get(frame.condition, ""))
     return f"recompilations {frame.before} → {frame.expected}{others}"
 
 

@@ -102,7 +102,7 @@ class Prediction:
     """Recompilations that remain, if it differs in each call."""
     expected: int
     """The probable number of them; `fewest` and `most` where the guards decide all."""
-    doubt: str = ""
+    condition: str = ""
     """The condition under which the number is another one (`if …`), as a key of `DOUBTS`; '' for none."""
 
     @property
@@ -113,7 +113,7 @@ class Prediction:
     @property
     def may_help(self) -> bool:
         """Whether the remedies may remove a recompilation; that a graph break ends the function early does not count."""
-        return (self.expected if self.doubt == UNBACKED else self.fewest) < self.before
+        return (self.expected if self.condition == UNBACKED else self.fewest) < self.before
 
 
 def other_outcomes(fewest: int, most: int, expected: int, condition: str = "") -> str:

@@ -411,7 +411,7 @@ def remaining_text(prediction: Prediction, is_brief: bool = False) -> str:
 
     `is_brief`: without the condition of the others.
     """
-    condition = "" if is_brief else DOUBTS.get(prediction.doubt, "")
+    condition = "" if is_brief else DOUBTS.get(prediction.condition, "")
     others = other_outcomes(prediction.fewest, prediction.most, prediction.expected, condition)
     return f"{fmt.count(prediction.before)} → {fmt.plural(prediction.expected, 'recompilation')}{others}"
 

@@ -61,7 +61,7 @@ class Change:
     """The fewest and the most recompilations that remain, from the guards of the unchanged run; None where these do not show it."""
     expected: int | None = None
     """The probable number of them; None without a prediction."""
-    doubt: str = ""
+    condition: str = ""
     """The condition under which the number is another one, as a key of `DOUBTS`; '' for none, or several."""
     effects: tuple[tuple[str, str, str], ...] = ()
     """(class of cause, source or '' for all, effect), which the prediction is made of."""
@@ -172,7 +172,7 @@ class Predictor:
             fewest, most, probable, doubt = simulation.outcome(effects, doubts, everything, everything and may_end)
             low, high, expected = low + fewest, high + most, expected + probable
             uncertain.update(filter(None, (doubt,)))
-        return replace(change, predicted=(low, high), expected=expected, doubt=uncertain.pop() if len(uncertain) == 1 else "")
+        return replace(change, predicted=(low, high), expected=expected, condition=uncertain.pop() if len(uncertain) == 1 else "")
 
     def _is_open(self, change: Change) -> bool:
         """Return whether a change compiles other functions, as it captures what broke the graph, or has floats that are unknown."""

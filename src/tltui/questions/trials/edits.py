@@ -63,7 +63,7 @@ class FrameEdits:
     most: int | None
     expected: int | None
     """The probable number of them."""
-    doubt: str
+    condition: str
     """The condition under which it is another one: a key of `questions.recompiles.predictions.DOUBTS`; '' for none."""
 
 

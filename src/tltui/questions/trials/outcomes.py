@@ -57,7 +57,7 @@ class Outcome:
     directory: str
     expected: int | None = None
     """The probable one of the predicted numbers; None without a prediction."""
-    doubt: str = ""
+    condition: str = ""
     """The condition under which it is another one: a key of `questions.recompiles.predictions.DOUBTS`; '' for none, or several."""
 
     @property

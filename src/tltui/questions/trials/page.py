@@ -89,7 +89,7 @@ def sentences(report: TrialReport, outcome: Outcome) -> list[str]:
         texts.append("As many recompilations, graph breaks and fallbacks as before.")
     if outcome.predicted and outcome.expected is not None:
         fewest, most = outcome.predicted
-        others = other_outcomes(fewest, most, outcome.expected, DOUBTS.get(outcome.doubt, ""))
+        others = other_outcomes(fewest, most, outcome.expected, DOUBTS.get(outcome.condition, ""))
         texts.append(f"Predicted from the guards: {fmt.plural(outcome.expected, 'recompilation')}{others}.")
     for name, duration in DURATIONS.items():
         noise, value = noise_of(report, duration), duration(outcome)

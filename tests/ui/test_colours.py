@@ -187,7 +187,7 @@ async def test_provenance_colours_the_rows_of_the_cursor_and_no_others() -> None
         driver.browser.go("0/0")
         await driver.shown("0/0")
         await driver.press("p")
-        await driver.until(lambda: "nodes with kernels" in screen_lines(driver.app)[0])
+        await driver.until(lambda: "nodes → kernels" in screen_lines(driver.app)[0])
         view = next(view for view in driver.app.screen.query(MarkedView) if view.display and not view.has_focus)
         ground = view.rich_style.bgcolor
         rows = [view.render_line(y) for y in range(view.size.height)]

@@ -52,7 +52,7 @@ async def test_tables_are_sorted_by_the_columns_that_they_have() -> None:
         await show(driver, "@timing")
         for order, arrow in (
             ("total", "total ↓"), ("count", "count ↓"), ("longest", "longest ↓"),
-            ("phase", "mostly ↑"), ("name", "event ↑"), ("own", "own ↓"),
+            ("phase", "top phase ↑"), ("name", "event ↑"), ("own", "own ↓"),
         ):  # fmt: skip
             await driver.press("S")
             await driver.until(lambda order=order: driver.message.startswith(f"sorted by {order} "))  # type: ignore[misc]

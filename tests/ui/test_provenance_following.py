@@ -273,7 +273,7 @@ async def test_what_kernels_took_stands_beside_them() -> None:
 async def test_the_line_above_says_as_many_counts_as_there_is_room_for() -> None:
     async with opened(UNRECORDED, size=(120, 24)) as driver:
         await enter(driver)
-        counts = "kernels with nodes 27/27 (26 ≈) · kernels with lines 27/27 (26 ≈)"
+        counts = "kernels → nodes 27/27 (26 ≈) · kernels → lines 27/27 (26 ≈)"
         kernels = counts.partition(" · ")[0]
         how = "set INDUCTOR_PROVENANCE=1 (torch 2.9 and later)"
         for width, ends in ((150, "(131 ≈)"), (110, counts), (80, kernels), (300, how)):

@@ -44,7 +44,7 @@ async def test_as_many_panes_as_fit(size: tuple[int, int], panes: list[int]) -> 
     async with opened(TRAIN, size=size) as driver:
         screen = await enter(driver)
         assert shown(screen) == panes and screen.pane == SOURCE
-        assert "kernels with nodes 10/10" in screen_lines(driver.app)[0]
+        assert "kernels → nodes 10/10" in screen_lines(driver.app)[0]
         assert screen.query_one(CorrespondingLines).display == (size[0] < 160)
         regions = [screen.view(pane).region for pane in panes]
         if size[0] >= 100:

@@ -81,7 +81,7 @@ async def test_provenance() -> None:
         driver.browser.go("0/0")
         await driver.shown("0/0")
         await driver.press("p")
-        await driver.until(lambda: all(text in screen_text(driver.app) for text in ("nodes with kernels", "─generated code …")))
+        await driver.until(lambda: all(text in screen_text(driver.app) for text in ("nodes → kernels", "─generated code …")))
         await driver.until(lambda: "  240" in screen_text(driver.app))  # the panes have come to what corresponds
         await driver.press("full_stop")
         views = [view for view in driver.app.screen.query(MarkedView) if view.display]

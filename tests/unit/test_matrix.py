@@ -288,7 +288,7 @@ def test_no_ranks_and_one() -> None:
     assert empty.rank_count == 0 and not empty.rows and not empty.columns
     assert matrix_of([lane(3, steps(2))]).rows[0].ranks == (3,)
     said = text(page(opened("tests/traces/torch-2.13/breaks"), "@matrix"))
-    assert said.startswith("Matrix\nFewer than two ranks have compiles")
+    assert said.startswith("Matrix\nNothing to compare: fewer than two ranks have compiles")
 
 
 def test_the_command(made: tuple[Run, dict[str, Any]], capfd: pytest.CaptureFixture[str]) -> None:

@@ -79,7 +79,7 @@ def test_check_fails_at_the_limit(version: str, tmp_path: Path, capsys: pytest.C
     path.write_bytes(data(version, "limit.txt"))
     for limits in (["--fail-on", "recompile_limit"], []):
         assert main(["check", str(path), *limits]) == 1
-        assert "[0/3]  recompile limit reached by forward" in capsys.readouterr().out
+        assert "[0/3]  forward reached the recompile limit" in capsys.readouterr().out
     path.write_bytes(data(version, "item.txt"))
     assert main(["check", str(path), "--fail-on", "recompile_limit"]) == 0
     assert main(["check", str(path), "--fail-on", "eager"]) == 2  # only a trace shows that there is none

@@ -61,7 +61,7 @@ def unit(name: str, ref: str, which: str) -> UnitProvenance:
 
 
 def coverage(found: UnitProvenance) -> tuple[int, int, int, int, int]:
-    """Kernels with nodes, with lines, of how many; nodes with kernels, of how many."""
+    """Kernels with nodes, with lines, of how many; nodes → kernels, of how many."""
     own = found.coverage
     return own.kernels_with_nodes, own.kernels_with_lines, own.kernels, own.nodes_with_kernel, own.nodes
 

@@ -108,7 +108,7 @@ def test_origins_without_a_log_are_those_of_the_only_node() -> None:
     assert own["op5"] == ["addmm"] and own["op0_op1_op2_op3_op4"][0] == "var_mean"
     assert {line.line for node in forward.nodes for line in node.source} == {7}
     said = " ".join(text(page(run_of("case"), "@fusion:0/0")).split())
-    assert "The log does not have the reasons why nodes were not fused. To record them, set TORCH_LOGS=fusion." in said
+    assert "The log does not contain the reasons why nodes were not fused. To record them, set TORCH_LOGS=fusion." in said
     assert "nodes before and after fusion" not in said
 
 

@@ -21,9 +21,9 @@ from tltui.text.torch_names import short
 
 SIZES_SHOWN, SIZES_LISTED = 10, 200
 DIRECTORIES_SHOWN = 2
-KEPT, REPEATED, REST = "saved at most if you keep the caches", "repeated in every process", "remaining time"
+KEPT, REPEATED, REST = "saved at most by keeping the caches", "repeated in every process", "remaining time"
 ENTRIES = "Loading entries takes part of the saved time."
-AGAIN = "Dynamo and guards run again also with cache hits: only ahead-of-time compilation saves that time."
+AGAIN = "Dynamo and the building of guards run again even on a cache hit. Only ahead-of-time compilation saves that time."
 KEEP = "Keep it, and set TORCHINDUCTOR_CACHE_DIR to it in the next process. The log does not record its size: du -sh prints it."
 KEEP_ONE = "The compiles used different directories. Set TORCHINDUCTOR_CACHE_DIR to one that is kept, in this and the next process."
 FIRST_CALL = "The first call with a new size waits for a compilation."

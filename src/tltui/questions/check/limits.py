@@ -335,7 +335,7 @@ def _eager(facts: Facts) -> list[Occurrence]:
 def _limits(facts: Facts, eager: bool | None = None) -> list[Occurrence]:
     """Return the hits of the recompile limit: all, or only those that are errors or not (`eager`)."""
     return [
-        Occurrence(item.ref, f"recompile limit reached by {group.code.shown or '?'}", f"limit\0{group.code.name}",
+        Occurrence(item.ref, f"{group.code.shown or '?'} reached the recompile limit", f"limit\0{group.code.name}",
               group.code.file, group.code.line)
         for group in facts.problems.limits
         if eager is None or group.is_eager is eager

@@ -75,8 +75,8 @@ def document(run: Run, scope: Scope, options: Options, baseline: Run | None = No
     page.say(_headline(report))
     if not report.compiles and not report.reasons and not report.printed:
         page.say(
-            'Torch uses CUDA graphs with mode="reduce-overhead" or "max-autotune" on a GPU. Where torch skips them, it '
-            "prints the reason by default. To log each recording too, set TORCH_LOGS=cudagraphs.", "", tokens.DIM,
+            'On a GPU, torch.compile uses CUDA graphs with mode="reduce-overhead" or "max-autotune". When torch skips CUDA graphs, '
+            "it prints the reason by default. To log each CUDA graph recording too, set TORCH_LOGS=cudagraphs.", "", tokens.DIM,
         )  # fmt: skip
     if report.differences is not None:
         _add_differences(page, report.differences)

@@ -407,7 +407,7 @@ NO_IR = (
     "The nodes before and after fusion are not logged. To record them, set TORCH_COMPILE_DEBUG=1 or "
     "TORCH_LOGS=ir_pre_fusion,ir_post_fusion."
 )
-NO_LOG = "The log does not have the reasons why nodes were not fused. To record them, set TORCH_LOGS=fusion."
+NO_LOG = "The log does not contain the reasons why nodes were not fused. To record them, set TORCH_LOGS=fusion."
 
 
 @frozen

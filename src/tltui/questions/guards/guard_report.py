@@ -356,7 +356,7 @@ KINDS: dict[str, str] = {
     "STORAGE_OVERLAPPING": "tensors that must share memory, or must not",
     "LAMBDA_GUARD": "a condition, most often on sizes",
     "SYMBOLIC_SHAPE_GUARD": "conditions on sizes, compiled to C++",
-    "GLOBAL_STATE": "modes of torch: grad mode, autocast, threads, default dtype …",
+    "GLOBAL_STATE": "global state of torch: grad mode, autocast, number of threads, default dtype …",
     "TORCH_FUNCTION_MODE_STACK": "the torch function modes that are active",
     "DEFAULT_DEVICE": "the default device",
     "DUAL_LEVEL_MATCH": "the level of forward-mode differentiation",

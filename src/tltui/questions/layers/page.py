@@ -332,7 +332,7 @@ NAMED = 8
 LISTED = 200
 """Compiles up to which each has its own line."""
 NO_PARAMETERS = "no graph input is named after a parameter of a module"
-NOTHING = f"No layers: {NO_PARAMETERS}."
+NOTHING = "No layers. This page finds modules by graph inputs that are parameters; the graphs of this trace have none."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

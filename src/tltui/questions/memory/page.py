@@ -39,8 +39,8 @@ AT_ONCE = 8
 """Compiles read between two yields."""
 NOTHING = "No memory estimates: {} has no forward graph and no generated code."
 LIMITS = (
-    "Estimates from the trace: sizes as requested, without the allocator's rounding and fragmentation. Memory of eager code and "
-    "inside of library calls is unknown. The caller's arguments and incoming gradients are not counted."
+    "Estimates from the trace: sizes as requested, without the allocator's rounding and fragmentation. Memory used by eager "
+    "code and inside library calls is unknown. The caller's arguments and incoming gradients are not counted."
 )
 MODEL = "(model)"
 MEANINGS = {

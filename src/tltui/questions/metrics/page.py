@@ -317,8 +317,8 @@ def _variant(page: Page, value: Variant, indent: str) -> None:
         on_ranks = f"rank{'s' * (len(value.ranks) > 1)} {names}" if names else ""
         where += "".join(f", {who}" for who in (on_ranks, "no rank" if None in value.ranks else "") if who)
     text = _text(value)
-    tail: list[Piece] = ["  ", (where, tokens.DIM), "  ", (f"[{value.first_ref}]", tokens.LINK, _metrics(value.first_ref))]
-    room = page.width - len(indent) - len(where) - len(value.first_ref) - 6
+    tail: list[Piece] = ["  ", (where, tokens.DIM), "  first in ", (f"[{value.first_ref}]", tokens.LINK, _metrics(value.first_ref))]
+    room = page.width - len(indent) - len(where) - len(value.first_ref) - 15
     if len(text) <= room and "\n" not in text:
         page.add(indent, (sanitize(text), tokens.STRING), *tail)
         return

@@ -49,7 +49,10 @@ SAID = {
 """What a source is called."""
 DERIVED_MARK = "≈"
 LEGEND = f"{DERIVED_MARK} derived from code and graph, not recorded by torch"
-COUNTS = "Each count is known/all. Derived: from code and graph, not recorded by torch."
+COUNTS = (
+    "`kernels → nodes 4/6`: 4 of 6 kernels are mapped to graph nodes. Lines are those of your code. Derived: tltui mapped them "
+    "from the generated code and the graph; torch did not record it."
+)
 
 
 def marked(source: str) -> str:
@@ -58,13 +61,13 @@ def marked(source: str) -> str:
 
 
 def coverage_text(coverage: Coverage) -> str:
-    """Format `kernels with nodes 20/39 (19 ≈) · kernels with lines 39/39 · nodes with kernels 100/173`."""
+    """Format `kernels → nodes 20/39 (19 ≈) · kernels → lines 39/39 · nodes → kernels 100/173`."""
     if not coverage.kernels and not coverage.nodes:
         return "no kernels, no nodes"
     counts = (
-        (coverage.kernels_with_nodes, coverage.kernels, "kernels with nodes", coverage.kernel_nodes_from),
-        (coverage.kernels_with_lines, coverage.kernels, "kernels with lines", coverage.kernel_lines_from),
-        (coverage.nodes_with_kernel, coverage.nodes, "nodes with kernels", coverage.node_kernels_from),
+        (coverage.kernels_with_nodes, coverage.kernels, "kernels → nodes", coverage.kernel_nodes_from),
+        (coverage.kernels_with_lines, coverage.kernels, "kernels → lines", coverage.kernel_lines_from),
+        (coverage.nodes_with_kernel, coverage.nodes, "nodes → kernels", coverage.node_kernels_from),
     )
     return " · ".join(f"{text} {count}/{all_}{_derived(sources)}" for count, all_, text, sources in counts)
 
@@ -124,7 +127,7 @@ LONGEST = 40
 def coverage_lines(unit: UnitProvenance) -> tuple[tuple[str, ...], bool]:
     """Return coverage texts, longest first, and whether torch recorded provenance.
 
-    `kernels with nodes 41/44 · kernels with lines 44/44 · nodes with kernels 212/230 (node mappings)`; without a
+    `kernels → nodes 41/44 · kernels → lines 44/44 · nodes → kernels 212/230 (node mappings)`; without a
     recording, also how to enable it.
     """
     counts = coverage_text(unit.coverage)

@@ -246,7 +246,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _head(page: Page, matrix: Matrix, lanes: Sequence[Lane], aspect: Aspect, options: Options) -> None:
     if len(lanes) < 2:
-        page.say(page.so_far("Fewer than two ranks have compiles, so nothing can be compared."))
+        page.say(page.so_far("Nothing to compare: fewer than two ranks have compiles."))
         return
     page.row([(f"{fmt.count(matrix.rank_count)} ranks × {fmt.plural(len(matrix.columns), 'column')}", tokens.STRONG),
               f", {fmt.plural(sum(column.rank_count for column in matrix.columns), 'compile')}",
@@ -345,15 +345,18 @@ class Grid:
         page = self._page
         name = NAMES[number] if number < self._shown else " "
         many = len(row.ranks) > 1
-        who = f"{fmt.count(len(row.ranks))} ranks" if many else f"rank {row.ranks}"
+        who = f"{fmt.count(len(row.ranks))} ranks:" if many else f"rank {row.ranks}"
         pieces: list[Piece] = ["  ", (name, tokens.STRONG), "  ", (who, tokens.LINK, f"{row.ref}:")]
         if many:
-            pieces.append(f"  {row.ranks}")
+            pieces.append(f" {row.ranks}")
         compared = self._rows[self._compared[number]]
         if compared is row and len(self._rows) > 1:
             pieces += ["  ", (self._usual_words(row), tokens.DIM)]
         others = [other for other in self._rows if other is not row]
-        for text, target in self._aspect.descriptions(row, self._columns, compared, others):
+        descriptions = list(self._aspect.descriptions(row, self._columns, compared, others))
+        if descriptions and compared is not row:
+            pieces += ["  ", ("differs:", tokens.DIM)]
+        for text, target in descriptions:
             pieces += ["  ", (text, tokens.LINK if target else tokens.WARN, target)]
         page.row(pieces, "")
 
@@ -366,7 +369,7 @@ class Grid:
             number = sorted(firsts.values()).index(firsts[row.reference_rank])
             return f"{'stage' if self._stages[0].is_pipeline else 'group'} {number}"
         is_majority = 2 * len(row.ranks) > sum(len(other.ranks) for other in self._rows)
-        return "the reference: most ranks" if is_majority else "the reference: closest to the other ranks"
+        return "reference (most ranks)" if is_majority else "reference (closest to the other ranks)"
 
     def _names(self) -> None:
         gap = " " * (self._wide - 1)

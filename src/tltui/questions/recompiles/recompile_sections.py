@@ -84,7 +84,7 @@ def _earlier(reason: Reason) -> Piece:
 
 
 def _guard_link(reason: Reason) -> list[Piece]:
-    return ["  ", ("guard", tokens.LINK, reason.guard)] if reason.guard else []
+    return ["  ", ("→ guard", tokens.LINK, reason.guard)] if reason.guard else []
 
 
 FEWER_REASONS = {

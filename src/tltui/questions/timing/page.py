@@ -307,7 +307,7 @@ def names_table(total_s: float, is_one_compile: bool) -> Table[NameTime]:
 
 
 def _mostly(phases: Sequence[Phase]) -> Piece:
-    """Format the largest phase: `mostly kernels, 62%`."""
+    """Format the longest phase: `kernels 62%`."""
     total = sum(phase.self_s for phase in phases)
     if total <= 0:
         return ""
@@ -343,7 +343,7 @@ def functions_table(total_s: float) -> Table[FunctionTime]:
             fmt.clip_middle(sanitize(row.function or f"frame {row.frame}"), 40), tokens.LINK, row.frame
         ), sort="name", key=lambda row: (row.function or "", row.file or "")),
         Column("", lambda row: _place(row.file, row.line), drop=2),
-        Column("mostly", lambda row: _mostly(row.phases), drop=1, sort="phase", key=lambda row: _most(row.phases)),
+        Column("top phase", lambda row: _mostly(row.phases), drop=1, sort="phase", key=lambda row: _most(row.phases)),
     ), "functions", SHOWN, FOLDED, order="total")  # fmt: skip
 
 
@@ -398,7 +398,8 @@ def compiles_table(total_s: float, is_on_ranks: bool) -> Table[OnAll]:
         Column("function", lambda row: (fmt.clip_middle(sanitize(row.slowest.function or ""), 40), tokens.FUNCTION), drop=3,
                sort="name", key=lambda row: (row.slowest.function or "", row.slowest.file or "", row.slowest.ref)),
         Column("", lambda row: _place(row.slowest.file, row.slowest.line), drop=2),
-        Column("mostly", lambda row: _mostly(row.slowest.phases), drop=1, sort="phase", key=lambda row: _most(row.slowest.phases)),
+        Column("top phase", lambda row: _mostly(row.slowest.phases), drop=1, sort="phase",
+               key=lambda row: _most(row.slowest.phases)),
     ), "compiles", SHOWN, FOLDED, order="total")  # fmt: skip
 
 
@@ -437,7 +438,7 @@ def processes_table(has_pids: bool) -> Table[ProcessTime]:
         Column("rank", name),
         Column("compiles", lambda row: (fmt.count(row.compiles), tokens.DIM), right=True, drop=3),
         Column("compiling", share, drop=2, when=lambda rows: any(row.busy_s is not None and row.span_s for row in rows)),
-        Column("mostly", lambda row: _mostly(row.phases), drop=1, when=lambda rows: any(row.phases for row in rows)),
+        Column("top phase", lambda row: _mostly(row.phases), drop=1, when=lambda rows: any(row.phases for row in rows)),
     ), "ranks", RANKS_SHOWN)  # fmt: skip
 
 

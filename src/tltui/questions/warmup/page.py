@@ -28,7 +28,8 @@ ARGUMENTS = 30
 """Columns of the arguments before which others give way: enough for the sizes of one tensor."""
 VALUE = 40
 """Characters of a plain value in the table."""
-USE = "A script with these calls fills the caches before the first request: tltui warmup {} --module NAME -o warmup.py."
+USE = "A script with these calls fills the caches before the first request. This command writes it:"
+COMMAND = "tltui warmup {} --module NAME -o warmup.py"
 READ = "NAME is the module that defines the functions. tltui never runs the script: read it before you run it."
 OBJECTS = "Methods need an object: the script has a place where you supply it."
 
@@ -87,9 +88,9 @@ def _head(page: Page, calls: Sequence[RecordedCall], uncalled: Sequence[Uncalled
     rest = f" · tltui cannot write a call for {fmt.plural(len(uncalled), 'compile')}" if uncalled and not page.goes_on else ""
     page.add((page.so_far(text), tokens.STRONG), rest)
     if calls:
-        use = USE.format(page.options.path)
-        sentences = (use, READ, OBJECTS) if any(call.receiver for call in calls) else (use, READ)
-        page.say(" ".join(sentences), "", tokens.DIM)
+        page.say(USE, "", tokens.DIM)
+        page.add("  ", COMMAND.format(page.options.path))
+        page.say(" ".join((READ, OBJECTS) if any(call.receiver for call in calls) else (READ,)), "", tokens.DIM)
         page.blank()
 
 

@@ -139,7 +139,7 @@ def test_the_page_fits_and_has_its_limits(width: int) -> None:
     lines = list(lines_of(document, "text"))
     assert max(map(len, lines)) <= width
     text = " ".join(line.strip() for line in lines)
-    assert "Memory of eager code and inside of library calls is unknown." in text and "fragmentation" in text
+    assert "Memory used by eager code and inside library calls is unknown." in text and "fragmentation" in text
     assert "s77 = 48 at this compile" in text and "155 KB on cpu 2960*s77 + 16384 B" in " ".join(text.split())
 
 

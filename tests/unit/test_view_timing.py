@@ -348,7 +348,7 @@ def test_orders(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(("sort", "heads"), [
     ("own", ["own ↓", "total ↓", "total ↓"]), ("total", ["total ↓", "total ↓", "total ↓"]),
     ("count", ["count ↓", "compiles ↓", "total ↓"]), ("longest", ["longest ↓", "total ↓", "total ↓"]),
-    ("ranks", ["own ↓", "ranks ↓", "ranks ↓"]), ("phase", ["own ↓", "mostly ↑", "mostly ↑"]),
+    ("ranks", ["own ↓", "ranks ↓", "ranks ↓"]), ("phase", ["own ↓", "top phase ↑", "top phase ↑"]),
     ("name", ["event ↑", "function ↑", "function ↑"]),
 ])  # fmt: skip
 def test_an_arrow_marks_the_column_of_the_order(sort: str, heads: list[str]) -> None:

@@ -212,6 +212,18 @@ def test_the_watchdog_names_the_collective_that_the_exception_of_its_rank_does_n
     assert failure.line == 7
 
 
+def test_ranks_that_wait_in_different_collectives_stay_apart() -> None:
+    def timed_out(rank: int, collective: str) -> str:
+        return (
+            f"[rank{rank}]:[E1218 20:27:21.426415540 ProcessGroupNCCL.cpp:629] [Rank {rank}] Watchdog caught collective operation "
+            f"timeout: WorkNCCL({collective}, NumelIn=4) ran for {600000 + rank} milliseconds before timing out.\n"
+        )
+
+    text = timed_out(0, "SeqNum=143, OpType=_ALLGATHER_BASE") + timed_out(2, "SeqNum=142, OpType=ALLREDUCE")
+    text += timed_out(3, "SeqNum=142, OpType=ALLREDUCE")
+    assert [(item.ranks, "ALLREDUCE" in item.sentence) for item in failures(text)] == [((0,), False), ((2, 3), True)]
+
+
 def test_errors_without_a_rank_belong_to_the_workers_that_exited_with_1() -> None:
     error = "RuntimeError: connectFullMesh failed with [/__w/gloo/transport/tcp/pair.cc:152] timed out connecting, remote=:%d"
     text = "".join(raised(error % port) for port in (1001, 1002)) + failed(10, 1, 0) + summary((0, 10, "1 "), (1, 11, "1 "))

@@ -54,6 +54,8 @@ from tltui.trace.log import Log
 
 COMPILER = re.compile(r"(?:^|/)torch/(?:_dynamo|_inductor|_functorch)/")
 """Files of torch's compiler."""
+_COLLECTIVE = re.compile(r"SeqNum=\d+, OpType=\w+")
+"""A collective in the message of NCCL's watchdog (torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp)."""
 CUT_OFF = "a traceback whose end is missing from the output"
 
 
@@ -232,12 +234,18 @@ def _merge(failures: Sequence[JobFailure], roots: Sequence[JobFailure]) -> list[
         if failure.role == ENDED:
             key: tuple[object, ...] = (ENDED, failure.program, failure.exit)
         elif failure.role == FOLLOWED:
-            key = (FOLLOWED, failure.traceback is not None, failure.file, failure.line)
+            key = (FOLLOWED, failure.traceback is not None, failure.file, failure.line, _collective_in(failure.error))
         else:
             key = (failure.role, failure.error or failure.exit, failure.file, failure.line)
         is_mergeable = bool(failure.ranks) or failure.role in (ENDED, FOLLOWED)
         groups.setdefault(key if is_mergeable else (*key, id(failure)), []).append(failure)
     return [_merged(group, roots) for group in groups.values()]
+
+
+def _collective_in(error: str) -> str:
+    """Return the collective that a watchdog names, `SeqNum=142, OpType=ALLREDUCE`: ranks that wait in different ones differ."""
+    match = _COLLECTIVE.search(error) if error.startswith(WATCHDOG) else None
+    return match[0] if match else ""
 
 
 def _merged(group: Sequence[JobFailure], roots: Sequence[JobFailure]) -> JobFailure:

@@ -92,7 +92,7 @@ def run_document(run: Run, options: Options) -> TextDocument:
     at_end = place_at_end(run) if run.finished and run.is_read and summary.unfinished else None
     if not failures and is_cause_unknown(run, at_end):
         page.say(CAUSE_UNKNOWN, "", tokens.WARN)
-    add_timeline(page, run, pace, summary.unfinished_count)
+    add_timeline(page, run, pace, summary.unfinished_count + summary.tally.running)
     _start(page, run, summary, pace, independent_failures(failures), at_end)
     add_ranks(page, run, summary.rank_differences)
     add_outcomes(page, summary, run.finished, 3)

@@ -1,4 +1,4 @@
-"""What only the first page of a running job has: compiles begun over time, and the steps that the job printed."""
+"""What only the first page of a running job has: compiles that ended, over time, and the steps that the job printed."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ CELLS = 48
 LEAST = 3
 """Cells from which on there is one."""
 LEVELS = " ▁▂▃▄▅▆▇█"
-LABEL = "compiles begun"
+LABEL = "compiles ended"
 
 
 def add_running(page: Page, run: Run, start_us: float, end_us: float, offsets: Mapping[int, Offset], label: int) -> None:
-    """Add compiles begun over time and the newest step.
+    """Add compiles that ended, over time and the newest step.
 
     `start_us`, `end_us`: begin of the first compile and end of the last, in microseconds since the epoch; `label`: columns of the
     names of rows.
@@ -31,9 +31,16 @@ def add_running(page: Page, run: Run, start_us: float, end_us: float, offsets: M
     steps = printed_steps(run)
     if steps is not None and steps.written_at_us is not None:
         end_us = max(end_us, steps.written_at_us)
-    _add_sparkline(page, _begins(run, offsets), start_us, end_us, label)
+    _add_sparkline(page, _ends(run, offsets), start_us, end_us, label)
     if steps is not None:
         page.say(steps_text(steps), "  ")
+
+
+def add_steps(page: Page, run: Run) -> None:
+    """Add the newest step alone, where no compile has a time."""
+    steps = printed_steps(run)
+    if steps is not None:
+        page.say(steps_text(steps), "")
 
 
 def steps_text(steps: PrintedSteps) -> str:
@@ -46,19 +53,19 @@ def steps_text(steps: PrintedSteps) -> str:
     return f"No record since step {fmt.count(first)} was printed. Newest step in the output: {newest}."
 
 
-def _begins(run: Run, offsets: Mapping[int, Offset]) -> list[float]:
-    """Return when compiles began, in microseconds since the epoch by corrected clocks."""
-    begins = []
+def _ends(run: Run, offsets: Mapping[int, Offset]) -> list[float]:
+    """Return when compiles ended, in microseconds since the epoch by corrected clocks; an open one has no metrics yet."""
+    ends = []
     for process in run.processes():
         offset = None if process.rank is None else offsets.get(process.rank)
         for compile_ in process.ordered():
             if compile_.is_compile and (intervals := compile_intervals(compile_.metrics)):
-                begin = min(start for start, _ in intervals)
-                begins.append(begin if offset is None else begin - offset.at(begin))
-    return begins
+                end = max(begin + seconds * 1e6 for begin, seconds in intervals)
+                ends.append(end if offset is None else end - offset.at(end))
+    return ends
 
 
-def _add_sparkline(page: Page, begins: list[float], start_us: float, end_us: float, label: int) -> None:
+def _add_sparkline(page: Page, ends: list[float], start_us: float, end_us: float, label: int) -> None:
     """Add a line with a cell for equal times; it grows by a cell at a time, and its scale changes seldom."""
     seconds = (end_us - start_us) / 1e6
     room = min(page.width - label - 6 - len(_scale_text(STEPS[-1], start_us)), CELLS)
@@ -66,8 +73,8 @@ def _add_sparkline(page: Page, begins: list[float], start_us: float, end_us: flo
     if step is None or seconds < LEAST * step:
         return
     counts = [0] * (int(seconds / step) + 1)
-    for begin in begins:
-        counts[min(max(int((begin - start_us) / 1e6 / step), 0), len(counts) - 1)] += 1
+    for end in ends:
+        counts[min(max(int((end - start_us) / 1e6 / step), 0), len(counts) - 1)] += 1
     most = max(counts)
     cells = "".join(LEVELS[math.ceil(count * (len(LEVELS) - 1) / most)] for count in counts)
     page.add(

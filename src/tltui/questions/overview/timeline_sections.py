@@ -31,13 +31,17 @@ HEADING = "The run"
 LEVELS = " ▁▂▃▄▅▆▇█"
 
 
-def add_timeline(page: Page, run: Run, pace: Pace, unfinished: int) -> None:
-    """Add the timeline of the run, a row for each group of ranks with the same compiles. `unfinished`: compiles still open."""
+def add_timeline(page: Page, run: Run, pace: Pace, still_open: int) -> None:
+    """Add the timeline of the run, a row for each group of ranks with the same compiles. `still_open`: compiles without an end."""
     odd = {rank for slow in pace.slow for rank in slow.ranks} | {rank for late in pace.late for rank in late.ranks}
     label = LABEL if any(rank.number is not None for rank in run.ranks) else len(FIRST)
     width = max(min(page.width, MOST) - 2 - label - 2, 10)
     result = timeline(run.processes(), width, pace.offsets, odd, ROWS)
     if result is None:
+        if page.goes_on and run.is_read:
+            from tltui.questions.overview.running_sections import add_steps  # most runs have ended
+
+            add_steps(page, run)
         return
     page.heading(HEADING)
     scale, width = result.scale, result.scale.width
@@ -53,7 +57,7 @@ def add_timeline(page: Page, run: Run, pace: Pace, unfinished: int) -> None:
     _add_gaps(page, scale.gaps_s)
     _add_phases(page, result)
     _add_shares(page, result, label, width)
-    if page.goes_on and run.is_read and not unfinished:
+    if page.goes_on and run.is_read and not still_open:
         end = fmt.clock(result.start_at_us + result.duration_s * 1e6)
         page.say(f"No compile is open so far: the last one ended at {end}. A new one would add records.", "  ")
     if page.goes_on and run.is_read:

@@ -43,6 +43,8 @@ BOUND = ("user code shown is first use of this value--the guard itself is not du
     ("getattr failed on source p", "key or attribute", "p", "an attribute", "not there"),
     ("KeyError on d['a']['b']", "key or attribute", "d['a']['b']", "there", "not there"),
     ("CodeGuardAccessor: Not a function on f.__code__", "type", "f", "function", ""),
+    ("ClosureGuardAccessor: Not a function on f.__closure__", "object id", "f.__code__", "a function", "another object"),
+    ("FuncDefaultsGuardAccessor: Not a function on f", "object id", "f", "a function with default values", "another object"),
     ("TYPE_MISMATCH(x)", "type", "x", "", ""),
     ("___normalize_range_iter(it) == (0, 3, 1)", "other value", "it", "(0, 3, 1)", ""),
     ("___normalize_count_iter(it) == (1, 1)", "other value", "it", "(1, 1)", ""),

@@ -24,7 +24,7 @@ _KEYS = re.compile(r"\w+")
 _TYPE_ID = re.compile(r"^___check_(?:type_id|fake_script_type)\((?P<source>.*), \d+\)(?:, type=(?P<type><[^>]*>|.*))?.*$")
 _OBJ_ID = re.compile(r"^__?_?check_obj_id\((?P<source>.*), \d+\)(?:, type=(?P<type><[^>]*>|.*))?.*$")
 _OTHER_TYPE = re.compile(
-    r"^(?:\w+GuardAccessor: )?(?:(?P<what>Not a function|Not a callable obj|Not a weakref(?: obj)?|null type dict"
+    r"^(?:(?P<accessor>\w+)GuardAccessor: )?(?:(?P<what>Not a function|Not a callable obj|Not a weakref(?: obj)?|null type dict"
     r"|not a tensor - grad field is accessed)(?: on)? |TYPE_MISMATCH\()(?P<source>.*?)\)?$"
 )
 _FUNCTION = re.compile(r"\.(?:__code__|__closure__|__defaults__|__kwdefaults__)$")
@@ -233,7 +233,7 @@ def _check(text: str) -> Cause | None:
         return Cause(guard_grammar.OBJECT, match["source"], None, expected, "another object")
     if match := _OTHER_TYPE.match(text):
         if match["what"] == "Not a function":
-            return Cause(guard_grammar.TYPE, _FUNCTION.sub("", match["source"]), None, "function")
+            return _no_function(match["accessor"] or "", match["source"])
         return Cause(guard_grammar.TYPE, match["source"])
     if match := _DUPLICATE.match(text):
         tensors = ", ".join(re.findall(r'"([^"]*)"', match["which"]))
@@ -251,6 +251,20 @@ def _check(text: str) -> Cause | None:
         expected = "DTensor spec" if text.startswith("__d") else "metadata of a subclass"
         return Cause(guard_grammar.TENSOR, "", None, expected, "another")
     return Cause(guard_grammar.TENSOR, text[13:].partition(", ")[0].strip("()")) if text.startswith("check_tensor(") else None
+
+
+def _no_function(accessor: str, source: str) -> Cause:
+    """Return the cause of `ClosureGuardAccessor: Not a function on f.__closure__`.
+
+    torch/csrc/dynamo/guards.cpp prints it for a function without a closure, or without default values, too. A function with a
+    closure and one without have different code.
+    """
+    function = _FUNCTION.sub("", source)
+    if accessor.startswith("Closure"):
+        return Cause(guard_grammar.OBJECT, f"{function}.__code__", None, "a function", "another object")
+    if "Defaults" in accessor:
+        return Cause(guard_grammar.OBJECT, function, None, "a function with default values", "another object")
+    return Cause(guard_grammar.TYPE, function, None, "function")
 
 
 def _number(text: str) -> Cause | None:

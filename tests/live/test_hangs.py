@@ -81,7 +81,7 @@ def test_a_program_that_hangs(tmp_path: Path) -> None:
     finally:
         child.kill()
         child.wait()
-    assert told(tmp_path)["answer"].startswith("At the end of its log the process was in f [0/0]: backend_compile since ")
+    assert told(tmp_path)["answer"].startswith("At the end of its log, the process was in f [0/0]: backend_compile since ")
 
 
 def test_ranks_of_which_one_hangs(tmp_path: Path) -> None:

@@ -134,7 +134,7 @@ def test_prefixes_of_launchers_colours_and_cut_ends() -> None:
 
 @pytest.mark.parametrize("head", [
     "2026-06-10 11:30:42 | backends | 139623526012736 | INFO : ", "2026-06-10T11:30:42.123Z vllm.compilation.backends INFO: ",
-    "[2026-06-10 11:30:42,123] [INFO] [backends.py:431] ",
+    "[2026-06-10 11:30:42,123] [INFO] [backends.py:431] ", "2026-06-10 11:30:42,123 INFO vllm.compilation.backends ",
 ])  # fmt: skip
 def test_other_formatters_of_vllm_loggers(head: str) -> None:
     lines = f"{head}Dynamo bytecode transform time: 14.33 s\n{head}torch.compile took 16.2 s in total\n"

@@ -220,7 +220,9 @@ def _versions(page: Page, blocks: CompileBlocks) -> None:
             page.say(f"{text} It takes one more version.", "  ")
     if blocks.versions > 1:
         text = f"All blocks of a class share the recompile limit, {blocks.limit_setting} ({DEFAULT_LIMIT} by default)."
-        page.say(f"{text} A block that needs a version beyond it runs in eager mode.", "  ")
+        beyond, style = (", more than the default", tokens.WARN) if blocks.versions > DEFAULT_LIMIT else ("", "")
+        need = f"The blocks of one class need {fmt.count(blocks.versions)} versions{beyond}."
+        page.say(f"{text} {need} A block that needs a version beyond the limit runs in eager mode.", "  ", style)
     if blocks.integer_setting and any(value.is_integer for group in groups for value in group.guarded):
         page.row(["With ", (f"{blocks.integer_setting} = True", tokens.STRONG),
                   ", integer attributes become dynamic once they change: two versions then serve all blocks,"

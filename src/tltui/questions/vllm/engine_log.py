@@ -117,10 +117,10 @@ _SGLANG_LINE = re.compile(
 )
 _MESSAGES = "|".join(re.escape(row.needle.decode()) for row in ROWS if row.engine == VLLM)
 _DATED_LINE = re.compile(
-    r"(?P<writer>)\d{4}-(?P<clock>\d\d-\d\d[ T]\d\d:\d\d:\d\d)[^\n]{0,160}?[:|\]] "
+    r"(?P<writer>)\d{4}-(?P<clock>\d\d-\d\d[ T]\d\d:\d\d:\d\d)[^\n]{0,160}?(?:[:|\]]|\w\.\w+) "
     rf"(?P<message>(?:{_MESSAGES})[^\n]*)"
 )
-"""A line of another formatter for vLLM's messages (`logging.config`, vllm-musa): a date, then fields up to `:`, `|` or `]`."""
+"""A line of another formatter for vLLM's messages (`logging.config`, vllm-musa): a date, fields up to `:`, `|`, `]` or a module."""
 LINES = ((VLLM, _VLLM_LINE), (SGLANG, _SGLANG_LINE), (VLLM, _DATED_LINE))
 
 

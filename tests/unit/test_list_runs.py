@@ -65,6 +65,9 @@ def test_a_run_that_a_process_has_open_for_writing_is_marked(directory: Path, ca
         assert not any(states().values()), "reading is no evidence"
     with log.open("ab"):
         assert [name for name, written in states().items() if written] == ["errors"]
+        runs = listed(directory, capsys)["runs"]
+        place = [run["name"] for run in runs].index("errors")
+        assert all(runs[n]["change"] is None for n in (place, place + 1) if n < len(runs)), "its counts are not final"
         assert main(["list", str(directory)]) == 0
         *rows, legend = [line for line in capsys.readouterr().out.splitlines() if "◌" in line]
         assert [row.split()[:2] for row in rows] == [["errors", "◌"]]

@@ -56,7 +56,7 @@ class RunRow:
     has_writer: bool = False
     """Whether a process on this machine had one of its logs open for writing when they were read."""
     change: RunChange | None = None
-    """From the run before it in the list; null for the first."""
+    """From the run before it in the list; null for the first, and while one of the two is being written."""
 
 
 @frozen
@@ -103,7 +103,9 @@ def in_order(rows: Iterable[RunRow]) -> tuple[RunRow, ...]:
 
 def _with_change(row: RunRow, before: RunRow | None) -> RunRow:
     counts = ("compiles", "errors", "eager", "breaks", "recompiles", "compile_s")
-    change = None if before is None else RunChange(*(getattr(row, name) - getattr(before, name) for name in counts))
+    if before is None or row.has_writer or before.has_writer:  # counts of a run that is being written are not final
+        return row
+    change = RunChange(*(getattr(row, name) - getattr(before, name) for name in counts))
     return RunRow(**{**{name: getattr(row, name) for name in RunRow.__dataclass_fields__}, "change": change})
 
 

@@ -117,3 +117,23 @@ def test_in_one_output_the_order_of_lines_tells_the_first_step_after_the_last_re
     steps = printed_steps(running(output))
     assert steps == PrintedSteps(59, 5, None)
     assert steps_text(steps) == "No record since step 5 was printed. Newest step in the output: 59."
+
+
+def test_no_compile_is_open_only_where_none_is(job: tuple[Path, Path]) -> None:
+    log, output = job
+    data = log.read_bytes()
+    last = data.rfind(b'"dynamo_start"')
+    sentences = []
+    for content in (data, data[: data.find(b"\nV", last) + 1]):
+        log.write_bytes(content)
+        text = "\n".join(build(running(log), "", Options(width=100)).text())
+        sentences.append("No compile is open so far" in text)
+    assert sentences == [True, False], "the second log ends in the last compile"
+
+
+def test_a_run_whose_compiles_have_no_times_shows_the_newest_step(tmp_path: Path) -> None:
+    [source] = (T213 / "train").glob("*.log")
+    shutil.copy(source, tmp_path / "a.log")
+    (tmp_path / "job.out").write_text(printed(range(1, 24)))
+    text = "\n".join(build(running(tmp_path / "a.log", tmp_path / "job.out"), "", Options(width=100)).text())
+    assert "Newest step in the output: 23." in text

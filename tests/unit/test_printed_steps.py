@@ -120,7 +120,7 @@ def test_in_one_output_the_order_of_lines_tells_the_first_step_after_the_last_re
 
 
 def test_no_compile_is_open_only_where_none_is(job: tuple[Path, Path]) -> None:
-    log, output = job
+    log, _output = job
     data = log.read_bytes()
     last = data.rfind(b'"dynamo_start"')
     sentences = []

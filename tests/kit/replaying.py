@@ -38,7 +38,7 @@ HEDGE = re.compile(r"so\s+far|\byet\b|still\s+being|may\s+still|goes\s+on|incomp
 NO_CLAIM = re.compile(
     r"(?m:tltui \w+(?: PATH)?$)|^Absent artifacts? of|^Failures of exports: → exports$|"
     r"^\s*[\d,.]+ [kKMG]?i?B  |_dynamo_\w*ind|DICT_CONTAINS|^\s*\S+ +no node changed|how to fix|Do not set min or max|of yours|"
-    r"did not hold|▇|^[\s✗⚑↻»+0-9]+$|not there →|"
+    r"did not hold|^Checked for |▇|^[\s✗⚑↻»+0-9]+$|not there →|"
     r"marked as skipped|without a compile id|times? without compilation|further compile before"
 )
 """Where a line to start at leads, a title, a link, a list of artifacts, guards, advice, a bar, marks below a timeline, a comparison

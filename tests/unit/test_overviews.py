@@ -148,7 +148,8 @@ def test_every_page_fits_its_width_and_its_links_lead_somewhere(name: str) -> No
     for width in (60, 80, 120):
         for document in every_page(run, Options(width=width)):
             for line in document.lines:
-                assert len(line.text) <= width or is_url(line.text), (document.ref, line.text)
+                is_code = "  fix: " in line.text  # code to be copied has one line
+                assert len(line.text) <= width or is_url(line.text) or is_code, (document.ref, line.text)
     for document in every_page(run, Options(width=100)):
         for line in document.lines:
             for link in line.links:

@@ -57,11 +57,11 @@ def test_the_newest_step_was_printed_after_the_last_record(job: tuple[Path, Path
     assert steps_text(steps) == "No record since step 480 was printed, the newest in the output."
     page = build(running(log, output), "", Options(width=100))
     text = list(page.text())
-    [rate] = [line for line in text if "compiles ended" in line]
+    [rate] = [line for line in text if "compiles done" in line]
     assert rate.split("│")[1].rstrip() and rate.split("│")[1].endswith("    "), "up to now nothing was compiled"
     assert any("No record since step 480 was printed" in line for line in text)
     ended = list(build(open_run(discover([str(log), str(output)])), "", Options(width=100)).text())
-    assert not any("compiles ended" in line or "step 480" in line for line in ended)
+    assert not any("compiles done" in line or "step 480" in line for line in ended)
 
 
 @pytest.mark.parametrize(

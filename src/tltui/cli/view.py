@@ -240,7 +240,7 @@ def _add_question_arguments(parser: Parser) -> None:
         question.add_arguments(parser)
     if question.sorts and question.sort_label == SORTED:
         text = f"order of the tables (default: {question.sorts[0]})"
-        parser.add_argument("--sort", choices=question.sorts, default=question.sorts[0], help=text)
+        parser.add_argument("--sort", choices=question.sorts, default="", help=text)
 
 
 ARGUMENTS = (

@@ -19,7 +19,7 @@ CELLS = 48
 LEAST = 3
 """Cells from which on there is one."""
 LEVELS = " ▁▂▃▄▅▆▇█"
-LABEL = "compiles ended"
+LABEL = "compiles done"
 
 
 def add_running(page: Page, run: Run, start_us: float, end_us: float, offsets: Mapping[int, Offset], label: int) -> None:

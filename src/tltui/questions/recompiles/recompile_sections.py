@@ -87,6 +87,11 @@ def _guard_link(reason: Reason) -> list[Piece]:
     return ["  ", ("→ guard", tokens.LINK, reason.guard)] if reason.guard else []
 
 
+def _width(page: Page, pieces: Iterable[Piece]) -> int:
+    """Return the columns of pieces with at most one arrow, which has two letters with `--ascii`."""
+    return sum(len(piece_text(piece)) for piece in pieces) + page.ascii
+
+
 FEWER_REASONS = {
     "metrics": "from the metrics, which have only one reason",
     "warning": "from torch's warning, which has only the last reason: TORCH_LOGS=recompiles logs all",
@@ -123,7 +128,7 @@ class RecompileLines:
         link = _guard_link(reason)
         if more:
             link += ["  ", (f"{fmt.count(more)} more", tokens.LINK, f"@recompiles:{recompile.ref}")]
-        used = sum(len(piece_text(piece)) for piece in (*head, *link)) + 2
+        used = _width(self.page, (*head, *link)) + 2
         text = fmt.one_line(sanitize(change_of(reason) or reason_text(reason)))
         self.page.add(*head, "  ", (self.page.clip(text, max(self.page.width - used, 8)), tokens.VALUE), *link)
 
@@ -168,7 +173,7 @@ class RecompileLines:
         head: list[Piece] = [self._versus, _earlier(reason), ": "] if reason.earlier else [deep]
         link, kind = _guard_link(reason), (reason.cause, tokens.KEYWORD, record)
         text = reason_text(reason, recompile)
-        used = sum(len(piece_text(piece)) for piece in (*head, kind, *link)) + 1
+        used = _width(page, (*head, kind, *link)) + 1
         if used + len(text) <= page.width:
             page.add(*head, kind, " ", (text, tokens.VALUE), *link)
         else:
@@ -228,7 +233,7 @@ class RecompileLines:
                 lead: list[Piece] = [self._deep, "  ", _earlier(reason), "  "] if reason.earlier else [self._deep, "  "]
                 text = f"{reason.cause}  {reason_text(reason)}" if len(recompile.keys) > 1 else reason_text(reason)
                 link = _guard_link(reason)
-                room = self.page.width - sum(len(piece_text(p)) for p in [*lead, *link])
+                room = self.page.width - _width(self.page, (*lead, *link))
                 self.page.add(*lead, (fmt.clip(text, room), tokens.VALUE), *link)
             if recompile.other_reasons:
                 text = f"and {fmt.plural(recompile.other_reasons, 'more older compile')}"
@@ -257,8 +262,8 @@ class RecompileLines:
         settings = ", ".join(key[1] for key in first.keys_of(reason)) if reason.settings else ""
         title = settings or name_of(reason.source, reason.dim)
         text = f"{title}  {' → '.join(_shown(list(values)[:6], 6, 32))}{more}"
-        lines = fmt.wrap(text, page.width - len(deep) - CLASS - 7)
         link = _guard_link(reason)
+        lines = fmt.wrap(text, page.width - len(deep) - CLASS - _width(page, link))
         for n, line in enumerate(lines or [""]):
             start: list[Piece] = [kind, " " * max(CLASS - len(reason.cause), 1)] if n == 0 else [" " * CLASS]
             page.add(deep, *start, (line, tokens.VALUE), *(link if n == len(lines) - 1 else []))

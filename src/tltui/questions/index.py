@@ -51,7 +51,7 @@ QUESTIONS: tuple[Entry, ...] = (
     Entry(
         "caches", "7", "cache hits, misses, bypasses: reasons, time saved, cold start, differences of missed keys",
         "find causes", 70, "tltui.questions.caches.page",
-        sorts=("compile", "saved", "time", "name"),
+        sorts=("saved", "compile", "time", "name"),
     ),
     Entry(
         "timing", "8", "compile time by phase, function, compile and rank; a flame graph of each compile",

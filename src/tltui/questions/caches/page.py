@@ -713,7 +713,7 @@ QUESTION = Question(
     key="7",
     group="find causes",
     order=70,
-    sorts=("compile", "saved", "time", "name"),
+    sorts=("saved", "compile", "time", "name"),
     needs=Needs("has no cache hits, misses or keys", in_vllm_cache=True),
     document=document,
     answer=CachesReport,

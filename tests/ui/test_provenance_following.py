@@ -276,7 +276,7 @@ async def test_the_line_above_says_as_many_counts_as_there_is_room_for() -> None
         counts = "kernels → nodes 27/27 (26 ≈) · kernels → lines 27/27 (26 ≈)"
         kernels = counts.partition(" · ")[0]
         how = "set INDUCTOR_PROVENANCE=1 (torch 2.9 and later)"
-        for width, ends in ((150, "(131 ≈)"), (110, counts), (80, kernels), (300, how)):
+        for width, ends in ((138, "(131 ≈)"), (105, counts), (80, kernels), (300, how)):
             await driver.pilot.resize_terminal(width, 24)
             await driver.until(lambda ends=ends: screen_lines(driver.app)[0].rstrip().endswith(ends))  # type: ignore[misc]
             assert (kernels if width == 80 else counts) in screen_lines(driver.app)[0]

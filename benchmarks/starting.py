@@ -32,7 +32,7 @@ Trivial().run()
 TLTUI = [sys.executable, "-m", "tltui"]
 LIMIT = 60.0
 """Seconds that a text on the screen is waited for."""
-UI = {"the tree": (b"clip_gradient", 2.0), "the summary": (b"Errors (2)", 3.0)}
+UI = {"the tree": (b"clip_gradient", 2.0), "the summary": (b"Start here", 3.0)}
 """What is on the screen → a text of it that nothing else has before, and the most that it may cost."""
 COMMANDS = {"summary": 3.0, "ls": 1.0}
 

@@ -53,7 +53,9 @@ async def test_names_and_payloads(hostile: Path, size: tuple[int, int]) -> None:
         await walk(driver, "p", "escape", "d", "> d", "j", "escape", "question_mark", "G", "escape", "x", "escape", "o", "escape")
 
 
-@pytest.mark.parametrize(("trace", "size"), [(DEMO, (80, 24)), (TRACES / "torch-2.13" / "recompiles", (160, 40))], ids=str)
+@pytest.mark.parametrize(
+    ("trace", "size"), [(DEMO, (80, 24)), (TRACES / "torch-2.13" / "recompiles", (160, 40))], ids=("demo", "recompiles")
+)
 async def test_our_own_words(trace: Path, size: tuple[int, int]) -> None:
     async with opened(trace, size=size, ascii_only=True) as driver:
         nothing_else(driver)

@@ -541,7 +541,7 @@ class Reading:
         return category, self._categories.get(category, -1)
 
     def _count(self, category: str, event: dict[str, Any], begin: int, duration: int) -> None:
-        """Count an event of which nothing else is needed."""
+        """Count an event that is not kept."""
         self._out[category] += 1
         if category == "Trace" and _PROFILER.match(event["name"]):
             self._window += [begin, begin + duration]

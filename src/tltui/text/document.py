@@ -216,7 +216,7 @@ class TextDocument:
     all_orders: list[str] = field(default_factory=list)
     """Those of columns without room too."""
     chart_seconds: list[float] = field(default_factory=list)
-    """The time of each chart of which a part can be shown."""
+    """The time of each chart that can show a part of it."""
     _measured: int = 0
     """Lines that `_widest` is about."""
     _widest: int = 0

@@ -386,7 +386,7 @@ class LayerCost:
     path: str
     """The outermost is ''."""
     iterations: int
-    """How many layers it stands for."""
+    """The number of layers in this row."""
     kernels: int
     kernels_only_here: int
     """Kernels that compute nothing outside of it."""

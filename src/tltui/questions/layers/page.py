@@ -537,7 +537,7 @@ class LayerRow:
     layer: str
     """The path of the module; empty for the outermost."""
     iterations: int
-    """How many layers it stands for."""
+    """The number of layers in this row."""
     kernels: int
     """Kernels that compute something of it."""
     kernels_only_here: int

@@ -80,14 +80,14 @@ class Fix(NamedTuple):
     has_code: bool = False
     """Whether the advice contains code to be copied."""
     changes: tuple[str, ...] = ()
-    """The changes of which the advice consists, where it is a set of several."""
+    """The changes that the advice names, where it is a set of several."""
     function: str = ""
     """The address of the function that such a set is for."""
 
 
 NO_FIX = Fix("")
 UNBROKEN = "\u00a0"
-"""Stands for a blank at which no line is broken."""
+"""A blank at which no line is broken."""
 
 
 @part
@@ -138,7 +138,7 @@ def _verb(code: tuple[str, ...]) -> str:
 
 
 MORE = "more → recompiles"
-"""Stands for the changes of a set that two lines have no room for, and leads to the page with them."""
+"""The end of a set of changes that is too long for two lines; it links to the page with all of them."""
 
 
 def fix_lines(fix: Fix, room: int, more: str = MORE) -> list[str]:

@@ -282,7 +282,7 @@ class Lowering:
     buffer_views: set[str]
     """Views that are buffers of their own."""
     inlined_always: Collection[str] = ()
-    """Values of which it is known that they never are a buffer; constants of the module are numbers in the code then."""
+    """Values that are never a buffer; constants of the module are numbers in the code then."""
     carried: dict[str, frozenset[str]] = field(default_factory=dict)
     """Node → itself and its unrealized inputs at its lowering, as far as certain."""
     inlined: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -295,7 +295,7 @@ class Lowering:
     constant: set[str] = field(default_factory=set)
     """Realized values without inputs: their readers recompute them."""
     sums: set[str] = field(default_factory=set)
-    """Values of which a sum is in memory."""
+    """Values whose sum is in memory."""
     stored_for: dict[str, str] = field(default_factory=dict)
     """Values in memory only because one `convolution_backward` reads them → that node, to which Inductor counts them too."""
 

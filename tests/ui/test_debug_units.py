@@ -5,7 +5,7 @@ from __future__ import annotations
 from opened import opened
 from real import TRACES
 
-from tltui.questions.compare.artifacts_page import diff_ref
+from tltui.model.ref import diff_ref
 from tltui.screens.compare import CompareScreen
 from tltui.screens.provenance import ProvenanceScreen
 

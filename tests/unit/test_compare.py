@@ -18,9 +18,9 @@ from viewed import lead_somewhere, opened, text
 from tltui import cli
 from tltui.model.artifacts import Artifact, artifacts_of
 from tltui.model.nodes import Compile
-from tltui.model.ref import BadAddress
+from tltui.model.ref import BadAddress, diff_ref
 from tltui.model.run import Run
-from tltui.questions.compare.artifacts_page import CompareResult, diff_ref
+from tltui.questions.compare.artifacts_page import CompareResult
 from tltui.questions.compare.comparable_lines import Difference, difference
 from tltui.questions.compare.page import compare_nodes, patch_of
 from tltui.questions.compare.pairing import artifact_pairs, compile_pairs, text_of, varies

@@ -12,9 +12,10 @@ from viewed import initial_text, opened, text
 
 import tltui
 from tltui import cli
+from tltui.model.ref import diff_ref
 from tltui.model.run import Run
 from tltui.model.status import Eager
-from tltui.questions.compare.artifacts_page import CompareResult, diff_ref
+from tltui.questions.compare.artifacts_page import CompareResult
 from tltui.questions.compare.kernel_changes import (
     KernelChange,
     KernelComparison,

@@ -17,10 +17,10 @@ from viewed import lead_somewhere, opened, targets, text
 
 from tltui.model.artifacts import artifacts_of
 from tltui.model.follow import open_run
+from tltui.model.ref import diff_ref
 from tltui.model.run import Run
 from tltui.model.torch_version import version_of
 from tltui.model.torch_versions import SETTINGS, TorchVersion
-from tltui.questions.compare.artifacts_page import diff_ref
 from tltui.questions.fusion.fusion_decisions import KNOWN_REASONS, UnitFusion, loops_of, meaning_of, sums_of
 from tltui.questions.fusion.unit_fusion import UnitTexts, calls_of, fusion_of, fusion_of_compile
 from tltui.questions.passes.page import counterpart, has_counterpart

@@ -227,6 +227,11 @@ def named_in(ref: Ref) -> list[Ref]:
 _BARE = re.compile(r"\[?\d+/-")
 
 
+def diff_ref(left: Ref | str, right: Ref | str) -> str:
+    """Return the address of the comparison of two nodes."""
+    return str(Ref(view="diff", artifact=f"{left} {right}"))
+
+
 def _number(text: str | None) -> int | None:
     return None if text is None or text == "-" else int(text)
 

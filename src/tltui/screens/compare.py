@@ -13,7 +13,8 @@ from textual.binding import BindingType
 
 from tltui.commands import FOOTER_COMPARE, Situation, Where
 from tltui.model.artifacts import Artifact
-from tltui.questions.compare.artifacts_page import Memo, Sides, artifact_page, diff_ref, sides_of, verdict
+from tltui.model.ref import diff_ref
+from tltui.questions.compare.artifacts_page import Memo, Sides, artifact_page, sides_of, verdict
 from tltui.questions.compare.comparable_lines import Difference
 from tltui.questions.compare.pairing import artifact_difference
 from tltui.screens.workbench import AppContext, Output, PanesScreen, fault_document

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tltui.documents.scope import called
 from tltui.model.artifacts import Artifact, artifacts_of
 from tltui.model.nodes import Compile
-from tltui.model.ref import BadAddress, parse_ref
+from tltui.model.ref import BadAddress, diff_ref, parse_ref
 from tltui.model.run import has_break, has_error, next_artifact, next_compile, next_in_frame, on_next_rank
 from tltui.screens.main_screen import MainScreen
 from tltui.text import tokens
@@ -192,7 +192,6 @@ class CompareCommands:
 
     def mark_or_compare(self) -> None:
         """Mark what is shown, or compare it with what was marked."""
-        from tltui.questions.compare.artifacts_page import diff_ref
         from tltui.questions.compare.page import are_alike
 
         bench = self._bench
@@ -231,7 +230,6 @@ class CompareCommands:
 
         Without a previous compile, compare a graph with the one it was made from.
         """
-        from tltui.questions.compare.artifacts_page import diff_ref
         from tltui.questions.passes.page import counterpart
 
         bench = self._bench

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from tltui.documents.format import plural
 from tltui.documents.page import Page
 from tltui.model.artifacts import Artifact, artifacts_of, units_of
-from tltui.model.ref import Ref
+from tltui.model.ref import diff_ref
 from tltui.questions.compare.comparable_lines import Difference
 from tltui.questions.compare.kernel_changes import KernelComparison
 from tltui.questions.compare.pairing import Pair, artifact_difference, raw_of, surely_same
@@ -97,11 +97,6 @@ class CompareResult:
 
 WORDS_UP_TO = 400
 """Changed lines up to which words are marked as well."""
-
-
-def diff_ref(left: Ref | str, right: Ref | str) -> str:
-    """Return the address of the comparison of two nodes."""
-    return str(Ref(view="diff", artifact=f"{left} {right}"))
 
 
 def artifact_page(ref: str, title: str, left: Artifact, right: Artifact, options: Options) -> TextDocument:

@@ -12,7 +12,7 @@ from tltui.model.artifacts import Artifact, artifacts_of
 from tltui.model.input_coverage import told_less
 from tltui.model.nodes import Compile, Frame, Process, Rank
 from tltui.model.record_reader import Reader, metrics_fields
-from tltui.model.ref import BadAddress, Ref, parse_ref
+from tltui.model.ref import BadAddress, Ref, diff_ref, parse_ref
 from tltui.model.run import Node, Run
 from tltui.questions.compare.artifacts_page import (
     CHANGED,
@@ -25,7 +25,6 @@ from tltui.questions.compare.artifacts_page import (
     Fact,
     artifact_page,
     compared,
-    diff_ref,
     marked,
     patch_lines,
     row_pieces,

@@ -10,10 +10,9 @@ from tltui.documents.scope import Scope
 from tltui.inputs.index.indexed_log import Elsewhere
 from tltui.model.input_coverage import Needs
 from tltui.model.nodes import Compile
-from tltui.model.ref import at_line
+from tltui.model.ref import at_line, diff_ref
 from tltui.model.run import Run
 from tltui.model.torch_version import version_of
-from tltui.questions.compare.artifacts_page import diff_ref
 from tltui.questions.coverage.input_sections import Away, add_not_indexed
 from tltui.questions.fusion.fusion_decisions import (
     BufferUse,

@@ -16,8 +16,8 @@ from tltui.model.input_coverage import GRAPH_LOGS, Needs
 from tltui.model.node_answers import content_key, digest_of, part, shared
 from tltui.model.nodes import Compile, Process
 from tltui.model.record_reader import Reader
+from tltui.model.ref import diff_ref
 from tltui.model.run import Run
-from tltui.questions.compare.artifacts_page import diff_ref
 from tltui.questions.compare.comparable_lines import graph_text
 from tltui.questions.compare.pairing import raw_of
 from tltui.questions.passes.node_changes import ADDED, KINDS, REMOVED, RETARGETED, RETYPED, GraphChange, NodeChange, node_changes

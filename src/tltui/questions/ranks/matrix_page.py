@@ -11,10 +11,9 @@ from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.scope import Scope, key_hint
 from tltui.model.input_coverage import GRAPH_LOGS, Needs
-from tltui.model.ref import Ranks, parse_ref, ranges, with_noun
+from tltui.model.ref import Ranks, diff_ref, parse_ref, ranges, with_noun
 from tltui.model.run import Run
 from tltui.model.status import TABLE
-from tltui.questions.compare.artifacts_page import diff_ref
 from tltui.questions.coverage.input_sections import add_not_read
 from tltui.questions.coverage.job_inputs import not_read
 from tltui.questions.question import Keyword, Question

@@ -10,9 +10,8 @@ from tltui.documents import format as fmt
 from tltui.documents.page import Page, to_page
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import GRAPH_LOGS, Needs
-from tltui.model.ref import Ranks, is_several, with_noun
+from tltui.model.ref import Ranks, diff_ref, is_several, with_noun
 from tltui.model.run import Run
-from tltui.questions.compare.artifacts_page import diff_ref
 from tltui.questions.coverage.input_sections import add_missing, add_not_read, why_not
 from tltui.questions.coverage.job_inputs import Missing, NotRead, missing_ranks, not_read
 from tltui.questions.question import Question

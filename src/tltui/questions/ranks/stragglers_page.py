@@ -12,9 +12,8 @@ from tltui.documents.page import Page, to_page
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs
 from tltui.model.nodes import Compile
-from tltui.model.ref import BadAddress, Ranks, parse_ref, ranges, shortened
+from tltui.model.ref import BadAddress, Ranks, diff_ref, parse_ref, ranges, shortened
 from tltui.model.run import Run
-from tltui.questions.compare.artifacts_page import diff_ref
 from tltui.questions.coverage.input_sections import add_not_read, why_not
 from tltui.questions.coverage.job_inputs import not_read
 from tltui.questions.problems.reason_sections import PHASE_STYLES

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Generic, TypeVar, get_type_hints
 
 import pytest
 
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 
 T = TypeVar("T")
 
@@ -264,3 +264,99 @@ def test_a_keyword_only_field_is_refused() -> None:
 def test_it_imports_no_typing_extensions() -> None:
     code = "import sys, tltui.text.frozen; print('typing_extensions' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout == "False\n"
+
+
+@mutable
+class Total:
+    """A sum that grows."""
+
+    LIMIT: ClassVar[int] = 9
+    name: str
+    count: int = 0
+    parts: list[int] = field(default_factory=list)
+    hidden: int = field(default=0, repr=False, compare=False)
+
+    def add(self, part: int) -> None:
+        self.count += 1
+        self.parts.append(part)
+
+
+@dataclass(slots=True)
+class TotalLike:
+    """A sum that grows."""
+
+    LIMIT: ClassVar[int] = 9
+    name: str
+    count: int = 0
+    parts: list[int] = field(default_factory=list)
+    hidden: int = field(default=0, repr=False, compare=False)
+
+
+@mutable
+class Scaled(Total):
+    factor: float = 1.0
+
+
+@mutable(eq=False)
+class Handle:
+    number: int = 0
+
+
+class Registered:
+    """A class that notes its subclasses."""
+
+    names: ClassVar[list[str]] = []
+
+    def __init__(self) -> None:
+        self.began = True
+
+    def __init_subclass__(cls) -> None:
+        cls.names.append(cls.__name__)
+
+
+@mutable(slots=False)
+class Event(Registered):
+    text: str
+    tags: list[str] = field(default_factory=list)
+    weight: int = field(default=3)
+
+    def __post_init__(self) -> None:
+        super().__init__()
+
+
+def test_a_mutable_record_is_a_dataclass_with_slots() -> None:
+    total, like = Total("a", 1), TotalLike("a", 1)
+    assert repr(total) == repr(like).replace("TotalLike", "Total")
+    assert str(inspect.signature(Total)) == str(inspect.signature(TotalLike))
+    assert [one.name for one in fields(Total)] == [one.name for one in fields(TotalLike)] and asdict(total) == asdict(like)
+    total.add(4)
+    assert total == Total("a", 2, [4], hidden=5) != Total("a", 2) and replace(total, name="b").parts is total.parts
+    assert Total("a").parts is not Total("a").parts and is_dataclass(Total) and Total.LIMIT == 9
+    assert Total.__slots__ == TotalLike.__slots__ and not hasattr(total, "__dict__")  # type: ignore[attr-defined]
+    assert get_type_hints(Total)["count"] is int and Total.__match_args__ == TotalLike.__match_args__  # type: ignore[attr-defined]
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(total)
+    with pytest.raises(AttributeError):
+        total.other = 1  # type: ignore[attr-defined]
+
+
+def test_a_mutable_record_can_be_derived_from_copied_and_pickled() -> None:
+    scaled = Scaled("a", factor=2.0)
+    scaled.add(1)
+    assert repr(scaled) == "Scaled(name='a', count=1, parts=[1], factor=2.0)" and Scaled.__slots__ == ("factor",)  # type: ignore[attr-defined]
+    assert copy.copy(scaled) == copy.deepcopy(scaled) == scaled != Total("a", 1, [1])
+    for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
+        assert pickle.loads(pickle.dumps(scaled, protocol)) == scaled
+
+
+def test_without_eq_a_mutable_record_is_compared_by_identity() -> None:
+    handle = Handle()
+    assert handle == handle != Handle() and len({handle, Handle()}) == 2 and repr(Handle(2)) == "Handle(number=2)"
+
+
+def test_without_slots_a_class_stays_the_same_class() -> None:
+    assert Registered.names == ["Event"], "made once"
+    event = Event("a")
+    event.note = 1  # type: ignore[attr-defined]
+    assert event.began and event == Event("a") and repr(event) == "Event(text='a', tags=[], weight=3)"
+    assert not hasattr(Event, "tags") and Event.weight == 3

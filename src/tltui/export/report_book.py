@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import IO
 
 from tltui import __version__
@@ -21,7 +21,7 @@ from tltui.questions.records.index_page import pages
 from tltui.text import tokens
 from tltui.text.bad_input import BadInput
 from tltui.text.document import Document, Options
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 from tltui.text.sanitize import sanitize
 from tltui.writers.report import OMITTED_REF as OMITTED
 from tltui.writers.report import REF as LISTING
@@ -80,7 +80,7 @@ STYLE = """
 """
 
 
-@dataclass(slots=True)
+@mutable
 class Section:
     """A chosen candidate."""
 

@@ -9,13 +9,14 @@ import stat
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import compress
 from operator import add as add_up
 from typing import IO, Any, Protocol
 
 from tltui.inputs.archives import BLOCK, COMPRESSED, packing_of
 from tltui.inputs.archives.decompress import Allowance, CannotUnpack, Plain, Stream, unpacked
+from tltui.text.frozen import mutable
 from tltui.text.json_codec import JSONDecodeError, loads
 
 CHUNK = 1 << 16
@@ -244,7 +245,7 @@ def _q() -> array[int]:
     return array("q")
 
 
-@dataclass(slots=True, eq=False)
+@mutable(eq=False)
 class Profile:
     """The events of a profile in file order. Times are ns since `base_ns`."""
 

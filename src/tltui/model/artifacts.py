@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from tltui.model.kind import Kind, Phase
 from tltui.model.kinds import kind_of
 from tltui.model.nodes import Compile
 from tltui.model.ref import Ref
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 from tltui.text.payload import Payload
 from tltui.trace.batch import Kind as LogKind
 from tltui.trace.grammar import METRICS, parse_json
@@ -195,7 +195,7 @@ def _is_before_code(name: str) -> bool:
     return "graph" in name or name == BEFORE_FUSION
 
 
-@dataclass(slots=True)
+@mutable
 class _AotRun:
     """A run of AOTAutograd; its records precede the units that it lowers."""
 
@@ -337,7 +337,7 @@ def _aot_id(artifact: Artifact) -> tuple[str, str]:
 CONFIG = "vllm_compilation_config"
 
 
-@dataclass(slots=True)
+@mutable
 class CompileCall:
     """One call of vLLM's backend: records of the full graph, and the units of its pieces."""
 

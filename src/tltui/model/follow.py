@@ -16,7 +16,7 @@ import stat
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 from tltui.inputs.forms import TRACE, StepScanner, scanner_of
@@ -25,6 +25,7 @@ from tltui.sources.discover import SNIFF, Discovery, Found, FoundLog, Looking, N
 from tltui.sources.discovery_results import FoundDump, FoundProfile
 from tltui.sources.file_writers import Writers
 from tltui.sources.polling import Schedule, Watching, name_of
+from tltui.text.frozen import mutable
 from tltui.trace.files import CUT_OFF, REPLACED, FileBytes, Gone, Identity, identity_of
 from tltui.trace.scan import STEP, Part, Scanner, parts_of
 from tltui.trace.scan_workers import Workers, how_many
@@ -50,7 +51,7 @@ DELETED = "the file was deleted"
 GOES_ON = "written again after it was considered complete"
 
 
-@dataclass(slots=True)
+@mutable
 class _Followed:
     """A log, and how far it was read."""
 

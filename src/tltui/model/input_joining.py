@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tltui.inputs.debug_directory import DebugLog
 from tltui.inputs.forms import FORMS
@@ -14,7 +14,7 @@ from tltui.model.log_model import LogModel
 from tltui.model.nodes import Compile, Process
 from tltui.model.process_evidence import Evidence, Steps, compare, is_of_job
 from tltui.model.ref import CompileId
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 
 REST = 2.0
 """Seconds between two times that the processes of a run that goes on are put together."""
@@ -42,7 +42,7 @@ def _state(model: LogModel) -> State:
     return log.path, len(log), log.scanned, log.stamp, log.waiting, len(log.damage), model.started
 
 
-@dataclass(slots=True)
+@mutable
 class _Memory:
     """Earlier results, used where a log has become unreadable."""
 

@@ -6,7 +6,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from heapq import heapify, heappop, heappush
 from itertools import islice
@@ -16,7 +16,7 @@ from tltui.model.log_model import LogModel
 from tltui.model.nodes import Process
 from tltui.model.process_evidence import EXACT, READS, SLICE, Steps, declared_md5, records_of, slices
 from tltui.model.ref import CompileId
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 from tltui.trace.batch import Batch, Context, Kind, Named
 from tltui.trace.grammar import NOTABLE
 from tltui.trace.log import NOWHERE, JoinedLog, Log
@@ -49,7 +49,7 @@ class Twins:
     second: Place
 
 
-@dataclass(slots=True)
+@mutable
 class Merged:
     """A process, put together."""
 

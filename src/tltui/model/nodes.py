@@ -12,7 +12,7 @@ from array import array
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import NamedTuple
 
 from tltui.model.derived_cache import Parts
@@ -32,6 +32,7 @@ from tltui.model.status import (
     total,
     with_times,
 )
+from tltui.text.frozen import mutable
 from tltui.trace.batch import Metrics, Named, Started
 from tltui.trace.grammar import is_entry
 from tltui.trace.log import Log
@@ -46,7 +47,7 @@ class CompileKey(NamedTuple):
     """With its epoch."""
 
 
-@dataclass(slots=True, eq=False)
+@mutable(eq=False)
 class Compile:
     """`[frame/compile]`: one (re)compilation of a frame, all attempts together."""
 
@@ -222,7 +223,7 @@ def frame_key(compile_id: CompileId) -> CompileId:
     return CompileId(None, compile_id.frame, None, compile_id.epoch)
 
 
-@dataclass(slots=True, eq=False)
+@mutable(eq=False)
 class Frame:
     """A Python code object that Dynamo compiles."""
 
@@ -305,14 +306,14 @@ class Frame:
         return total(compile_.tally for compile_ in self.compiles)
 
 
-@dataclass(slots=True, eq=False)
+@mutable(eq=False)
 class Naming:
     """The current names of the compiles of a process; the stamp counts the changes of its addresses."""
 
     stamp: int = 0
 
 
-@dataclass(slots=True, eq=False)
+@mutable(eq=False)
 class Process:
     """One Python process: rank, pid, file. Owner of frame ids and of the string table."""
 
@@ -511,7 +512,7 @@ class Process:
         return None
 
 
-@dataclass(slots=True, eq=False)
+@mutable(eq=False)
 class Rank:
     """All processes of one distributed rank; `number` None: no rank known."""
 

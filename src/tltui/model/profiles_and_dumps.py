@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tltui.inputs.flight_recorder import Dump, NotADump, read_dump
 from tltui.sources.discovery_results import FoundDump, FoundProfile
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 
 if TYPE_CHECKING:
     from tltui.inputs.profile_reader import Profile
@@ -67,7 +66,7 @@ def _value(dump: Dump) -> tuple[float, bool]:
     return max((entry.created for entry in dump.entries), default=0.0), any(entry.frames for entry in dump.entries)
 
 
-@dataclass(slots=True, eq=False)
+@mutable(eq=False)
 class ProfileFile:
     """One file."""
 

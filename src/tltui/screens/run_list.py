@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -20,6 +20,7 @@ from tltui.screens.requests import Renderer, Request
 from tltui.screens.workbench import AppContext, PanesScreen
 from tltui.text import tokens
 from tltui.text.document import Document, Options, TextDocument
+from tltui.text.frozen import mutable
 from tltui.text.sanitize import sanitize
 from tltui.widgets.bars import RunBar
 from tltui.widgets.document_view import DocumentView
@@ -35,7 +36,7 @@ AGAIN, PACE = 5.0, 20
 """Seconds between two looks at runs that are being written, at least; and so many times what the last look took."""
 
 
-@dataclass
+@mutable(slots=False)
 class RunChoice:
     """A list of runs, and the run that was chosen; it outlives the screen."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from tltui.inputs.archives import BLOCK, COMPRESSED, STANDARD_INPUT, is_named_packed, packing_of, size_of
 from tltui.inputs.archives.cache import Cache, own_cache, standard_input
@@ -14,6 +14,7 @@ from tltui.inputs.archives.unpack import Contents, Judge, unpack
 from tltui.inputs.flight_recorder import rank_in
 from tltui.inputs.tlparse_import import lay_out_once
 from tltui.sources.discovery_results import MEMBER, NO_RANK, OTHER, FoundDump, FoundLog, FoundProfile, Opened, Skipped, labels
+from tltui.text.frozen import mutable
 
 LARGEST = 64 << 20
 """Bytes of a packed file in a directory that is looked into without being named."""
@@ -26,7 +27,7 @@ Walk = Callable[[str, list[str]], Iterator[tuple[str, Opened]]]
 """A directory → its files and what they are; notes are added."""
 
 
-@dataclass(slots=True)
+@mutable
 class _Inside:
     """The contents of a packed file."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Hashable
-from dataclasses import dataclass
 from heapq import nsmallest
 from typing import Generic, TypeVar
 
@@ -13,6 +12,7 @@ from tltui.inputs.archives import STANDARD_INPUT
 from tltui.sources.discover import Discovery, FoundLog
 from tltui.sources.discovery_results import FoundDump, FoundProfile, Opened
 from tltui.sources.log_files import MAX_DEPTH, MAX_FILES, is_named_like_a_log
+from tltui.text.frozen import mutable
 from tltui.trace.files import Identity, identity_of
 
 K = TypeVar("K", bound=Hashable)
@@ -29,7 +29,7 @@ FOR_QUIET = 0.25
 """The part of all looks that is kept for what is quiet, however much is lively."""
 
 
-@dataclass(slots=True)
+@mutable
 class _Turn:
     due: float
     changed: float
@@ -86,7 +86,7 @@ COARSE = 2_000_000_000
 """Nanoseconds: a directory that changed so short a time before it was listed may change again without another time of change."""
 
 
-@dataclass(slots=True)
+@mutable
 class _Directory:
     depth: int
     listed: int = -1

@@ -12,10 +12,10 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol, runtime_checkable
 
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 from tltui.text.sanitize import sanitize
 from tltui.text.search.child_process import in_lines
 
@@ -195,7 +195,7 @@ def with_text(piece: Piece, text: str) -> Piece:
     return text if isinstance(piece, str) else (text, *piece[1:])
 
 
-@dataclass(slots=True)
+@mutable
 class TextDocument:
     """A document whose lines were all made at once. Made with `Builder`."""
 

@@ -56,7 +56,7 @@ RULES: tuple[Rule, ...] = (
     Rule("directory", '"/', _DIRECTORY, r"\1‹path›"),
     Rule("cache path", "torchinductor_", re.compile(r"(?:/[\w.@+-]{1,255}){0,20}/torchinductor_[\w.@+/-]*"), "‹cache›"),
     Rule("cache path", "/c", _GENERATED, "‹cache›"),
-    Rule("directory", ".py", _QUOTED, _in_directory),
+    Rule("directory", "File", _QUOTED, _in_directory),
     Rule("directory", ".py", _SOURCE, _in_directory),
     Rule("directory", "-packages/", _INSTALLED, "‹dir›/"),
     Rule("temporary path", "/tmp", re.compile(r"(?<![\w.])/(?:private/|var/)?tmp/[\w.@+/-]+"), "‹tmp›"),
@@ -78,14 +78,22 @@ RULES: tuple[Rule, ...] = (
     Rule("time", "-", re.compile(r"(?<!\d)\d{4}-\d\d-\d\d[ T_]\d\d[:_]\d\d[:_]\d\d(?:[.,_]\d+)?"), "‹time›"),
     Rule("pid", "pid", re.compile(r"(\bpid[ _:=]{1,3})\d+"), r"\1‹pid›"),
 )
-_RUNS = re.compile(r"[0-9a-f]{14}|[0-9a-f]{8}[-_][0-9a-f]{4}[-_]")
+_NEEDED = {
+    "": re.compile(r"[0-9a-f]{14}|[0-9a-f]{8}[-_][0-9a-f]{4}[-_]"),
+    "/c": re.compile(r"c[a-z2-7]{50}"),
+    "-": re.compile(r"-\d\d-\d\d[ T_]"),
+}
+"""Needle → an expression that matches wherever a rule with this needle does, and is faster: it begins with a fixed letter, or one
+stands for several rules."""
+_SHORTEST = 14
+"""Characters below which none of these expressions matches."""
 _SET = re.compile(r"\{('[^'{}\n]{0,200}'(?:, '[^'{}\n]{0,200}')+)\}")
 
 
 def rules_of(text: str) -> tuple[Rule, ...]:
     """Return the rules that match anywhere in a text, so that each line is tested against few of them."""
-    has_runs = _RUNS.search(text) is not None  # what rules without a needle look for
-    return tuple(r for r in RULES if (r.needle in text if r.needle else has_runs) and r.pattern.search(text))
+    absent = {needle for needle, needed in _NEEDED.items() if len(text) < _SHORTEST or not needed.search(text)}
+    return tuple(r for r in RULES if r.needle not in absent and r.needle in text and r.pattern.search(text))
 
 
 def normalised(line: str, rules: Sequence[Rule] = RULES) -> tuple[str, int]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
+
+from tltui.text.frozen import mutable
 
 DECLARED = 1
 """The envelope has `has_payload`."""
@@ -109,7 +111,7 @@ class Tail(NamedTuple):
     size: int
 
 
-@dataclass(slots=True)
+@mutable
 class Columns:
     """The records of one log, in file order. 29 bytes each in a batch, 14 where they are kept (`narrow`)."""
 
@@ -166,7 +168,7 @@ def _extended(column: array[int], more: array[int]) -> array[int]:
     return column
 
 
-@dataclass(slots=True)
+@mutable
 class Batch:
     """The records of one step of a scan of one log. Record numbers count from the beginning of the log."""
 

@@ -7,7 +7,7 @@ import re
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from tltui.documents.format import pid, plural
 from tltui.model.artifacts import Artifact, artifacts_of, units_of
@@ -20,7 +20,7 @@ from tltui.questions.provenance.graph_names import Names
 from tltui.questions.records.index_page import pages
 from tltui.text import tokens
 from tltui.text.document import Piece, piece_text
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 from tltui.text.torch_names import short
 from tltui.tree.outline import NameOf, compile_node, label, own_name
 
@@ -245,7 +245,7 @@ def everything(
     yield from symbols(compiles)
 
 
-@dataclass(slots=True)
+@mutable
 class _Block:
     """Places as one text: each line begins with a line end, in small letters."""
 

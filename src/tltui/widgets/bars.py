@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from rich.segment import Segment
@@ -22,6 +21,7 @@ from tltui.text import formatting, tokens
 from tltui.text.document import Piece, piece_style, piece_text
 from tltui.text.formatting import cells as cell_len
 from tltui.text.formatting import crop, fit, script_for
+from tltui.text.frozen import mutable
 from tltui.text.sanitize import sanitize
 from tltui.text.torch_names import short
 from tltui.widgets.key_input import LineEdit
@@ -118,7 +118,7 @@ class Hint(NamedTuple):
 class Remark(Bar):
     """Hints, or the latest remark."""
 
-    @dataclass
+    @mutable(slots=False)
     class Pressed(Message):
         """A hint was clicked."""
 
@@ -337,7 +337,7 @@ class Divider(Grounded, can_focus=False):
     The widget before it gets a width, and the class `-placed`; the one behind it the rest.
     """
 
-    @dataclass
+    @mutable(slots=False)
     class Rested(Message):
         """It was moved, and rests now. `share`: that of the widget before it in the width of the screen."""
 

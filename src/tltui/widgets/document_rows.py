@@ -7,7 +7,7 @@ import time
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Any, Protocol, cast
 
@@ -16,6 +16,7 @@ from textual.message import Message
 from tltui.text.annotations import Unannotated
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Hit, Section
+from tltui.text.frozen import mutable
 from tltui.text.screen_rows import WRAP_CAP, WRAP_LIMIT, Lines, Row, RowMap, SectionIndex, Wrapped
 from tltui.text.search.child_process import compiled, is_simple
 from tltui.widgets.document_canvas import DocumentCanvas
@@ -35,7 +36,7 @@ def _place(hit: Hit) -> tuple[int, int]:
     return (hit.line, hit.start)
 
 
-@dataclass(slots=True)
+@mutable
 class Search:
     """A pattern and the hits known so far, ascending. Filled on the UI thread by what is found elsewhere."""
 
@@ -163,7 +164,7 @@ class Busy(Protocol):
 class BackgroundCanvas(DocumentCanvas):
     """A canvas that has a document's line index built, and the next page read, by the scheduler of the app."""
 
-    @dataclass
+    @mutable(slots=False)
     class Answer(Message, bubble=False):
         """What another thread has to say: `apply` runs on the UI thread, if `document` is still shown."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from textual.binding import BindingType
@@ -18,7 +18,7 @@ from tltui.text.bytes_document import BytesDocument
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Hit, TextDocument
 from tltui.text.formatting import cells as cell_len
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 from tltui.text.line_correspondence import Renewed
 from tltui.text.screen_rows import WRAP_LIMIT, RowMap, SectionIndex
 from tltui.widgets.document_canvas import CaretStop
@@ -35,7 +35,7 @@ BEHIND = 200
 """Rows behind the end of before that must be new for the cursor to follow."""
 
 
-@dataclass(slots=True)
+@mutable
 class Renewal:
     """A page that is to take the place of the one that is shown."""
 
@@ -275,7 +275,7 @@ class DocumentView(RenewingCanvas):
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.DOCUMENT)
     REPEATED: ClassVar[frozenset[str]] = MOVES
 
-    @dataclass
+    @mutable(slots=False)
     class ViewMessage(Message):
         """A message of a view."""
 
@@ -286,21 +286,21 @@ class DocumentView(RenewingCanvas):
             """The sender, for selectors of `textual.on`."""
             return self.view
 
-    @dataclass
+    @mutable(slots=False)
     class Followed(ViewMessage):
         """A link was followed. (Links to a line of the same document, `line:N`, the view follows itself.)"""
 
         target: str
         document: Document
 
-    @dataclass
+    @mutable(slots=False)
     class NameFollowed(ViewMessage):
         """Enter was pressed on a name that is no link. `line` counts from 0."""
 
         name: str
         line: int
 
-    @dataclass
+    @mutable(slots=False)
     class Asked(ViewMessage):
         """Request for a prompt: `line` (answer with `goto_line`), `search` (`search`) or `filter` (`set_filter`)."""
 
@@ -315,13 +315,13 @@ class DocumentView(RenewingCanvas):
     class AskFilter(Asked):
         """Asks for a pattern; answer with `set_filter`."""
 
-    @dataclass
+    @mutable(slots=False)
     class Notified(ViewMessage):
         """A remark for the status bar."""
 
         text: str
 
-    @dataclass
+    @mutable(slots=False)
     class Moved(ViewMessage):
         """Cursor, page, length, hits or selection changed. Lines and columns count from 0."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
@@ -15,6 +14,7 @@ from textual.binding import Binding, BindingType
 from textual.message_pump import MessagePump
 
 from tltui.commands import Where, commands_of
+from tltui.text.frozen import mutable
 
 
 def bindings(where: Where) -> list[BindingType]:
@@ -190,7 +190,7 @@ LONGEST_LINE = 4096
 """Maximum characters of a typed line: the length of the longest path. Each key searches for the whole line."""
 
 
-@dataclass(slots=True)
+@mutable
 class LineEdit:
     """A text and where in it one types: `at` counts characters from 0."""
 

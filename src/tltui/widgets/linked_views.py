@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from rich.segment import Segment
@@ -17,7 +16,7 @@ from tltui.questions.provenance.kernel_letters import Label
 from tltui.text.annotations import Unannotated
 from tltui.text.document import Document
 from tltui.text.formatting import script_for
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 from tltui.text.screen_rows import Row, RowMap
 from tltui.text.search.child_process import compiled
 from tltui.widgets.document_canvas import TITLE_EDGES
@@ -218,7 +217,7 @@ class ProvenanceView(MarkedView):
 
     SCROLLS_BY_HALVES = True
 
-    @dataclass
+    @mutable(slots=False)
     class LineFollowed(Message):
         """Enter was pressed on a line. Who knows nothing that it corresponds to calls `follow_link`. Lines count from 0."""
 

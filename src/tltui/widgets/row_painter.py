@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import wraps
 from typing import TypeVar
 
@@ -16,7 +16,7 @@ from textual.widget import Widget
 from tltui.messages import Undrawn
 from tltui.text.document import Document, Line
 from tltui.text.formatting import REAL, Script, crop
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 from tltui.text.sanitize import sanitize
 from tltui.text.screen_rows import WRAP_CAP, Row
 from tltui.text.torch_names import is_graph_break_page
@@ -73,7 +73,7 @@ class Marks:
 ASCII_MARKS = Marks("v", ">", "*", "~", "<", "`", "|")
 
 
-@dataclass(slots=True)
+@mutable
 class RowStyle:
     """What lies over a row."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -24,7 +23,7 @@ from tltui.text import formatting, tokens
 from tltui.text.document import Piece, piece_style, piece_text
 from tltui.text.formatting import cells as cell_len
 from tltui.text.formatting import script_for
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 from tltui.text.sanitize import sanitize
 from tltui.tree.outline import Label, Node, label
 from tltui.tree.rows import FunctionNames, OutlineRow, OutlineRows
@@ -309,7 +308,7 @@ class TraceTree(TreeCanvas, inherit_bindings=False):
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.TREE)
     REPEATED: ClassVar[frozenset[str]] = MOVES
 
-    @dataclass
+    @mutable(slots=False)
     class TreeMessage(Message):
         """A message of a tree."""
 
@@ -320,7 +319,7 @@ class TraceTree(TreeCanvas, inherit_bindings=False):
             """The sender, for selectors of `textual.on`."""
             return self.tree
 
-    @dataclass
+    @mutable(slots=False)
     class Highlighted(TreeMessage):
         """The cursor came to another node. `by_user`: through a key or the mouse, not while a scan fills the tree."""
 
@@ -331,21 +330,21 @@ class TraceTree(TreeCanvas, inherit_bindings=False):
             """Replace an earlier node: only the last one counts."""
             return isinstance(message, TraceTree.Highlighted) and message.tree is self.tree
 
-    @dataclass
+    @mutable(slots=False)
     class Entered(TreeMessage):
         """Enter was pressed: the document is wanted."""
 
         node: Node
 
-    @dataclass
+    @mutable(slots=False)
     class AskFilter(TreeMessage):
         """A filter is wanted; answer with `set_filter`."""
 
-    @dataclass
+    @mutable(slots=False)
     class Unnamed(TreeMessage):
         """Functions in sight are known by a better name that nobody has read yet (`TraceTree.names`)."""
 
-    @dataclass
+    @mutable(slots=False)
     class Notified(TreeMessage):
         """A remark for the status bar."""
 

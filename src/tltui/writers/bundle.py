@@ -12,7 +12,7 @@ import socket
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
@@ -27,7 +27,7 @@ from tltui.model.ref import NO_ID, BadAddress, parse_ref
 from tltui.model.run import Run
 from tltui.text import tokens
 from tltui.text.document import Builder, Options, TextDocument
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 from tltui.text.safe_files import replacing, safe_name
 from tltui.trace.batch import ORPHAN
 from tltui.trace.grammar import PREFIX, whole_number
@@ -77,7 +77,7 @@ class BundleResult:
     """Payloads and records that redaction takes out whole: byte code, dumped files, damaged lines."""
 
 
-@dataclass(slots=True)
+@mutable
 class _Part:
     """The selected records of one log."""
 

@@ -9,7 +9,7 @@ import re
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 
 from tltui import __version__
@@ -28,7 +28,7 @@ from tltui.model.ref import BadAddress
 from tltui.model.run import Run
 from tltui.text import tokens
 from tltui.text.document import Builder, Options, TextDocument
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 from tltui.text.safe_files import replacing, safe_name
 from tltui.trace.files import FileBytes
 from tltui.trace.log import Log
@@ -78,7 +78,7 @@ class CaseResult:
     left_out: tuple[LeftOut, ...]
 
 
-@dataclass(slots=True)
+@mutable
 class _Entry:
     """A file to be packed."""
 
@@ -88,7 +88,7 @@ class _Entry:
     model: LogModel | None = None
 
 
-@dataclass(slots=True)
+@mutable
 class Case:
     """The inputs of a run as files of an archive. Nothing is written before `write`."""
 

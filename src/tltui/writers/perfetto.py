@@ -7,7 +7,7 @@ import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from tltui.questions.runtime.profile_results import Runtime, process_of
 from tltui.questions.runtime.profile_sums import DEVICE, GRAPH, GUARDS, REGIONS, nested_of, profile_of, runtimes_of, spans_of
 from tltui.questions.stacks.tracebacks import display_code
 from tltui.questions.timing.timing_events import event_in, logs_of, payloads_of
+from tltui.text.frozen import mutable
 from tltui.text.json_codec import dumps
 from tltui.trace.grammar import number
 
@@ -62,7 +63,7 @@ TRACKS = 4096
 """Maximum threads of one lane in the sort order."""
 
 
-@dataclass(slots=True)
+@mutable
 class Written:
     """Counts of a written file."""
 
@@ -90,7 +91,7 @@ def chunks(compiles: Sequence[Compile], written: Written, run: Run | None = None
     yield b"".join(pending)
 
 
-@dataclass(slots=True, eq=False)
+@mutable(eq=False)
 class _Queued:
     """An event queued until its lane has no open event, when its nesting is known."""
 
@@ -103,7 +104,7 @@ class _Queued:
     track: int = 0
 
 
-@dataclass(slots=True, eq=False)
+@mutable(eq=False)
 class _Lane:
     owner: Compile
     pid: int

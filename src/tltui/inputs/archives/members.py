@@ -13,12 +13,13 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 from typing import IO, cast
 
 from tltui.inputs.archives import Limits
 from tltui.inputs.archives.decompress import PIECE, RAW, CannotUnpack, Deflated, ForwardFile, Oversized, Stream, Unpacked
+from tltui.text.frozen import mutable
 
 LINK, HARD_LINK, DEVICE, FIFO, SPECIAL = "a symbolic link", "a hard link", "a device", "a named pipe", "a special file"
 ABSOLUTE, UPWARDS = "its name is an absolute path", "its name points outside of the archive"
@@ -56,7 +57,7 @@ class Empty:
         return
 
 
-@dataclass(slots=True)
+@mutable
 class Entry:
     """A member of an archive, a directory left out."""
 
@@ -75,7 +76,7 @@ class Entry:
         return tuple(part for part in self.name.replace("\\", "/").split("/") if part not in ("", "."))
 
 
-@dataclass(slots=True)
+@mutable
 class Members:
     """The members of an archive, and its faults. Iterate once."""
 

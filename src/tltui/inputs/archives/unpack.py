@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import IO
 
@@ -29,7 +29,7 @@ from tltui.inputs.directory_layouts import (
     pid_of,
     report_in,
 )
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 from tltui.text.sanitize import sanitize
 
 Parts = tuple[str, ...]
@@ -136,7 +136,7 @@ class CopiedTree:
     """Its name in the archive."""
 
 
-@dataclass(slots=True)
+@mutable
 class Contents:
     """The supported contents of a packed file."""
 

@@ -9,11 +9,12 @@ import zlib
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import accumulate
 from operator import add
 from typing import Any, NamedTuple
 
+from tltui.text.frozen import mutable
 from tltui.text.json_codec import dumps
 from tltui.text.payload import ByteSource
 from tltui.trace.batch import ORPHAN, Columns
@@ -163,7 +164,7 @@ IN_STREAM = 0
 _DAMAGED = "damaged index: invalid texts of a log"
 
 
-@dataclass(slots=True)
+@mutable
 class Extents:
     """The stored byte ranges of a log and their locations."""
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from array import array
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, groupby
 from operator import sub
 from typing import Any, NamedTuple, TypeVar
 
 from tltui.inputs.index.format import BadIndex, dump_json, load_json
+from tltui.text.frozen import mutable
 from tltui.trace.batch import Batch, Columns, Context, Damage, Kind, Metrics, Started, Tail
 from tltui.trace.grammar import LARGEST, MOST, NOTABLE
 from tltui.trace.scan import State
@@ -21,7 +21,7 @@ _LITTLE = sys.byteorder == "little"
 _DAMAGED = "damaged index: invalid records of a log"
 
 
-@dataclass(slots=True)
+@mutable
 class Saved:
     """The stored scan results of a log."""
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
 from tltui.inputs.text import events
 from tltui.inputs.text.events import STACK, SUPPRESSED, MessagePayload, logger_of
 from tltui.inputs.text.line_grammar import HEAD_SIZE, IDS, OUTER, clean, core_of, head_of, label_of, parts_of
+from tltui.text.frozen import mutable
 from tltui.text.lru import Lru
 from tltui.text.payload import ByteSource, Digest, Payload, digest
 from tltui.trace.batch import DECLARED, Batch, Context, Damage, Kind
@@ -28,7 +29,7 @@ Piece = tuple[int, int]
 """Offset and size."""
 
 
-@dataclass(slots=True)
+@mutable
 class TextBatch(Batch):
     """The records of one step of the scan of a text log."""
 

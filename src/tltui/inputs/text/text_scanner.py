@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from tltui.inputs.text.events import FROM_CACHE, Fact, Logger, Row, logger_of
 from tltui.inputs.text.line_grammar import BEGUN, CANDIDATE, CR, SHAPES, clean, core_of, head_of, label_of, next_part
 from tltui.inputs.text.text_log import BLANK, IRREGULAR, TORN, UNCLEAN, Between, Key, Piece, TextBatch
+from tltui.text.frozen import mutable
 from tltui.text.payload import ByteSource
 from tltui.trace.batch import DECLARED, Named, Started, Tail
 from tltui.trace.grammar import NOTABLE
@@ -62,7 +62,7 @@ class _Start(NamedTuple):
     """The second line where its row depends on that; else empty."""
 
 
-@dataclass(slots=True)
+@mutable
 class _Held:
     """The left part of a torn line, until its rest comes."""
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import isfinite
 
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 
 NEEDLE = b"AUTOTUNE "
 LONGEST_BLOCK = 2000
@@ -58,7 +58,7 @@ class PrintedTable:
     """Bytes from the beginning of the file."""
 
 
-@dataclass(slots=True)
+@mutable
 class _Block:
     op: str
     shape: str

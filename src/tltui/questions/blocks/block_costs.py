@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from tltui.model.artifacts import artifacts_of
 from tltui.model.node_answers import part
@@ -18,7 +18,7 @@ from tltui.questions.provenance.provenance import provenance_of
 from tltui.questions.provenance.records import Kernel
 from tltui.questions.timing.event_sums import stretches_of, time_of
 from tltui.questions.timing.timing_events import KERNELS, Phase, events_of, intervals_of
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 
 REST = ""
 """The key of everything outside of the blocks."""
@@ -139,7 +139,7 @@ def graph_blocks_of(compile_: Compile, reader: Reader) -> GraphBlocks | None:
     return None if captured is None else blocks_in(captured, any(one.name == JOINT for one in artifacts_of(compile_)))
 
 
-@dataclass(slots=True)
+@mutable
 class _Kernels:
     """Kernel calls of all units of a compile, by block."""
 

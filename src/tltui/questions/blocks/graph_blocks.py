@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from tltui.questions.blocks.block_guards import Gradients, GuardedValue, classes_of, guarded_values
 from tltui.questions.blocks.graph_forms import LEAST_NODES, Form, Reading
 from tltui.questions.layers.layer_costs import is_below, merged
 from tltui.questions.layers.layer_kernels import CapturedLayers
 from tltui.questions.layers.node_layers import ancestors
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 
 DICTIONARY = "torch.nn.modules.container.ModuleDict"
 NOT_CALLED = (DICTIONARY, "torch.nn.modules.container.ModuleList")
@@ -127,7 +127,7 @@ _Kind = tuple[str, tuple[str, ...]]
 """A class and the statements of its graph: modules of one kind are equal."""
 
 
-@dataclass(slots=True)
+@mutable
 class _Members:
     """Modules of one list, in the order in which they run, with the numbers of their nodes in each call."""
 
@@ -143,7 +143,7 @@ class _Members:
         calls[-1].append(number)
 
 
-@dataclass(slots=True)
+@mutable
 class _List:
     """The modules of a list that are in no block of an enclosing list."""
 

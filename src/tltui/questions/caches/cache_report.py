@@ -8,7 +8,6 @@ import threading
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -21,7 +20,7 @@ from tltui.questions.caches.cold_start_report import ColdStart
 from tltui.questions.caches.vllm_caches import NONE, VllmCaches
 from tltui.questions.stacks.tracebacks import display_code
 from tltui.questions.timing.timing_events import EVENT_LIMIT, Event
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 
 FX, AOT, BUNDLED = "FX graph cache", "AOTAutograd cache", "bundled FX graph cache"
 PGO_LOCAL, PGO_REMOTE, PRECOMPILE = "PGO profile, local", "PGO profile, remote", "precompile cache"
@@ -180,7 +179,7 @@ def parse_components(raw: Iterable[Any]) -> list[tuple[str, str, str]]:
     return results
 
 
-@dataclass(slots=True)
+@mutable
 class _Entry:
     """One distinct key of one cache."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tltui.documents.format import plural
 from tltui.documents.page import Page
@@ -14,7 +14,7 @@ from tltui.questions.compare.kernel_changes import KernelComparison
 from tltui.questions.compare.pairing import Pair, artifact_difference, raw_of, surely_same
 from tltui.text import tokens
 from tltui.text.document import Line, Options, Piece, Span, TextDocument, piece_text
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 from tltui.text.line_diff import CONTEXT, Change, line_pairs, unified, word_changes
 from tltui.text.safe_files import safe_name
 from tltui.text.sanitize import sanitize
@@ -264,7 +264,7 @@ def raw_patch(ref: str, title: str, left: Artifact, right: Artifact) -> TextDocu
     return document
 
 
-@dataclass(slots=True)
+@mutable
 class Sides:
     """Two sides of a split screen. Rows and lines count from 0; -1 marks a row without a line on that side."""
 

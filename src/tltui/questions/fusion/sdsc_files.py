@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tltui.model.artifacts import OUTPUT_CODE, Artifact, artifacts_of
 from tltui.model.node_answers import parsed, part
 from tltui.model.nodes import Compile
 from tltui.model.record_reader import Reader
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 
 _KEY = re.compile(r"(\d{1,9})_(\w+)\Z")
 _INTEGER = re.compile(r"-?\d{1,100}\Z")
@@ -113,7 +113,7 @@ class Sdsc:
     operations: tuple[Operation, ...] = ()
 
 
-@dataclass(slots=True)
+@mutable
 class _Fields:
     """The fields of an object, by type. What has another one is noted."""
 
@@ -224,7 +224,7 @@ def _slices(table: _Fields) -> tuple[tuple[str, PerCore], ...]:
     return tuple((dim, PerCore(tuple(sorted(values)))) for dim, values in by_dim.items())
 
 
-@dataclass(slots=True)
+@mutable
 class _Place:
     """Allocation of a tensor."""
 

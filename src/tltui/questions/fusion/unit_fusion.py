@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from tltui.model.artifacts import Artifact, artifacts_of, units_of
 from tltui.model.node_answers import part
@@ -32,7 +32,7 @@ from tltui.questions.fusion.fusion_decisions import (
 from tltui.questions.provenance.provenance import provenance_of
 from tltui.questions.provenance.records import POST, PY, Kernel, UnitProvenance
 from tltui.questions.stacks.tracebacks import display_name
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 from tltui.text.graphs import fusion_log, scheduler_ir
 from tltui.text.graphs.fusion_log import FusionRun
 from tltui.text.graphs.scheduler_ir import IrNode, members_of
@@ -155,7 +155,7 @@ class UnitTexts:
     """Advice names a setting only of a version that has it."""
 
 
-@dataclass(slots=True)
+@mutable
 class _LookupTables:
     """Lookup tables for the nodes of a unit."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Generator, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from tltui.documents import format as fmt
 from tltui.documents.columns import Column, Table
@@ -18,6 +18,7 @@ from tltui.questions.recompiles.failed_guard_text import OBJECTS, class_name
 from tltui.questions.stacks.tracebacks import display_name
 from tltui.text import tokens
 from tltui.text.document import Piece, piece_text
+from tltui.text.frozen import mutable
 from tltui.text.graphs.guard_tree import GuardNode
 from tltui.text.sanitize import sanitize
 from tltui.text.torch_names import short
@@ -231,7 +232,7 @@ FOLDED = 400
 CAUSES = 3
 
 
-@dataclass(slots=True)
+@mutable
 class _Failed:
     """The compiles of a frame whose guards failed later."""
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from tltui.inputs.flight_recorder import Dump, DumpEntry, DumpFrame
 from tltui.model.ref import Ranks
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 from tltui.text.torch_names import Owner, owner_of
 
 DEFAULT = "default_pg"
@@ -96,7 +95,7 @@ class Collectives:
     """Whether all that they have is older than the run: they are of another one, and nothing is taken from them."""
 
 
-@dataclass(slots=True)
+@mutable
 class _Use:
     """The calls of a process group by rank."""
 

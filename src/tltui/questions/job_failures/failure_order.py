@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from tltui.questions.job_failures.printed_messages import (
     CANCELLED,
@@ -31,7 +31,7 @@ from tltui.questions.job_failures.printed_messages import (
 )
 from tltui.questions.job_failures.printed_warnings import NEEDLES as WARNINGS
 from tltui.questions.job_failures.printed_warnings import Warned, WarningReader
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 
 
 class LinePlaces:
@@ -411,7 +411,7 @@ PREFIX_SIZE = 80
 """Bytes that a launcher may print before each line."""
 
 
-@dataclass(slots=True)
+@mutable
 class End:
     """End of one process, put together from all messages about it."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from weakref import WeakKeyDictionary
 
 from tltui.model.input_coverage import TEXT
@@ -48,7 +48,7 @@ from tltui.questions.job_failures.printed_messages import (
 from tltui.questions.job_failures.printed_warnings import MODULES, Warned
 from tltui.questions.problems.compile_problems import cached_failures
 from tltui.questions.stacks.tracebacks import last_raised, qualified_name, read_traceback
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 from tltui.text.torch_names import Owner
 from tltui.trace.log import Log
 
@@ -305,7 +305,7 @@ MESSAGE = 1 << 14
 """Bytes of a message of torchrun's logger that are read."""
 
 
-@dataclass(slots=True)
+@mutable
 class _State:
     """Progress of reading an output."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from tltui.questions.job_failures.traceback_forms import HEADER, IPYTHON_HEADER, RICH_HEADER, Frames, RichFrames, frames_of
@@ -19,7 +19,7 @@ from tltui.questions.stacks.tracebacks import (
     read_traceback,
     user_stack,
 )
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 from tltui.text.terminal_lines import shown
 from tltui.text.torch_names import Owner, is_framework
 
@@ -505,7 +505,7 @@ def is_compile_failure(type_: str) -> bool:
     return type_.startswith(("torch._dynamo.exc.", "torch._inductor.exc.")) or type_ in _SHORT
 
 
-@dataclass(slots=True)
+@mutable
 class _Block:
     """A traceback that is being read."""
 

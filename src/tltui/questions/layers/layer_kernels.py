@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tltui.model.artifacts import OUTPUT_CODE, Artifact, artifacts_of, units_of
 from tltui.model.node_answers import content_key, part, reader_of, shared
@@ -37,7 +37,7 @@ from tltui.questions.provenance.provenance import LIMIT, provenance_of
 from tltui.questions.provenance.records import Kernel, Provenance, UnitProvenance
 from tltui.questions.provenance.unit_artifacts import KERNELS, TEXTS, WRAPPER, Parts, Stacks, parts_of
 from tltui.questions.stacks.tracebacks import StackFrame
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 from tltui.text.torch_names import Owner, Parameter, common, parameter_of
 
 Line = tuple[str, int, str]
@@ -213,7 +213,7 @@ def captured_layers(compile_: Compile) -> CapturedLayers | None:
     return CapturedLayers(graph, layers, paths, naming, guards)
 
 
-@dataclass(slots=True)
+@mutable
 class _UnitNodes:
     """Intermediate results for one unit."""
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 
 from tltui.questions.layers.layer_costs import is_below, merged, source_path
 from tltui.questions.provenance.graph_names import COMPUTED, GraphText
 from tltui.questions.stacks.tracebacks import is_end_of
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 from tltui.text.graphs.fx_graph import FxNode
 from tltui.text.torch_names import Parameter, common
 
@@ -39,7 +39,7 @@ class At:
     line: int
 
 
-@dataclass(slots=True)
+@mutable
 class Frames:
     """Source lines of modules. Modules that differ only in numbers share their code."""
 
@@ -158,7 +158,7 @@ _CALL = re.compile(r"^\s*(?:\w+ = |return )?\w+\.(\w+)\([\w., =]*\)\s*$")
 """A line that calls an attribute of a module with names for arguments, and does nothing else."""
 
 
-@dataclass(slots=True)
+@mutable
 class Step:
     """A node that computes something, in the order of the graph."""
 
@@ -178,7 +178,7 @@ class Step:
     anchor: bool = False
 
 
-@dataclass(slots=True)
+@mutable
 class Program:
     """The graph that Inductor began with."""
 
@@ -422,7 +422,7 @@ def _same(frames: Frames, a: At, b: At) -> bool:
     return (frames.file(a.file), a.function, a.line) == (frames.file(b.file), b.function, b.line)
 
 
-@dataclass(slots=True)
+@mutable
 class _Gap:
     """Nodes between two anchors."""
 
@@ -458,7 +458,7 @@ def _layers_between(program: Program, frames: Frames) -> None:
         _within(program, range(first + 1, last), first, last, base)
 
 
-@dataclass(slots=True)
+@mutable
 class _Reads:
     """Reads of parameters in the current call of each module: the number of the parameter and the line."""
 

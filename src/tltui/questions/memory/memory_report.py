@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from tltui.model.artifacts import OUTPUT_CODE, Artifact, artifacts_of, units_of
 from tltui.model.node_answers import content_key, part, reader_of, shared
@@ -46,7 +46,7 @@ from tltui.questions.provenance.records import PY, Kernel, Provenance, UnitProve
 from tltui.questions.provenance.unit_artifacts import TEXTS, Parts, parts_of
 from tltui.questions.shapes import shape_env
 from tltui.questions.stacks.tracebacks import display_name
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 from tltui.text.torch_names import parameter_of
 
 FORWARD, BACKWARD = "aot_forward_graph", "aot_backward_graph"
@@ -276,7 +276,7 @@ def _symbols(compile_: Compile, reader: Reader) -> dict[str, int]:
 
 
 
-@dataclass(slots=True)
+@mutable
 class _Graph:
     """One unit with its texts."""
 
@@ -299,7 +299,7 @@ class _Graph:
         self.readers = _readers(self.kernels, self.code.text)
 
 
-@dataclass(slots=True)
+@mutable
 class _Compile:
     """The state while one compile is read."""
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tltui.questions.memory.tensor_sizes import Amount, tensor_type, together
 from tltui.questions.memory.wrapper_allocations import Storage
 from tltui.questions.provenance.dataflow.value_graph import Values, arguments, values_of
 from tltui.questions.provenance.graph_names import COMPUTED, GraphText
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 from tltui.text.graphs.fx_graph import FxNode, Origin
 
 ACTIVATION, OUTPUT, INPUT, PARAMETER = "activation", "output", "input", "parameter"
@@ -67,7 +67,7 @@ class Recomputed:
     tag: str
 
 
-@dataclass(slots=True)
+@mutable
 class GraphPair:
     """A forward graph and its backward, as AOTAutograd logged them."""
 

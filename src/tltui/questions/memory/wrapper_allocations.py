@@ -21,6 +21,7 @@ from tltui.questions.provenance.dataflow.wrapper_code import (
     UNPACK,
 )
 from tltui.questions.provenance.generated_code import CodeText, Function, statement_end
+from tltui.text.frozen import mutable
 from tltui.text.graphs.fx_graph import split
 
 NO_CODE = "torch wrote no generated code"
@@ -50,7 +51,7 @@ class Name(NamedTuple):
     line: int
 
 
-@dataclass(slots=True, eq=False)
+@mutable(eq=False)
 class Storage:
     """A memory block. Moments are numbers of statements in the order of their run."""
 
@@ -81,7 +82,7 @@ class Storage:
         return next((name for name in reversed(self.names) if name.moment <= moment), Name(self.name, self.begin, self.line))
 
 
-@dataclass(slots=True, eq=False)
+@mutable(eq=False)
 class _Held:
     """A list of storages, or the results of a call by their index."""
 
@@ -94,7 +95,7 @@ Results = Callable[[int, str], Mapping[int, TensorType]]
 """Line and operator of a library call → its tensors by index; -1 for a single one."""
 
 
-@dataclass(slots=True)
+@mutable
 class Allocations:
     """All storages of one call of a wrapper."""
 

@@ -7,7 +7,7 @@ import threading
 from array import array
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -18,7 +18,7 @@ from tltui.model.nodes import Compile, Process
 from tltui.model.record_reader import Reader, list_in, records_of, text_in
 from tltui.questions.shapes.shape_env import Value, value_of
 from tltui.questions.timing.timing_events import record_page
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 from tltui.trace.grammar import number, parse_json
 
 IDENTITY, TIME, SIZES, FAILURE, RECOMPILE, CACHES, KERNELS, CONFIG, OTHER = (
@@ -487,7 +487,7 @@ def run_metrics(ref: str, compiles: Sequence[Compile]) -> Generator[None, None, 
     return sums.result(ref, len(measured))
 
 
-@dataclass(slots=True, eq=False)
+@mutable(eq=False)
 class _ValueCount:
     value: Any
     first: str
@@ -516,7 +516,7 @@ def _by_count(counts: Iterable[_ValueCount]) -> tuple[Variant, ...]:
     return tuple(sorted((item.variant() for item in counts if item.ranks), key=lambda variant: -variant.count))
 
 
-@dataclass(slots=True, eq=False)
+@mutable(eq=False)
 class _Number:
     count: int = 0
     sum: float = 0.0
@@ -570,7 +570,7 @@ def _entries(text: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {"": value}
 
 
-@dataclass(slots=True, eq=False)
+@mutable(eq=False)
 class _Variant:
     """Text of a configuration: its first occurrence, and its records per rank."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from heapq import heapify, heappop, heappush
 from itertools import islice, takewhile
@@ -18,7 +18,7 @@ from tltui.model.ref import Ranks
 from tltui.model.run import Delta, Event, Failed, Lost, Moved, Read, Run, Unreadable
 from tltui.model.status import BREAK, Eager, SharedFacts, Status, error_name, status_of, without_backward
 from tltui.questions.problems.compile_problems import headline_of
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 from tltui.trace.batch import Metrics, Started
 from tltui.trace.grammar import is_entry
 
@@ -96,7 +96,7 @@ class News:
         return self.kind in TROUBLE
 
 
-@dataclass(slots=True)
+@mutable
 class _Open:
     """Compile that has begun and not ended."""
 

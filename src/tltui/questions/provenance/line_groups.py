@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tltui.questions.provenance.graph_names import COMPUTED, GraphText
 from tltui.questions.provenance.links import KernelLink, Links, Texts
 from tltui.questions.provenance.records import CALL_SITE, CPP, GUARDS, PY, Born, LineMap, Node, Place
 from tltui.questions.stacks.tracebacks import StackFrame, nearest
+from tltui.text.frozen import mutable
 from tltui.text.graphs.fx_graph import FxNode, Origin
 from tltui.text.line_correspondence import Group, Range, joined, of_lines
 from tltui.text.torch_names import Owner, is_framework, owner_of
@@ -18,7 +19,7 @@ _TELLING = (Owner.USER, Owner.LIBRARY)
 """Whose lines are worth more than the innermost one."""
 
 
-@dataclass(slots=True)
+@mutable
 class Places:
     """Distinct source places; nodes and kernels refer to them by (file, line)."""
 
@@ -194,7 +195,7 @@ def _rank(key: Key) -> int:
     return owner_of(key[0]).rank
 
 
-@dataclass(slots=True)
+@mutable
 class Woven:
     """A unit with names resolved to lines. Lines count from 0."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tltui.questions.provenance import records
 from tltui.questions.provenance.dataflow.buffer_values import (
@@ -36,10 +36,10 @@ from tltui.questions.provenance.generated_code import (
 )
 from tltui.questions.provenance.graph_names import COMPUTED, GraphText, bare
 from tltui.questions.provenance.unit_artifacts import Left, Names, NodeMapping, Operations, Stacks, merged, split_key
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 
 
-@dataclass(slots=True)
+@mutable
 class _Slicer:
     identified: Identified
     lowered: Lowering
@@ -312,7 +312,7 @@ class Texts:
     """The job's provenance information outside of its trace."""
 
 
-@dataclass(slots=True)
+@mutable
 class KernelLink:
     """The nodes and sources of one kernel during linking."""
 

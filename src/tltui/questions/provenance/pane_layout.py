@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import combinations
 
 from tltui.questions.provenance.records import CPP, KERNEL, PANES, POST, PRE, PY, SOURCE
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 
 LAYERS = -1
 """The tree of layers, at the left of all others. `LineGroups` knows nothing of it: what is in a layer corresponds to it."""
@@ -107,7 +107,7 @@ class Spot:
     column: int = 0
 
 
-@dataclass(slots=True)
+@mutable
 class Trail:
     """The history of cursor positions for `backspace`, one entry per jump."""
 

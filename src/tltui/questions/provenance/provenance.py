@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tltui.model.artifacts import OUTPUT_CODE, Artifact, artifacts_of, units_of
 from tltui.model.node_answers import content_key, digest_of, part, reader_of, shared
@@ -52,7 +52,7 @@ from tltui.questions.provenance.unit_artifacts import (
     parts_of,
 )
 from tltui.questions.stacks.tracebacks import is_end_of
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 from tltui.text.graphs.fx_graph import FxNode
 from tltui.text.safe_files import read_beside_log
 from tltui.text.torch_names import Owner, owner_of, parameter_of
@@ -94,7 +94,7 @@ def guards_of(text: str) -> tuple[Guard, ...]:
     return tuple(results)
 
 
-@dataclass(slots=True)
+@mutable
 class _Files:
     """Resolution of the shortened paths in guards to full paths."""
 

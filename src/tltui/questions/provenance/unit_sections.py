@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import groupby
 
 from tltui.documents import format as fmt
@@ -29,7 +29,7 @@ from tltui.questions.provenance.records import (
 from tltui.text import tokens
 from tltui.text.document import Builder, Document, Options, TextDocument
 from tltui.text.formatting import ELLIPSIS, cells
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 from tltui.text.line_correspondence import LineGroups
 from tltui.text.safe_files import read_small_file
 
@@ -187,7 +187,7 @@ class LayerTree:
     """Path of a layer → its line."""
 
 
-@dataclass(slots=True)
+@mutable
 class _Node:
     path: str
     name: str

@@ -273,11 +273,16 @@ def settings_fact(dumps: Iterable[bytes], identity: RankIdentity, keep: Keep[Any
     return Fact(framed_digest(one.compared for one in described), "\n".join(one.lines for one in described)[:TEXT_LIMIT])
 
 
+_WORDS = {None: "null", True: "true", False: "false"}
+
+
 def _configuration(dump: bytes, identity: RankIdentity) -> Configuration:
     entries = []
     for name, value in _entries(dump).items():
-        text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=repr)
-        entries.append((name, text, normalised(text, rules_for(text, identity))[0] if len(text) > 3 else text))
+        text = _WORDS[value] if value is None or isinstance(value, bool) else value
+        text = text if isinstance(text, str) else json.dumps(text, sort_keys=True, default=repr)
+        same = text if len(text) <= 3 or text in _WORDS.values() else normalised(text, rules_for(text, identity))[0]
+        entries.append((name, text, same))
     return Configuration(dump[1 : dump.index(b'":')].decode(), frozenset(name for name, _, _ in entries), tuple(entries))
 
 

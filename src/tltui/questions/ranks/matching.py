@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from tltui.questions.hang.open_phases import trail
 from tltui.questions.ranks.compile_facets import PARTS
 from tltui.questions.ranks.rank_course import FACETS, Code, Lane, Step
+from tltui.text.frozen import mutable
 
 STOPPED, UNFINISHED, MISSING, COUNT, ORDER, EXECUTED = "stopped", "unfinished", "missing", "count", "order", "executed"
 BREAKS, FAILED, COLLECTIVES, DEVICES, RECOMPILE = "breaks", "failure", "collectives", "devices", "recompile"
@@ -161,7 +162,7 @@ ONE_RANK = "compile_on_one_rank true"
 Key = tuple[Code, int]
 
 
-@dataclass(eq=False, slots=True)
+@mutable(eq=False)
 class Class:
     """Ranks with the same course that are at the same point."""
 
@@ -194,7 +195,7 @@ class Class:
         return tuple(text.split("\n")) if text else ()
 
 
-@dataclass(slots=True)
+@mutable
 class Fact:
     """Partition of ranks by the value of a facet."""
 

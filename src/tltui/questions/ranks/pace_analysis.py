@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from statistics import median_low
 from typing import NamedTuple
 
@@ -37,7 +37,7 @@ from tltui.questions.ranks.pace import (
     without_late,
 )
 from tltui.questions.ranks.rank_course import Lane, Step, classes, compile_ref, groups_of
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 
 FEW = 50
 """One rank of as many with another clock leaves the middle one where it is."""
@@ -164,7 +164,7 @@ class Columns:
         return without_late(offsets_from_begins(rows), times)
 
 
-@dataclass(slots=True)
+@mutable
 class _Sum:
     """Seconds of a rank in compiles that the other ranks lack."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from tltui.model.torch_versions import SETTINGS, TorchVersion, exists_in
@@ -23,7 +23,7 @@ from tltui.questions.recompiles.guard_grammar import (
     ZERO_ONE,
     condition_of,
 )
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 
 PROVEN, QUOTED = "proven", "quoted"
 REMEDIES: dict[str, str] = {
@@ -80,7 +80,7 @@ REFS_LISTED = 200
 REASONS_USED = 20
 
 
-@dataclass(slots=True)
+@mutable
 class CauseFacts:
     """A cause with its facts over the recompiles of a frame."""
 

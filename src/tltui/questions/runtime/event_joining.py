@@ -6,7 +6,7 @@ import re
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from statistics import median
 
 from tltui.inputs.profile_reader import Profile
@@ -31,7 +31,7 @@ from tltui.questions.runtime.event_nesting import (
     region_id,
 )
 from tltui.questions.runtime.profile_results import GraphTime, KernelTime, Spread
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 
 
 @frozen
@@ -101,7 +101,7 @@ class Group:
     key: str | None
 
 
-@dataclass(slots=True)
+@mutable
 class Joined:
     """The result of the join."""
 

@@ -6,12 +6,12 @@ import heapq
 import re
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise, repeat
 from operator import lt
 
 from tltui.inputs.profile_reader import LAUNCHES, ON_DEVICE, Profile
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 
 (OTHER, REGION, LOOKUP, CALL, FORWARD, BACKWARD, PRELUDE, OPERATOR, ALLOCATION, ENGINE, ANNOTATION, LAUNCH, COMPILING,
  COLLECTIVE) = range(14)  # fmt: skip
@@ -178,7 +178,7 @@ def _u() -> array[int]:
     return array("I")
 
 
-@dataclass(slots=True)
+@mutable
 class Nested:
     """The relevant events of a profile, as columns. A *span* is one of them, an *event* a number of the profile."""
 
@@ -241,7 +241,7 @@ def nested(profile: Profile) -> Nested:
     return walk.nested
 
 
-@dataclass(slots=True)
+@mutable
 class _Open:
     """An event that has not ended."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from statistics import median
 
 from tltui.model.node_answers import part
@@ -13,7 +13,7 @@ from tltui.model.record_reader import Reader
 from tltui.model.ref import BadAddress
 from tltui.model.run import Run
 from tltui.questions.problems.compile_problems import GraphBreak, cached_breaks
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 from tltui.text.torch_names import PREFIX
 
 
@@ -291,7 +291,7 @@ def process_of(run: Run, runtime: Runtime) -> Process | None:
     return next((process for process in run.processes() if process.pid == runtime.pid), None)
 
 
-@dataclass(slots=True)
+@mutable
 class LineTime:
     """A source line or layer with the full time of each of its kernels. Times of several lines cannot be added."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import groupby
 
 from tltui.documents import format as fmt
@@ -29,7 +29,7 @@ from tltui.questions.stacks.tracebacks import StackFrame, callers_of, display_na
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 from tltui.text.graphs.guard_tree import parse as parse_guards
 from tltui.text.sanitize import sanitize
 
@@ -99,7 +99,7 @@ def parse_place(text: str) -> tuple[str, int]:
     return file, int(number)
 
 
-@dataclass(slots=True)
+@mutable
 class _Search:
     """A line to search for, and the files and code matched during the search."""
 

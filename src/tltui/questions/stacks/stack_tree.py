@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from tltui.model.artifacts import artifact_name
@@ -13,7 +13,7 @@ from tltui.model.nodes import Compile, Process
 from tltui.model.record_reader import Reader, addresses, list_in
 from tltui.model.ref import NO_ID
 from tltui.questions.stacks.tracebacks import StackFrame, frames_of, full_stack, qualified_name
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 
 AHEAD = 1 << 13
 _PACKAGED = re.compile(r"[^/]+-seed-nspid[^/]+/")
@@ -73,7 +73,7 @@ class Stacks:
 Key = tuple[Any, ...]
 
 
-@dataclass(slots=True, eq=False)
+@mutable(eq=False)
 class Branch:
     """A mutable node during construction."""
 

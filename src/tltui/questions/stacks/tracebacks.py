@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache
 from itertools import repeat
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from tltui.model.node_answers import part, reader_of, reads
 from tltui.model.nodes import Compile, Frame, Process
 from tltui.model.record_reader import Reader, list_in, records_of, text_in, whole_in
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 from tltui.text.torch_names import Owner, is_framework, owner_of
 from tltui.trace.grammar import is_entry
 
@@ -180,7 +180,7 @@ class TracebackPart:
     """Outermost first."""
 
 
-@dataclass(slots=True)
+@mutable
 class _Part:
     """A part under construction."""
 

@@ -6,7 +6,7 @@ import math
 import sys
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
 from tltui.model.node_answers import part, part_of, reader_of
@@ -32,7 +32,7 @@ from tltui.questions.timing.timing_events import (
     timing_of,
     without_metrics_writing,
 )
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 from tltui.trace.grammar import number, parse_json
 
 
@@ -98,7 +98,7 @@ class Kernels:
 _RANK = {group: number for number, group in enumerate(PRIORITY)}
 
 
-@dataclass(slots=True, eq=False)
+@mutable(eq=False)
 class NameSum:
     """All events of one name. Microseconds."""
 
@@ -126,7 +126,7 @@ class NameSum:
             self.longest, self.record, self.owner, self.ref = other.longest, other.record, other.owner, other.ref
 
 
-@dataclass(slots=True, eq=False)
+@mutable(eq=False)
 class OwnerSum:
     """All groups of one compile. Microseconds."""
 
@@ -146,7 +146,7 @@ class OwnerSum:
         return dict(zip(PRIORITY, self.phases, strict=True))
 
 
-@dataclass(slots=True, eq=False)
+@mutable(eq=False)
 class ProcessSum:
     """All groups of one process."""
 

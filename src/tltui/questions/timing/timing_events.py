@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache
 from typing import Any
 
 from tltui.model.node_answers import reader_of
 from tltui.model.nodes import Compile, Process
 from tltui.model.record_reader import Reader, number_in, records_of, text_in
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 from tltui.text.json_codec import JSONDecodeError, loads
 from tltui.trace.grammar import PREFIX, parse_json
 from tltui.trace.log import Log
@@ -113,7 +113,7 @@ Span = tuple[float, int, float, str]
 """(start, record of the begin, end, name), times in microseconds since the epoch. Sorts parents before children."""
 
 
-@dataclass(slots=True)
+@mutable
 class Group:
     """The intervals of a lane between two moments without an open event."""
 
@@ -134,7 +134,7 @@ class Group:
         return max(span[2] for span in self.spans)
 
 
-@dataclass(slots=True)
+@mutable
 class ReadStats:
     """Side results of reading the events."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tltui.model.nodes import Compile, Process
 from tltui.model.ref import NO_ID, Ref
@@ -32,7 +32,7 @@ from tltui.questions.timing.event_sums import (
 )
 from tltui.questions.timing.timing_events import ORDER, PRIORITY, Group, Phase, ReadStats, read_groups, record_page
 from tltui.questions.vllm.startup import Startup
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 
 
 @frozen
@@ -301,7 +301,7 @@ def timing_steps(ref: str, compiles: Sequence[Compile]) -> Generator[None, None,
     )  # fmt: skip
 
 
-@dataclass(slots=True, eq=False)
+@mutable(eq=False)
 class _Process(ProcessSum):
     """The sum of the blocks of one process."""
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 
 SIMPLE = (ast.Expr, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return, ast.Assert)
 """Statements before which a line can be inserted without a change of their meaning."""
@@ -102,7 +102,7 @@ class _Line:
         return len(self.text.encode()[:offset].decode("utf-8", "replace"))
 
 
-@dataclass(slots=True)
+@mutable
 class _Plan:
     """The edits of one statement, collected before the lines change."""
 

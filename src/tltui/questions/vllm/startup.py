@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from weakref import WeakKeyDictionary
 
@@ -29,7 +29,7 @@ from tltui.questions.vllm.engine_log import (
     engine_times,
     may_have_times,
 )
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 from tltui.trace.files import Gone
 from tltui.trace.log import Log
 
@@ -86,7 +86,7 @@ class Startup:
     """Why the total is unknown; empty if it is known."""
 
 
-@dataclass(slots=True)
+@mutable
 class _State:
     """Progress of reading an output."""
 

@@ -6,13 +6,13 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import Any, Protocol
 
 from tltui.text import tokens
 from tltui.text.document import Span
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 from tltui.text.lru import Lru
 from tltui.text.payload import LEXED, LineIndex, decode
 from tltui.text.torch_names import is_framework
@@ -140,7 +140,7 @@ _PYTHON = re.compile(rb"^\s*(?:import triton\b|from triton\b|@triton\b|@\w*\.?ji
 _QUOTE = re.compile(b"|".join(QUOTES))
 
 
-@dataclass(slots=True)
+@mutable
 class _Open:
     """A comment or raw string that has begun."""
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from tltui.text.document import Section
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 from tltui.text.graphs.fx_graph import FxGraph, FxNode, Origin, SubGraph, parse
 from tltui.text.graphs.guard_tree import parse as parse_guards
 from tltui.text.graphs.scheduler_ir import parse as parse_ir
@@ -371,7 +370,7 @@ def _traceback(lines: Sequence[str]) -> list[Section]:
     return sections
 
 
-@dataclass(slots=True)
+@mutable
 class _Run:
     """Frames of one side, one directly below the other."""
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 from tltui.text.graphs.scheduler_ir import is_node, members_of
 
 LINES = 20_000
@@ -106,7 +106,7 @@ def _join(group: dict[str, list[str]], first: list[str], other: list[str]) -> No
         group.update(dict.fromkeys(small, large))
 
 
-@dataclass(slots=True)
+@mutable
 class _Open:
     """A graph whose fusion is being read."""
 

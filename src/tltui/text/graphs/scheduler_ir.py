@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 
 _PART = re.compile(r"(?:op|buf)\d+$")
 
@@ -129,7 +129,7 @@ class IrNode:
         return not self.kind.startswith(("Extern", "Nop"))
 
 
-@dataclass(slots=True)
+@mutable
 class _Open:
     """A node that is being read."""
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tltui.text.bad_input import BadInput
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 from tltui.text.search.child_process import BLOCK, Child, heeds_case, is_by_line, is_simple
 from tltui.text.search.matcher import first_in, in_bytes
 
@@ -19,7 +19,7 @@ _CLASSES = "dDwWsSbBAZ0123456789nrtfvxuUNaz"
 """Letters that are no letters behind a backslash."""
 
 
-@dataclass(slots=True)
+@mutable
 class _Branch:
     """One alternative: the sets of texts, of each of which a match holds one."""
 

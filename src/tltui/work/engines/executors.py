@@ -11,14 +11,13 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass
 from multiprocessing import get_context, parent_process, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from tltui import __version__
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 from tltui.work.engines.gather import Engine, NoEngineError
 from tltui.work.signals import Raising, ignore_signal
 
@@ -192,7 +191,7 @@ def _pool(workers: int) -> Iterator[Executor]:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-@dataclass(slots=True)
+@mutable
 class _Worker:
     """A process, and our end of its pipe."""
 

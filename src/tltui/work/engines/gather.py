@@ -8,14 +8,14 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
 from tltui import __version__
 from tltui.text.bad_input import BadInput
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 
 IN_MEMORY = 64 << 20
 """Bytes of pieces in memory. Beyond that they are in a file without a name, which ends with this process."""
@@ -152,7 +152,7 @@ def gather(
     yield from work.here(None if engine is None else work.fault)
 
 
-@dataclass(slots=True)
+@mutable
 class _Work(Generic[P, R]):
     """The pending parts."""
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from tltui.text.frozen import mutable
 from tltui.text.graphs.fx_graph import parse
 from tltui.writers.repro.checking import ALIASES, DTYPES, NAME, Checker, Refused, device_of, dotted, own_name, parsed
 
@@ -13,7 +14,7 @@ FLAT = ("fx_pytree.tree_flatten_spec", "pytree.tree_unflatten")
 ROOT = "Graph"
 
 
-@dataclass(slots=True)
+@mutable
 class GraphClass:
     """A graph as a class of the script."""
 
@@ -29,7 +30,7 @@ class GraphClass:
     """Attribute → the type of the tensor that it holds; its values are not in the trace."""
 
 
-@dataclass(slots=True)
+@mutable
 class GraphCode:
     """A graph, and the graphs in it: the innermost first, the root last."""
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tltui.questions.provenance.dataflow.value_graph import Lowering, Shape, Value, Values, fits, lowering, strides_of
 from tltui.questions.provenance.dataflow.wrapper_code import EXTERN, FUNCTION, FUSED, Step, Version, Walked, in_place
+from tltui.text.frozen import mutable
 
 SCATTERS = frozenset((
     "_unsafe_index_put", "_unsafe_masked_index_put_accumulate", "index_add", "index_copy", "index_put", "scatter", "scatter_add",
@@ -18,7 +19,7 @@ SCATTERS = frozenset((
 MAX_SEEN = 2000
 
 
-@dataclass(slots=True)
+@mutable
 class Identified:
     """Buffer versions, steps and graph nodes of one function, as identified so far."""
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tltui.questions.provenance.graph_names import COMPUTED, GraphText
-from tltui.text.frozen import frozen
+from tltui.text.frozen import frozen, mutable
 from tltui.text.graphs.fx_graph import QUOTED, FxNode, split
 
 VIEWS = frozenset((
@@ -73,7 +73,7 @@ def fits(shape: Shape | None, other: Shape | None) -> bool:
     return count is None or other_count is None or count == other_count
 
 
-@dataclass(slots=True)
+@mutable
 class Value:
     """A graph node with its inputs and shape."""
 
@@ -95,7 +95,7 @@ class Value:
     """Where in an input of the graph a view of it begins; None for other nodes, and if unknown."""
 
 
-@dataclass(slots=True)
+@mutable
 class Values:
     """The values of one graph."""
 
@@ -272,7 +272,7 @@ MAX_SHARED_NODES, MAX_NODES, MAX_CARRIED = 14, 20, 200
 operations, which are more than nodes."""
 
 
-@dataclass(slots=True)
+@mutable
 class Lowering:
     """The origin nodes that each node of a graph carries through Inductor's lowering."""
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from tltui.questions.provenance.dataflow.value_graph import Shape, arguments
 from tltui.questions.provenance.generated_code import Definition, Function, called, statement_end
+from tltui.text.frozen import mutable
 
 if TYPE_CHECKING:
     from tltui.questions.provenance.dataflow.cpp_statements import Operators
@@ -119,7 +120,7 @@ BASE = re.compile(r"^(?:(?:torch\.ops\.inductor\.)?_?reinterpret_tensor\(|aten\.
 MAX_DEPTH = 20
 
 
-@dataclass(slots=True, eq=False)
+@mutable(eq=False)
 class Version:
     """The content of a buffer between two writes."""
 
@@ -142,7 +143,7 @@ class Version:
     """Values written into parts of the memory, if no call wrote all of it."""
 
 
-@dataclass(slots=True, eq=False)
+@mutable(eq=False)
 class Step:
     """One call."""
 
@@ -163,7 +164,7 @@ class Step:
     """The value that decides whether it runs: the predicate of a `cond`."""
 
 
-@dataclass(slots=True)
+@mutable
 class Walked:
     """The calls, versions and results of one function."""
 
@@ -176,7 +177,7 @@ class Walked:
     """The last version of each mutated input."""
 
 
-@dataclass(slots=True, eq=False)
+@mutable(eq=False)
 class _Storage:
     """A memory block with its version, or the versions of its parts by offset."""
 
@@ -186,7 +187,7 @@ class _Storage:
     """Whether the content may be dead: the memory got another name."""
 
 
-@dataclass(slots=True, eq=False)
+@mutable(eq=False)
 class _Buffer:
     """A name for a view of a storage."""
 

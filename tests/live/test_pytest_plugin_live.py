@@ -83,7 +83,7 @@ def test_each_test_ends_as_it_should(suite: Suite) -> None:
 def test_a_failure_has_the_sentences_of_the_pages(suite: Suite) -> None:
     why = suite.why["b_fails_recompiled"]
     assert why.startswith("torch.compile: recompiles: 1, limit 0\nin test_suite.py::test_b_fails_recompiled\n")
-    assert "tensor rank x  1 → 2" in why
+    assert "tensor rank x: 1 → 2" in why
     assert "The number of dimensions cannot be dynamic." in why
     broken = suite.why["e_fails_broken"]
     assert "torch_compiles.assert_no_breaks()" in broken, "the line of the test"

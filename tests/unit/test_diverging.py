@@ -74,7 +74,7 @@ def test_ranks_that_diverge() -> None:
     lines = list(document.text())
     assert "Ranks that differ (3 differences)" in lines
     assert "  2 of 5 functions are the same on all 3 ranks." in lines
-    assert any(line.startswith("  ranks diverge at f: graphs differ (rank 2 unlike the other 2)") for line in lines)
+    assert any(line.startswith("  ranks diverge at f: graphs differ (rank 2 differs from the other 2)") for line in lines)
     assert not [line for line in lines if "torch_dynamo_resume" in line], "it follows from the break"
 
 

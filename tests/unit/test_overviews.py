@@ -222,7 +222,7 @@ def test_a_compile_that_was_killed(tmp_path: Path) -> None:
     assert "? unfinished when the log ends" in text
     assert "started, no end logged, for at least 62.0 s: dynamo › backend_compile" in text
     text = text_of(page(run, "", wide))
-    assert "1 compile did not finish: f; it was in backend_compile, for at least 62.0 s  tltui where PATH" in text
+    assert "f did not finish compiling; it was in backend_compile, for at least 62.0 s  tltui where PATH" in text
     assert "Unfinished (1)" in text
 
 

@@ -230,7 +230,7 @@ def test_problems_name_the_first_difference(tmp_path: Path, capfd: pytest.Captur
     assert [line.partition("]")[0].strip() for line in lines if line.startswith("  [")] == ["[1/0"]
     assert cli.main(["problems", str(tmp_path), "--json"]) == 0
     said = json.loads(capfd.readouterr()[0])["result"]["rank_difference"]
-    assert said == "ranks diverge at block1: graphs differ (rank 2 unlike the other 3), and 1 more difference"
+    assert said == "ranks diverge at block1: graphs differ (rank 2 differs from the other 3); 1 more difference"
     assert cli.main(["problems", str(tmp_path), "1:"]) == 0
     assert "Ranks that differ" not in capfd.readouterr()[0], "a rank alone differs in nothing"
 

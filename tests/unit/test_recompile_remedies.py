@@ -328,7 +328,7 @@ def test_what_happens_at_the_limit_is_not_the_same_for_all() -> None:
 def test_the_guards_of_an_error_on_recompile_stand_in_its_exception() -> None:
     """Torch raises before it writes why."""
     shown = text(page(trace("torch-2.13/outcomes"), "@recompiles:5/"))
-    assert "vs [5/0]: tensor size" in shown and "x dim 0  3 → 4" in shown and "torch logged no reason" not in shown
+    assert "vs [5/0]: tensor size" in shown and "x dim 0: 3 → 4" in shown and "torch logged no reason" not in shown
     assert in_exception("triggered by the following guard failure(s):\n    - 1/0: a == 1\n  # f.py:2\n    - 1/1: b") == [
         "1/0: a == 1\n  # f.py:2", "1/1: b"
     ]  # fmt: skip

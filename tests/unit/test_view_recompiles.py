@@ -395,7 +395,7 @@ def test_golden(name: str, ref: str, width: int) -> None:
 
 def test_ascii() -> None:
     shown = text(page(trace("torch-2.13/recompiles"), "@recompiles", 80, ascii_=True))
-    assert shown.isascii() and "[0/1] recompiled" in shown and "vs [0/0]: tensor size x dim 0  3 -> 5" in shown
+    assert shown.isascii() and "[0/1] recompiled" in shown and "vs [0/0]: tensor size x dim 0: 3 -> 5" in shown
 
 
 @pytest.mark.parametrize("name", ALL)

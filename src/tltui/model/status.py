@@ -219,7 +219,7 @@ TABLE: dict[Status, Row] = {
         "compiled, with a graph break"),
     Status.EMPTY: Row(
         "∅", "0", tokens.EMPTY, "empty", "empty", "empty", "",
-        "no operations were captured; torch may skip the function for later calls too, even those with operations"),
+        "no operations were captured; torch may also skip later calls of the function, even if they run operations"),
     Status.RUNNING: Row(
         "◌", "o", tokens.RUNNING, "running", "running", "unfinished", "",
         "the compile or its backward is not finished, and the job may still be running"),

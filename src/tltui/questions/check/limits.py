@@ -289,8 +289,8 @@ def _errors(facts: Facts) -> list[Occurrence]:
     for group in (*facts.problems.errors, *facts.problems.backward):
         failure = group.failure
         side = "backward: " if failure.is_backward else ""
-        where = f" at {failure.file}:{failure.line}" if failure.file else ""
-        text = f"{side}{failure.type}: {one_line(headline_of(failure.reason))} (in {group.code.shown or '?'}{where})"
+        where = f", {failure.file}:{failure.line}" if failure.file else ""
+        text = f"{side}{failure.type}: {one_line(headline_of(failure.reason))} (function {group.code.shown or '?'}{where})"
         key = f"{failure.type}\0{failure.reason.partition(chr(10))[0]}\0{group.code.name}"
         location = _user_location(failure.file, failure.line, group.code)
         occurrences += [Occurrence(item.ref, text, key, *location) for item in group.occurrences]
@@ -324,8 +324,8 @@ def _traced_errors(facts: Facts) -> int:
 def _eager(facts: Facts) -> list[Occurrence]:
     occurrences = []
     for group in facts.problems.eager:
-        where = f" at {group.file}:{group.line}" if group.file else ""
-        text = f"{group.eager_reason}: {one_line(group.headline)} (in {group.code.shown or '?'}{where})"
+        where = f", {group.file}:{group.line}" if group.file else ""
+        text = f"{group.eager_reason}: {one_line(group.headline)} (function {group.code.shown or '?'}{where})"
         key = f"{group.eager_reason}\0{group.headline}\0{group.code.name}"
         location = _user_location(group.file, group.line, group.code)
         occurrences += [Occurrence(item.ref, text, key, *location) for item in group.occurrences]

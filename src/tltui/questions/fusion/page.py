@@ -499,8 +499,8 @@ def _add_no_fusion(page: Page, scope: Scope) -> None:
     page.say(page.so_far("This trace has no fusion log."), "", tokens.DIM)
     page.say(NO_IR, "", tokens.DIM)
     page.say(NO_LOG, "", tokens.DIM)
-    page.say("The generated code still shows which nodes are in which kernel, for one compile at a time: "
-             f"tltui fusion {page.options.path} 0/0", "", tokens.DIM)  # fmt: skip
+    page.say("The generated code still shows the nodes of each kernel, one compile at a time:", "", tokens.DIM)
+    page.add("  ", (f"tltui fusion {page.options.path} 0/0", tokens.DIM))
 
 
 def _compile(page: Page, compile_fusion: CompileFusion, several: bool) -> Generator[None, None, None]:

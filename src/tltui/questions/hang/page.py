@@ -41,6 +41,7 @@ from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece
 from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
+from tltui.text.torch_names import PREFIX, RESUMED
 
 SHOWN = 4
 """Collectives, mismatches and dumps that could not be read, of each as many."""
@@ -337,6 +338,8 @@ def where_document(run: Run, scope: Scope, options: Options, here: Here | None, 
         page.say(first, "", "" if failures else tokens.STRONG)
         for sentence in others:
             page.say(sentence)
+        if any(PREFIX in (group.function or "") for group in places.groups):
+            page.say(f"{RESUMED}.", "", tokens.DIM)
         add_not_read(page, not_read(run))
         page.more("this page shows only the records written so far")
         _groups(page, places)

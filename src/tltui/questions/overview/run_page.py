@@ -442,7 +442,7 @@ def _stuck(run: Run, summary: Summary, at_end: Where | None) -> list[Hint]:
     count = summary.unfinished_count
     name = last.code.shown or "a frame"
     rest = f", {'among them' if len(summary.unfinished) > 1 else 'the last is'} {name}"
-    text = f"{fmt.plural(count, 'compile')} did not finish" + (f": {name}" if count == 1 else rest)
+    text = f"{name} did not finish compiling" if count == 1 else f"{fmt.plural(count, 'compile')} did not finish{rest}"
     if last.open_phase is not None:
         text += f"; {'its backward' if last.is_backward else 'it'} was {open_phase(last.open_phase)}"
     return [Hint(last.ref, text, "tltui where")]

@@ -444,8 +444,8 @@ def _head(page: Page, run: Run, scope: Scope, running: int, unfinished: int, ski
         page.say(page.so_far(f"{fmt.plural(tally.compiles, 'compile')}{reading}, no failure and no graph break."))
     elif not words:
         limit = "" if unlogged_limits(scope) else "recompile limits, "
-        page.say(f"{fmt.plural(tally.compiles, 'compile')}{reading}: no problem.")
-        kinds = f"errors, functions in eager mode, graph breaks, restarts, {limit}unfinished compiles, functions without operations"
+        page.say(f"{fmt.plural(tally.compiles, 'compile')}{reading}: no problems found.")
+        kinds = f"errors, eager fallbacks, graph breaks, restarts, {limit}unfinished compiles, and functions without operations"
         page.say(f"Checked for {kinds}.", "", tokens.DIM)
     if run.damaged and not str(scope.ref):
         damaged = f"{fmt.plural(run.damaged, 'damaged place')} in the logs: this page may be incomplete"

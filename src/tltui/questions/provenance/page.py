@@ -422,7 +422,7 @@ def _unit_line(page: Page, unit: UnitCoverage) -> None:
     if not unit.is_recorded:
         message[-1] += "; provenance not recorded"
     elif unit.source in SOURCES[1:]:
-        message[-1] += f"; from {SAID[unit.source]}"
+        message[-1] += f"; recorded in {SAID[unit.source]}"
     pieces: list[Piece] = [(f"[{unit.ref}]", tokens.LINK, f"@provenance:{unit.ref}"), f" {sanitize(fmt.graph_title(unit.unit))}  "]
     page.row([*pieces, *((f"{part} ", tokens.DIM) for part in message)], "")
 

@@ -180,7 +180,7 @@ def _title_pieces(page: Page, divergence: Divergence) -> list[Piece]:
     if divergence.function.file is not None:
         pieces += [page.place(divergence.function.file, divergence.function.line), "  "]
     if divergence.compile_number > 1:
-        pieces.append(f"compile {divergence.compile_number}  ")
+        pieces.append(f"its {fmt.ordinal(divergence.compile_number)} compile  ")
     if divergence.other_functions:
         names = ", ".join(_name(function) for function in divergence.other_functions[: FUNCTIONS_LISTED - 1])
         rest = len(divergence.other_functions) - (FUNCTIONS_LISTED - 1)
@@ -269,7 +269,7 @@ def add_expected(page: Page, expected: Sequence[Expected]) -> None:
         if one.file is not None:
             pieces += [page.place(one.file, one.line), "  "]
         if one.compile_number > 1:
-            pieces.append(f"compile {one.compile_number}  ")
+            pieces.append(f"its {fmt.ordinal(one.compile_number)} compile  ")
         page.row(pieces)
         sides = ((one.slowest_ranks, one.slowest_us, one.slowest_ref), (one.fastest_ranks, one.fastest_us, one.fastest_ref))
         cells = [[*_expected(*side), "  |  "] for side in sides]
@@ -294,7 +294,7 @@ def leading_sentence(run: Run, differing: Differing) -> tuple[str, str] | None:
     if first is None:
         return None
     usual, other = first.groups[0], first.groups[1]
-    more = f", and {fmt.plural(differing.count - 1, 'more difference')}" if differing.count > 1 else ""
+    more = f"; {fmt.plural(differing.count - 1, 'more difference')}" if differing.count > 1 else ""
     ref = compared(run, first) or other.ref or usual.ref
     if (broken := only_break(first)) is not None:
         return (
@@ -303,7 +303,8 @@ def leading_sentence(run: Run, differing: Differing) -> tuple[str, str] | None:
         )
     where = "" if first.compile_count else f" at {first.function.name}"
     who = "ranks of one stage diverge" if differing.stages else "ranks diverge"
-    text = f"{who}{where}: {WORDS[first.properties[0]].difference} ({subject(other, first)} unlike "
+    verb = "differ" if other.count > 1 else "differs"
+    text = f"{who}{where}: {WORDS[first.properties[0]].difference} ({subject(other, first)} {verb} from "
     text += f"the other {fmt.count(usual.count)})" if first.has_majority and len(first.groups) == 2 else f"{subject(usual, first)})"
     return ref, text + more
 

@@ -65,7 +65,7 @@ def add_chart(page: Page, chart: RankChart | None, pace: Pace | None = None) -> 
     if short:
         page.say(f"too short to draw: {fmt.plural(short, 'compile')}", "  ", tokens.DIM)
     if any(_label(row)[1] for row in chart.rows[:ROWS]):
-        page.say("±: largest time difference between the rank drawn in a row and the other ranks of that row", "  ", tokens.DIM)
+        page.say("±: each row draws one of its ranks; the others differ from it by at most this much", "  ", tokens.DIM)
 
 
 def cells_of(bars: Sequence[ChartBar], begin_s: float, end_s: float, width: int) -> list[ChartBar | None]:

@@ -133,7 +133,7 @@ class RecompileLines:
         self.page.add(*head, "  ", (self.page.clip(text, max(self.page.width - used, 8)), tokens.VALUE), *link)
 
     def add(self, recompile: Explained) -> None:
-        """Add a recompile: `[0/1] recompiled 1.42 s`, then `vs [0/0]: tensor size x dim 0  3 → 5   guard`, with details."""
+        """Add a recompile: `[0/1] recompiled 1.42 s`, then `vs [0/0]: tensor size x dim 0: 3 → 5  → guard`, with details."""
         page, deep = self.page, self._deep
         shown, same = differing(recompile)
         page.add(*self._head(recompile))
@@ -312,7 +312,7 @@ def differing(recompile: Explained) -> tuple[list[Reason], list[Reason]]:
 
 
 def reason_text(reason: Reason, recompile: Explained | None = None) -> str:
-    """Format a reason: `x dim 0  3 → 5`, or torch's own words; for settings of torch, those changed for this call."""
+    """Format a reason: `x dim 0: 3 → 5`, or torch's own words; for settings of torch, those changed for this call."""
     if reason.cause in (guard_grammar.OTHER, guard_grammar.BACKEND, guard_grammar.UNEXPECTED) or (
         reason.cause == guard_grammar.STATE and not reason.source
     ):
@@ -320,7 +320,7 @@ def reason_text(reason: Reason, recompile: Explained | None = None) -> str:
     name = "" if reason.cause == guard_grammar.CONDITION else name_of(reason.source, reason.dim)
     if recompile is not None and reason.settings:
         name = ", ".join(setting for _, setting, _ in recompile.keys_of(reason))
-    return "  ".join(fmt.one_line(sanitize(part)) for part in (name, change_of(reason)) if part)
+    return ": ".join(fmt.one_line(sanitize(part)) for part in (name, change_of(reason)) if part)
 
 
 def add_where(page: Page, reason: Reason, indent: str) -> None:

@@ -295,10 +295,10 @@ def has_finding(symbol: SymbolShape) -> bool:
 
 
 def _plain_symbols(page: Page, symbols: Sequence[SymbolShape], names: Names) -> None:
-    """Add symbols without a finding, a row each, folded."""
+    """Add symbols with nothing to report, a row each, folded."""
     if not symbols:
         return
-    with page.fold(f"{fmt.plural(len(symbols), 'symbol')} without a finding"):
+    with page.fold(f"{fmt.plural(len(symbols), 'symbol')} with nothing to report"):
         for symbol in symbols:
             words: list[Piece] = [(_name(symbol), tokens.STRONG, "" if symbol.source else symbol.ref), *_state(symbol, names)]
             if symbol.source:
@@ -490,8 +490,9 @@ def _head(page: Page, with_symbols: list[Compile], plain: list[Compile]) -> None
     """Add the counts in one line."""
     total = sum(node.is_compile for node in with_symbols + plain)
     fixed = sum(bool(node.counts["symbolic_shape_specialization"]) for node in with_symbols)
-    text = f"{fmt.plural(total, 'compile')}, {fmt.count(sum(node.is_compile for node in with_symbols))} with symbols"
-    page.joined([(text, tokens.STRONG)] + ([(f"{fmt.count(fixed)} with a specialized size", tokens.WARN)] if fixed else []))
+    text = f"{fmt.plural(total, 'compile')}, {fmt.count(sum(node.is_compile for node in with_symbols))} with symbolic sizes"
+    remark: list[Piece] = [(f"{fmt.count(fixed)} where a symbolic size was specialized", tokens.WARN)] if fixed else []
+    page.joined([(text, tokens.STRONG), *remark])
 
 
 def _plain(page: Page, plain: list[Compile], has_symbols: bool) -> None:

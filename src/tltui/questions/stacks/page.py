@@ -11,7 +11,7 @@ from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs
 from tltui.model.ref import at_line
 from tltui.model.run import Run
-from tltui.model.status import Status
+from tltui.model.status import TABLE, Status
 from tltui.questions.problems.reason_sections import ranks_text
 from tltui.questions.question import Question
 from tltui.questions.stacks.stack_tree import Stacks, TrieCompile, TrieNode, part_of, stacks
@@ -41,8 +41,8 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
         if not started or scope.n is not None or not result.nodes:
             _head(page, result, run.finished)
         yield from add_trie(page, result.nodes)
+        _add_legend(page, result.nodes)
         if any(node.compiles and node.frame.name.startswith(PREFIX) for node in result.nodes):
-            page.blank()
             page.say(f"{RESUMED}.", "  ", tokens.DIM)
         _add_without(page, result.without_stack)
         if result.without_compile:
@@ -75,6 +75,15 @@ def _begun(page: Page, count: int) -> None:
         style=tokens.DIM,
     )
     page.blank()
+
+
+def _add_legend(page: Page, nodes: Sequence[TrieNode]) -> None:
+    """Add the meanings of the marks before the compile ids."""
+    used = {compile_.status for node in nodes for compile_ in node.compiles}
+    meanings = [f"{row.glyph} {row.words}" for status, row in TABLE.items() if status in used]
+    if meanings:
+        page.blank()
+        page.say(" · ".join(meanings), "  ", tokens.DIM)
 
 
 def _add_without(page: Page, compiles: Sequence[TrieCompile]) -> None:

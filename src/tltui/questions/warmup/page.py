@@ -84,8 +84,9 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 
 def _head(page: Page, calls: Sequence[RecordedCall], uncalled: Sequence[UncalledCompile]) -> None:
     functions = len({(call.name, call.file, call.line) for call in calls})
-    text = f"{fmt.plural(len(calls), 'call')} to {fmt.plural(functions, 'function')}" if calls else "No calls"
-    rest = f" · tltui cannot write a call for {fmt.plural(len(uncalled), 'compile')}" if uncalled and not page.goes_on else ""
+    text = f"{fmt.plural(len(calls), 'call')} to {fmt.plural(functions, 'function')}" if calls else "No warmup calls"
+    without = f"{fmt.plural(len(uncalled), 'compile')} without a call" if calls else "tltui cannot write one; the reasons are below"
+    rest = f" · {without}" if uncalled and not page.goes_on else ""
     page.add((page.so_far(text), tokens.STRONG), rest)
     if calls:
         page.say(USE, "", tokens.DIM)

@@ -52,6 +52,12 @@ _LENGTH = re.compile(r"LENGTH_CHECK: len\((?P<source>.+)\) == (?P<length>\d{1,6}
 _RESUMED = re.compile(rf"{PREFIX}(?P<name>\w{{1,200}})_at_\d{{1,9}}(?:_\d{{1,9}})?", re.ASCII)
 _STATE = re.compile(r"___check_global_state\(\) against (?P<state>\{.{0,4000}?\})")
 _NOT_PLAIN = ("subclass", "nested", "sparse", "functorch", "conj")
+NOT_COMPILED = {
+    Status.ERROR: "its compile failed",
+    Status.EAGER: "it fell back to eager mode",
+    Status.UNFINISHED: "its compile did not finish",
+    Status.RUNNING: "it is still being compiled",
+}
 RESUMED = "after a graph break: a call of the function compiles it too"
 LIBRARY = "a library function: calling your code that uses it compiles it"
 NO_GUARDS = "the log has no guards of this compile"
@@ -225,8 +231,8 @@ def _call(compile_: Compile, reader: Reader, function: str, file: str, line: int
         kind = {"<lambda>": "a lambda has no name", "<genexpr>": "a generator has no name"}
         special = "a special method" if function.startswith("__") else "its name is not a plain identifier"
         raise NotCallable(kind.get(function, special))
-    if compile_.status in (Status.ERROR, Status.EAGER, Status.UNFINISHED, Status.RUNNING):
-        raise NotCallable("it was not compiled completely")
+    if compile_.status in NOT_COMPILED:
+        raise NotCallable(NOT_COMPILED[compile_.status])
     guards = _guards(compile_, reader)
     if guards.is_autocast:
         raise NotCallable("it ran under autocast: the trace does not show for which device")

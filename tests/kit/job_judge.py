@@ -115,7 +115,7 @@ def _of_trace_alone(name: str, truth: Truth) -> Iterator[Statement]:
     for failure in truth.failures:
         if failure.function and failure.ending == "SIGKILL":
             yield Statement("where", tuple(_of_failure(failure))[1:])
-            yield Statement("problems", (r"([Uu]nfinished(?! compiles, functions)|did not finish)",))
+            yield Statement("problems", (r"([Uu]nfinished(?! compiles, and functions)|did not finish)",))
             if failure.phase == "backward":
                 yield Statement("tail -n all", (r"rank 1 [^✓✗]{0,60}its backward is unfinished",))
     if name == "killed_backward_early":

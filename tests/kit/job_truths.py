@@ -69,7 +69,7 @@ _VICTIMS = (r"rank [02] (died|failed) first", r"✗ rank [02]\b")
 _DEAD_IS_FINE = (r"rank 1 \[[^\]]*\]: finished", r"ok \[?1:")
 _BEHIND = r"\bbehind\b(?! the others)"
 """A rank of a job that ended well lacks nothing."""
-_OPEN = (r"[Uu]nfinished(?! compiles, functions)", r"did not finish")
+_OPEN = (r"[Uu]nfinished(?! compiles, and functions)", r"did not finish")
 _IN_FORWARD = (Failure(1, "SIGKILL", function="forward", phase="forward"),)
 _IN_BACKWARD = (Failure(1, "SIGKILL", function="forward", phase="backward"),)
 _WAIT_IN_ALLREDUCE = Wait((0, 2), 1, "allreduce", "forward", "forward")

@@ -183,6 +183,6 @@ def test_a_numpy_array_has_the_name_of_the_argument() -> None:
         assert "___from_numpy" not in shown
     shown = text(page(trace("recompiled/matcher_targets"), "@recompiles"))
     assert "___from_numpy" not in shown and "also size condition 2 <= ___stack0[1].size()[0] did not hold" in shown
-    assert "tensor size x dim 1  8 → 12" in text(page(run, "@recompiles"))
+    assert "tensor size x dim 1: 8 → 12" in text(page(run, "@recompiles"))
     assert "dim 0 of L['x'] varied: 4, then 6" in text(page(run, "@shapes:0/3"))
     assert without_numpy("2 <= ___from_numpy(L['d'].get('x')).size()[0]") == "2 <= L['d'].get('x').size()[0]"

@@ -407,7 +407,7 @@ def _all_dynamic(
     every = frozenset(key for members in groups.values() for key in members)
     became = [each for each in facts if each.cause in _DYNAMIC and each.became is not None and each.fixed is None]
     free = [each for each in became if "nan" not in each.values]  # NaN equals no number
-    if guards is None or not free or has_unseen_floats(every):
+    if guards is None or not free or has_unseen_floats(every, guards.constant_floats):
         return None
     proven = frozenset(key for each in free for key in groups[each.key])
     possible = frozenset(
@@ -442,6 +442,7 @@ def _removed(facts: CauseFacts, remedy: str, keys: frozenset[Key], every: frozen
         others = (guard_grammar.SIZE, guard_grammar.INT) if remedy == "dynamic sources" else (guard_grammar.MARK,)
         return keys | {key for key in every if key[1] in sources and key[0] in others}
     if remedy == "unbacked sources":  # an entry names a tensor, with all of its sizes
+        sources |= {source for source, _ in facts.co_dynamic}
         about_sizes = (guard_grammar.SIZE, guard_grammar.INT, guard_grammar.CONDITION)
         return keys | {key for key in every if key[1] in sources and key[0] in about_sizes}
     if remedy == "mark unbacked":
@@ -455,18 +456,13 @@ def _removed(facts: CauseFacts, remedy: str, keys: frozenset[Key], every: frozen
     if remedy == "tensor":
         return keys | {key for key in every if key[1] in sources and key[0] in _NUMBERS}
     if remedy == "same keys":
-        containers, kinds = {_container(source) for source in sources}, (guard_grammar.KEY, guard_grammar.LENGTH)
-        return keys | {key for key in every if key[0] in kinds and _container(key[1]) in containers}
+        containers, kinds = {guard_grammar.container(source) for source in sources}, (guard_grammar.KEY, guard_grammar.LENGTH)
+        return keys | {key for key in every if key[0] in kinds and guard_grammar.container(key[1]) in containers}
     return keys
 
 
 _NUMBERS = (guard_grammar.INT, guard_grammar.FLOAT, guard_grammar.CONDITION)
 """Causes of a number that a tensor has not."""
-
-
-def _container(source: str) -> str:
-    """Return the dict of a key: `d` for `d`, `d['a']` and `list(d)[0]`."""
-    return re.sub(r"^list\((.*)\)$", r"\1", re.sub(r"\[[^\[\]]*\]$", "", source))
 
 
 _DYNAMIC = (guard_grammar.SIZE, guard_grammar.INT, guard_grammar.FLOAT)

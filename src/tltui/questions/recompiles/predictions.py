@@ -321,12 +321,17 @@ class Simulation:
 
 
 def _together(candidates: Iterable[Candidate]) -> tuple[dict[Key, str], dict[Key, str], bool]:
-    """Return the effects and the doubts of several remedies, and whether equal sizes share a symbol."""
+    """Return the effects and the doubts of several remedies, and whether equal sizes share a symbol.
+
+    A size that is marked dynamic and unbacked is unbacked (torch/_dynamo/variables/builder.py).
+    """
     effects: dict[Key, str] = {}
     doubts: dict[Key, str] = {}
     shares = False
     for candidate in candidates:
-        effects |= dict.fromkeys(candidate.keys, candidate.effect)
+        for key in candidate.keys:
+            if effects.get(key) != REMOVED:
+                effects[key] = candidate.effect
         doubts.update(candidate.doubts)
         shares |= candidate.remedy == "dynamic=True"
     return effects, doubts, shares

@@ -11,9 +11,14 @@ import pytest
 from viewed import opened
 
 from tltui.cli import main
+from tltui.questions.problems.problem_list import run_steps
+from tltui.questions.recompiles.explanations import explained_of
+from tltui.questions.recompiles.frame_recompiles import frame_recompiles, recompiles_of
+from tltui.questions.recompiles.guard_table import guards_of
+from tltui.questions.recompiles.predictions import Prediction
 from tltui.questions.stacks.tracebacks import StackFrame
 from tltui.questions.trials.call_edits import ArgumentEdit
-from tltui.questions.trials.edits import FrameEdits, proposed_edits
+from tltui.questions.trials.edits import FrameEdits, proposed_edits, remedy_of
 from tltui.writers.edit_diff import EditDiff, diff_of
 
 MARK = "torch._dynamo.mark_dynamic({}, 0)"
@@ -35,7 +40,7 @@ def main(batch):
 def _edits(path: Path, code: str, *edits: ArgumentEdit, line: int = 10) -> FrameEdits:
     call = StackFrame("main", str(path), line, code)
     meant = edits or (ArgumentEdit("x", "", MARK),)
-    return FrameEdits("0", "f", str(path), 3, ("mark",), meant, (call,), 3, 1, 1, 1, "")
+    return FrameEdits("0", "f", str(path), 3, ("mark",), meant, (call,), 3, Prediction((), (), 3, 1, 1, 1))
 
 
 def _diff(path: Path, call: str, *edits: ArgumentEdit, program: str = PROGRAM) -> EditDiff:
@@ -167,10 +172,34 @@ def test_a_file_without_torch_is_refused(tmp_path: Path) -> None:
 
 def test_a_trace_proposes_edits_and_lists_the_other_remedies() -> None:
     frames, others = proposed_edits(opened("tests/traces/torch-2.13/recompiles"))
-    assert [(frame.function, frame.code, frame.before, frame.fewest) for frame in frames] == [
-        ("f", ("torch._dynamo.mark_dynamic(x, 0)",), 4, 3)
-    ]
+    assert [(frame.function, frame.code, frame.before) for frame in frames] == [("f", ("torch._dynamo.mark_dynamic(x, 0)",), 4)]
+    assert frames[0].predicted is not None and frames[0].predicted.expected == 3
     assert [other.source for other in others] == ["n"]
+
+
+@pytest.mark.parametrize("name", ["torch-2.13/guards", "torch-2.13/outcomes", "torch-2.13/shapes", "recompiled/matcher_targets"])
+def test_the_prediction_of_an_edit_is_that_of_the_page(name: str) -> None:
+    """The page counts all sizes that a remedy marks together; so does the edit that marks them."""
+    run = opened(f"tests/traces/{name}")
+    frames = {str(c.frame.ref): c.frame for c in run.compiles() if c.is_recompile}
+    compared = 0
+    for edit in proposed_edits(run)[0]:
+        explained = [explained_of(c) for c in recompiles_of(frames[edit.ref])]
+        page = frame_recompiles(frames[edit.ref], explained, explained, run_steps(guards_of(frames[edit.ref], explained)))
+        alone = {v.prediction for v in page.variations if remedy_of(v) is not None and set(v.code) == set(edit.code)}
+        if alone and edit.predicted is not None:
+            compared += 1
+            assert [prediction.condition for prediction in alone] == [edit.predicted.condition]
+            assert {(p.expected, p.fewest, p.most) for p in alone if p is not None} == {
+                (edit.predicted.expected, edit.predicted.fewest, edit.predicted.most)
+            }
+    assert compared or name == "recompiled/matcher_targets"
+
+
+def test_a_size_has_one_mark() -> None:
+    """Torch takes a size with both marks for unbacked."""
+    (both,) = proposed_edits(opened("tests/traces/recompiled/matcher_targets"))[0]
+    assert both.code == ("torch._dynamo.decorators.mark_unbacked(labels, 0)",) and len(both.edits) == 1
 
 
 def test_the_command_writes_no_file_but_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

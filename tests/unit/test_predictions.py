@@ -14,22 +14,27 @@ from tltui.questions.recompiles import guard_requirements as required
 from tltui.questions.recompiles.explanations import explained_of, fixed_in
 from tltui.questions.recompiles.frame_recompiles import recompiles_of
 from tltui.questions.recompiles.guard_comparison import Comparison, Version, compared
-from tltui.questions.recompiles.guard_grammar import BOOL, INT, SIZE
+from tltui.questions.recompiles.guard_grammar import ATTRIBUTE, BOOL, CONDITION, FLOAT, GRAD, INT, LENGTH, SIZE
 from tltui.questions.recompiles.guard_requirements import Property, requirements_in
 from tltui.questions.recompiles.guard_table import Call
 from tltui.questions.recompiles.predictions import (
+    BRANCHED,
     BRANCHES,
     DOUBTS,
     DYNAMIC,
     LAYOUT,
+    LIMIT,
+    REMOVED,
     SKIPPED,
     SPECIALIZED,
     UNBACKED,
     Candidate,
     Simulation,
+    has_unseen_floats,
     other_outcomes,
 )
 from tltui.questions.recompiles.remedies import CauseFacts
+from tltui.questions.recompiles.variations import _removed
 from tltui.questions.trials.changes import Change, FrameCauses, Predictor, _options
 
 KEY = (SIZE, "x", 0)
@@ -157,3 +162,88 @@ def test_sizes_of_parameters_stay_static_with_dynamic_true() -> None:
     frame[1] = Call("0/1", (Comparison(0, (differing,), frozenset(), True),), True, True)  # type: ignore[arg-type]
     change = Change("torch.compile(dynamic=True)", effects=((SIZE, "", DYNAMIC),))
     assert Predictor([FrameCauses((), frame)]).predicted(change).predicted == (1, 1)
+
+
+def both(older: list[str], call: list[str]) -> Comparison:
+    """Compare a call with an older version, each given by the lines of its guards."""
+    compile_ = next(iter(trace("torch-2.13/recompiles").compiles()))
+    trees = [version(*lines).first for lines in (older, call)]
+    one, other = (
+        Version(compile_, {}, ({key: value for key, (value, _) in tree.items()}, {key: line for key, (_, line) in tree.items()}))
+        for tree in trees
+    )  # fmt: skip
+    return compared(one, other, 0, (), False, {})
+
+
+def test_an_added_key_is_expected_to_have_a_tensor_of_its_own() -> None:
+    """`kwargs_keys` of docs/advice-corpus.md: with equal keys, the call with one tensor twice needs a version of its own."""
+    tensor = "ValueManager: GuardManager: source=d['{}'], accessed_by=X, type=<class 'torch.Tensor'>, tag_safe=(True, False)"
+    alone = ["DICT_LENGTH: len(d) == 1", tensor.format("a")]
+    twice = ["DICT_LENGTH: len(d) == 2", tensor.format("a"), tensor.format("b"), "DUPLICATE_INPUT: d['a'] is d['b']"]
+    length = (LENGTH, "d", None)
+    assert both(alone, twice).aliased == both(twice, alone).aliased == {length}
+    assert not both([*alone, tensor.format("b")], twice).aliased and not both(twice, twice).aliased
+    frame = [Call("0/0", (), False, True), Call("0/1", (both(alone, twice),), True, True)]
+    predicted = Simulation(frame).predict([Candidate("length of d", "same keys", frozenset({length}), REMOVED)])
+    assert (predicted.fewest, predicted.expected, predicted.most) == (0, 1, 1)
+
+
+def test_a_call_at_the_limit_is_expected_to_differ_from_all_versions_alike() -> None:
+    """`layer_index` of docs/advice-corpus.md: torch names requires_grad for one version, and the number for all others."""
+    key = (ATTRIBUTE, "self.number", None)
+    older, call = version("EQUALS_MATCH: self.number == 0"), version()
+    call.changes = None
+    failed = {(key, "1"), (key, "2")}
+    assert compared(older, call, 0, (), False, {}, failed).likely == {key}
+    assert not compared(older, call, 0, (), False, {}, {(key, "1")}).likely
+    assert not compared(older, call, 0, (), False, {}, {(key, "0.5"), (key, "1.5")}).likely
+    other: Any = SimpleNamespace(cause=GRAD, source="x", dim=None, expected="no", actual="yes", key=(GRAD, "x", None))
+    frame = [
+        Call("0/0", (), False, True),
+        Call("0/1", (Comparison(0, (other,), frozenset(), False, likely=frozenset({key})),), True, True),
+    ]
+    detach = Candidate("x", "detach", frozenset({other.key}), REMOVED)
+    assert Simulation(frame).outcome(dict.fromkeys(detach.keys, REMOVED), {}, False) == (0, 1, 1, LIMIT)
+
+
+def test_equal_sizes_have_the_bound_of_two_together() -> None:
+    """`token_buckets` of docs/advice-corpus.md: with the size of one tensor unbacked, the other one has the bound alone."""
+    tensor = (
+        "TENSOR_MATCH: check_tensor({}, Tensor, DispatchKeySet(CPU), torch.float32, device=None, requires_grad=False, "
+        "size=[{}], stride=[1])"
+    )
+    bound = "LAMBDA_GUARD: 2 <= ids.size()[0]"
+    equal = "LAMBDA_GUARD: mask.size()[0] == ids.size()[0]"
+    one = [tensor.format("ids", "1"), tensor.format("mask", "1")]
+    free = [tensor.format("ids", "None"), tensor.format("mask", "None"), bound]
+    ids, mask = (CONDITION, "ids", 0), (CONDITION, "mask", 0)
+    assert [d.key for d in both(free, one).differences] == [ids]
+    assert [d.key for d in both([*free, equal], one).differences] == [ids, mask]
+
+
+def test_a_number_that_decides_a_branch_is_expected_to_need_a_version_for_each_side() -> None:
+    """`observer_steps` of docs/advice-corpus.md: the third call also sets an attribute, which the first two do not touch."""
+    calls_are, sets = "EQUALS_MATCH: self.calls == {}", "DICT_CONTAINS: not ___dict_contains('enabled', self._buffers)"
+    assert both([calls_are.format(1)], [calls_are.format(2), sets]).is_branched
+    assert not both([calls_are.format(1)], [calls_are.format(2)]).is_branched
+    assert outcome(calls(is_branched=True)) == (0, 1, 1, BRANCHED)
+
+
+def test_an_entry_for_unbacked_sizes_is_about_all_tensors_that_it_names() -> None:
+    """`static_cache_decode` of docs/advice-corpus.md: the printed variable names all tensors that became dynamic together."""
+    facts = CauseFacts(SIZE, "cache.keys", 0)
+    facts.co_dynamic = (("cache.values", 0),)
+    keys = frozenset({(SIZE, "cache.keys", 0)})
+    every = keys | {(SIZE, "cache.values", 0), (SIZE, "token", 0)}
+    assert _removed(facts, "unbacked sources", keys, every) == every - {(SIZE, "token", 0)}
+
+
+def test_many_constant_floats_leave_open_which_float_stays_dynamic() -> None:
+    """`controlnet_scales` of docs/advice-corpus.md: with dynamic=True torch specialized a float under the name of another one."""
+    keys = [(FLOAT, "strength", None)]
+    assert not has_unseen_floats(keys, 3) and has_unseen_floats(keys, 40) and not has_unseen_floats([KEY], 40)
+    change = Change("torch.compile(dynamic=True)", effects=((SIZE, "", DYNAMIC), (FLOAT, "", DYNAMIC)))
+    frame = calls()
+    frame[1].comparisons[0].differences[0].__dict__.update(cause=FLOAT, source="strength", dim=None, key=keys[0])
+    few, many = (Predictor([FrameCauses((), frame, constant_floats=n)]).predicted(change).predicted for n in (3, 40))
+    assert few == (0, 0) and many is None

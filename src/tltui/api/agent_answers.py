@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from tltui.api.results import Result
     from tltui.questions.problems.page import ProblemRow
     from tltui.questions.recompiles.frame_recompiles import FrameRecompiles
+    from tltui.questions.recompiles.predictions import Prediction
     from tltui.questions.trials.edits import FrameEdits
 
 LIMIT_BYTES = 2048
@@ -243,25 +244,23 @@ def fixes_of(frame: FrameRecompiles, edits: FrameEdits | None) -> Iterator[dict[
     codes: set[str] = set()
     if edits is not None:
         codes.update(edits.code)
-        predicted = _predicted(edits.before, edits.fewest, edits.most, edits.expected)
+        predicted = _predicted(edits.predicted)
         for call in edits.calls[:CALLS]:
             yield _fix(call.file, call.line, call.code, list(edits.code), None, "add the code above the call", predicted)
     for variation in frame.variations:
         if not variation.advice or (edits is not None and edits.calls and variation.code and codes.issuperset(variation.code)):
             continue
-        prediction = variation.prediction
-        predicted = None if prediction is None else _predicted(
-            prediction.before, prediction.fewest, prediction.most, prediction.expected
-        )
+        predicted = _predicted(variation.prediction)
         environment, remedy = variation.environment or None, _cut(variation.advice, LONGEST_REMEDY)
         yield _fix(frame.file, frame.line, None, list(variation.code), environment, remedy, predicted)
 
 
-def _predicted(before: int, fewest: int | None, most: int | None, expected: int | None) -> dict[str, int] | None:
+def _predicted(prediction: Prediction | None) -> dict[str, int] | None:
     """Return the recompilations before and after a fix; None where guards are absent."""
-    if fewest is None or most is None or expected is None:
+    if prediction is None:
         return None
-    return {"recompilations_before": before, "fewest_after": fewest, "most_after": most, "expected_after": expected}
+    return {"recompilations_before": prediction.before, "fewest_after": prediction.fewest, "most_after": prediction.most,
+            "expected_after": prediction.expected}  # fmt: skip
 
 
 def _fix(*values: object) -> dict[str, object]:

@@ -174,7 +174,8 @@ def changes_of(run: Run) -> tuple[tuple[Change, ...], Predictor]:
             frames.append(FrameCauses(summary.variations, None))
             continue
         is_static = settings_of(frame).automatic_dynamic is False
-        frames.append(FrameCauses(summary.variations, guards.calls, equal_sizes(frame, guards), is_static, may_end(frame)))
+        frames.append(FrameCauses(summary.variations, guards.calls, equal_sizes(frame, guards), is_static, may_end(frame),
+                                  guards.constant_floats))  # fmt: skip
     predictor = Predictor(frames)
     return changes(frames, problems(compiles), predictor), predictor
 

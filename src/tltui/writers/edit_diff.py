@@ -71,10 +71,11 @@ def diff_of(frames: Sequence[FrameEdits], root: str) -> EditDiff:
 
 
 def _effect(frame: FrameEdits) -> str:
-    if frame.fewest is None or frame.most is None or frame.expected is None:
+    if frame.predicted is None:
         return f"recompilations {frame.before} → unknown (no guards in the trace)"
-    others = other_outcomes(frame.fewest, frame.most, frame.expected, DOUBTS.get(frame.condition, ""))
-    return f"recompilations {frame.before} → {frame.expected}{others}"
+    fewest, most, expected = frame.predicted.fewest, frame.predicted.most, frame.predicted.expected
+    others = other_outcomes(fewest, most, expected, DOUBTS.get(frame.predicted.condition, ""))
+    return f"recompilations {frame.before} → {expected}{others}"
 
 
 def _file_diff(files: _Files, name: str, requests: list[_Request], refused: list[str]) -> Iterator[str]:

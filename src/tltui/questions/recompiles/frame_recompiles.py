@@ -15,9 +15,9 @@ from tltui.questions.recompiles.guard_comparison import Difference
 from tltui.questions.recompiles.guard_grammar import whose
 from tltui.questions.recompiles.guard_table import FrameGuards, GuardTable
 from tltui.questions.recompiles.limit_warnings import limit_warning
-from tltui.questions.recompiles.predictions import Prediction
+from tltui.questions.recompiles.predictions import Prediction, Simulation
 from tltui.questions.recompiles.remedies import Settings
-from tltui.questions.recompiles.variations import RecompileCauses, Variation, variations_of
+from tltui.questions.recompiles.variations import RecompileCauses, Variation, Variations, variations_of
 from tltui.text.frozen import frozen
 from tltui.text.torch_names import PREFIX
 
@@ -98,6 +98,18 @@ def frame_recompiles(
     config = _settings(frame)
     hit = any(c.facts.recompile_limit_hit for c in frame.compiles)
     spent = sum(explained.duration_s or 0.0 for explained in every)
+    result = _variations(frame, every, guards)
+    return FrameRecompiles(
+        str(frame.ref), name, file, line, str(frame.compiles[0].ref), len(frame.compiles), seconds_of(frame), len(every),
+        spent, config.limit, 0 if hit else config.left, config.ref, hit, tuple(recompiles),
+        result.variations, result.together, result.causes, guards.table if guards is not None else None,
+        result.all_dynamic,
+    )  # fmt: skip
+
+
+def _variations(frame: Frame, every: Sequence[Explained], guards: FrameGuards | None) -> Variations:
+    """Return the causes of all recompiles of a frame, with their remedies."""
+    name, file, _ = frame.code
     by_ref = {compile_.address: compile_ for compile_ in frame.compiles} if guards is not None else {}
 
     def reason_of(ref: str, earlier: str, difference: Difference) -> Reason | None:
@@ -105,14 +117,20 @@ def frame_recompiles(
 
     resumed, is_foreign = (name or "").startswith(PREFIX), file is not None and bool(whose(file))
     equal = equal_sizes(frame, guards) if guards is not None else {}
-    result = variations_of(every, config.settings, resumed, is_foreign, _break_line(name), guards, reason_of, equal,
-                           may_end(frame))  # fmt: skip
-    return FrameRecompiles(
-        str(frame.ref), name, file, line, str(frame.compiles[0].ref), len(frame.compiles), seconds_of(frame), len(every),
-        spent, config.limit, 0 if hit else config.left, config.ref, hit, tuple(recompiles),
-        result.variations, result.together, result.causes, guards.table if guards is not None else None,
-        result.all_dynamic,
+    return variations_of(every, _settings(frame).settings, resumed, is_foreign, _break_line(name), guards, reason_of, equal,
+                         may_end(frame))  # fmt: skip
+
+
+def prediction_for(
+    frame: Frame, every: Sequence[Explained], guards: FrameGuards, chosen: Sequence[Variation]
+) -> Prediction:
+    """Return the prediction for the remedies of several causes of a frame, as its page makes it for one and for the best set."""
+    result = _variations(frame, every, guards)
+    candidates = dict.fromkeys(
+        candidate for variation, candidate in zip(result.variations, result.candidates, strict=True)
+        if candidate is not None and variation in chosen
     )  # fmt: skip
+    return Simulation(guards.calls, equal_sizes(frame, guards)).predict(list(candidates))
 
 
 def may_end(frame: Frame) -> bool:

@@ -67,6 +67,12 @@ class Comparison(NamedTuple):
     """Sizes and numbers that differ and are symbols in the compile of the call, if it traced the same code as the older one."""
     needed: frozenset[Key] = frozenset()
     """Those that the same code specialized, because it needs the number itself."""
+    aliased: frozenset[Key] = frozenset()
+    """Keys of dicts, by which one of the two has a tensor twice: with equal keys, the other one has two tensors there."""
+    likely: frozenset[Key] = frozenset()
+    """Values of a call without guards that differ from those of all other older versions."""
+    is_branched: bool = False
+    """Whether only numbers differ, and the versions guard other values: they traced different code."""
 
 
 Values = dict[Property, str | None]
@@ -85,6 +91,7 @@ class Version:
         self.changes = changes[0] if changes is not None else None
         self._lines = changes[1] if changes is not None else {}
         self._modules: dict[str, bool] = {}
+        self._equalities: tuple[Condition, ...] | None = None
 
     def value(self, key: Property) -> str | None:
         """Return the required value of a property; None for none."""
@@ -112,6 +119,26 @@ class Version:
         """Return the type of a source in the call; '' if unknown."""
         return self.value(Property(required.KIND, source)) or ""
 
+    def equalities(self) -> tuple[Condition, ...]:
+        """Return the conditions that two sizes are equal."""
+        if self._equalities is None:
+            conditions = (condition_of(key.source) for key in self._names(required.CONDITION))
+            self._equalities = tuple(
+                condition for condition in conditions
+                if condition is not None and condition.kind == guard_grammar.EQUAL and len(condition.terms) == 2
+            )  # fmt: skip
+        return self._equalities
+
+    def aliases(self) -> tuple[Property, ...]:
+        """Return the requirements that two sources are one object."""
+        return tuple(self._names(required.ALIASING))
+
+    def _names(self, kind: str) -> Iterator[Property]:
+        """Yield the required properties of a kind."""
+        for key in dict.fromkeys((*self.first, *(self.changes or ()))):
+            if key.kind == kind and self.value(key) is not None:
+                yield key
+
     def is_module(self, source: str) -> bool:
         """Return whether a source is an attribute of an nn.Module: Dynamo guards that it has no `forward` of its own."""
         owner, dot, _ = source.rpartition(".")
@@ -130,7 +157,8 @@ def compared(
     """
     differences = {key: Difference(key, r.expected, r.actual, r.text) for r in reasons for key in r.keys}
     if older.changes is None or call.changes is None:
-        return Comparison(number, tuple(differences.values()), frozenset(), False)
+        likely = frozenset(_likely(older, failed)) - differences.keys() if older.changes is not None else frozenset()
+        return Comparison(number, tuple(differences.values()), frozenset(), False, likely=likely)
     comparing = _Comparing(older, call, differences, failed)
     comparing.run()
     properties.update(comparing.properties)
@@ -149,13 +177,36 @@ def compared(
     branches = comparing.branches()
     is_same_code = all(map(_is_measure, differences.values()))
     if not is_same_code:
-        return Comparison(number, tuple(differences.values()), unknown, is_complete, branches, comparing.is_relaid)
+        aliased = frozenset(comparing.aliased(differences))
+        return Comparison(number, tuple(differences.values()), unknown, is_complete, branches, comparing.is_relaid,
+                          aliased=aliased)  # fmt: skip
     fixed = fixed_in(call.compile_)
     needed = frozenset(
         key for key in differences if (reason := fixed.get(sized(key[1], key[2]))) is not None and reason.needs_number
     )
     return Comparison(number, tuple(differences.values()), unknown, is_complete, branches, comparing.is_relaid,
-                      frozenset(comparing.free), needed)  # fmt: skip
+                      frozenset(comparing.free), needed,
+                      is_branched=all(map(_is_constant, differences.values())) and comparing.is_branched())  # fmt: skip
+
+
+def _likely(older: Version, failed: Collection[tuple[Key, str]]) -> Iterator[Key]:
+    """Yield the numbers and texts of a version with a value of its own, if those of two other versions failed for a call.
+
+    Torch names the first guard of each version that failed: another one may come before this one.
+    """
+    values: dict[Key, set[str]] = {}
+    for key, expected in failed:
+        values.setdefault(key, set()).add(expected)
+    for key, others in values.items():
+        is_size = key[0] == guard_grammar.SIZE
+        name = Property(required.SIZE, key[1], str(key[2])) if is_size else Property(required.VALUE, key[1])
+        value = older.value(name)
+        if len(others) > 1 and value is not None and {value_kind(value)} == set(map(value_kind, others)) <= _COUNTLESS:
+            yield key
+
+
+_COUNTLESS = guard_grammar.NUMBERS | {guard_grammar.STR}
+"""Types of values of which there are more than two."""
 
 
 _MEASURES = (guard_grammar.SIZE, guard_grammar.STRIDE, guard_grammar.INT, guard_grammar.FLOAT, guard_grammar.CONDITION)
@@ -165,6 +216,11 @@ def _is_measure(difference: Difference) -> bool:
     """Return whether a difference is a size or a number: the traced code is the same, except for branches, which are conditions."""
     is_number = difference.cause in guard_grammar.NAMED and value_kind(difference.expected) in guard_grammar.NUMBERS
     return difference.cause in _MEASURES or is_number
+
+
+def _is_constant(difference: Difference) -> bool:
+    """Return whether a difference is a number that the older version has as a constant."""
+    return difference.cause not in (guard_grammar.SIZE, guard_grammar.STRIDE, guard_grammar.CONDITION)
 
 
 _MODULE = re.compile(r"^(?:__import__\('[\w.]+'\)|G\['__import_\w+'\])$")
@@ -394,6 +450,27 @@ class _Comparing:
             if is_new and not all(map(self._older.kind, (key.source, key.name))):
                 yield (guard_grammar.ALIASING, key.source, None)
 
+    def aliased(self, differences: Collection[Key]) -> Iterator[Key]:
+        """Yield the lengths and keys of dicts that differ, and by which one of the two has a tensor twice."""
+        by_dict: dict[str, list[Key]] = {}
+        for key in differences:
+            if key[0] in (guard_grammar.LENGTH, guard_grammar.KEY):
+                by_dict.setdefault(guard_grammar.container(key[1]), []).append(key)
+        for one, other in ((self._older, self._call), (self._call, self._older)):
+            for name in one.aliases() if by_dict else ():
+                for source in (name.source, name.name) if other.value(name) is None else ():
+                    if not other.kind(source):
+                        yield from by_dict.get(guard_grammar.container(source), ())
+
+    def is_branched(self) -> bool:
+        """Return whether one of the two guards objects, types or keys of which the other one has no guard."""
+        if self.free:
+            return False
+        keys = dict.fromkeys((*(self._older.changes or ()), *(self._call.changes or ())))
+        return any(
+            key.kind in _OF_CODE and (self._older.value(key) is None) != (self._call.value(key) is None) for key in keys
+        )
+
     def _condition(self, key: Property, expected: str) -> None:
         """Evaluate a condition of the older version with the values of the call."""
         condition = condition_of(key.source)
@@ -403,8 +480,30 @@ class _Comparing:
         values, is_fixed = _values_of(condition, self._call)
         if condition.failing(values):
             self.differences.append(self._difference(key, expected, ", ".join(v for v in values.values() if v)))
+            if _is_special(condition.text):
+                self._equal_sizes(condition.terms[0])
         elif not is_fixed and not _is_special(condition.text):
             self._is_unknown(key, expected)
+
+    def _equal_sizes(self, term: Term) -> None:
+        """Add torch's bound of 2 on each size that the older version requires to equal a term: one symbol is for all of them.
+
+        The guard is about one of them, but each would have it alone.
+        """
+        pending, seen = [term], {term.text}
+        while pending:
+            text = pending.pop().text
+            for condition in self._older.equalities():
+                if text not in (other.text for other in condition.terms):
+                    continue
+                for other in condition.terms:
+                    size = self._call.size(other.source, other.dim) if other.dim is not None else None
+                    if other.text not in seen and size in guard_grammar.SPECIAL:
+                        seen.add(other.text)
+                        pending.append(other)
+                        bound = f"2 <= {other.text}"
+                        key = (guard_grammar.CONDITION, other.source, other.dim)
+                        self.differences.append(Difference(key, bound, size or "", bound))
 
     def branches(self) -> tuple[frozenset[Key], ...]:
         """Return the sizes and numbers of conditions of the call that are false for the older compile.
@@ -448,6 +547,8 @@ def _is_special(text: str) -> bool:
     return text.startswith("2 <= ") and " <= " not in text[5:]
 
 
+_OF_CODE = (required.KEY, required.OBJECT, required.TYPE, required.LENGTH, required.VALUE)
+"""Guards of values that the traced code uses."""
 _DICT_KEY = re.compile(r"^\[('[^']*'|\"[^\"]*\")\]$")
 MOST_KEYS = 6
 _AUTOCAST = re.compile(r"Autocast\w+(?:, )?")

@@ -603,3 +603,8 @@ def as_attribute(cause: Cause) -> Cause:
 def is_value(text: str) -> bool:
     """Return whether a text is an actual value, not a substitute for an unknown one."""
     return bool(text) and text != SOMETHING and not text.startswith(("some ", "a ", "an ", "another "))
+
+
+def container(source: str) -> str:
+    """Return the dict of a key: `d` for `d`, `d['a']` and `list(d)[0]`."""
+    return re.sub(r"^list\((.*)\)$", r"\1", re.sub(r"\[[^\[\]]*\]$", "", source))

@@ -15,7 +15,7 @@ from tltui.questions.guards.guard_report import LIMIT, TREE
 from tltui.questions.recompiles import guard_requirements as required
 from tltui.questions.recompiles.explanations import Explained, Key, Reason
 from tltui.questions.recompiles.guard_comparison import MODES, Comparison, Values, Version, compared
-from tltui.questions.recompiles.guard_grammar import DEVICE, SIZE, condition_of
+from tltui.questions.recompiles.guard_grammar import DEVICE, FLOAT, SIZE, condition_of, value_kind
 from tltui.questions.recompiles.guard_requirements import (
     Property,
     has_ordered_keys,
@@ -72,6 +72,8 @@ class FrameGuards(NamedTuple):
     calls: tuple[Call, ...]
     related: frozenset[Key] = frozenset()
     """Sizes that a condition of some version relates to other ones."""
+    constant_floats: int = 0
+    """Floats that the first guards fix."""
 
 
 class Base(NamedTuple):
@@ -197,7 +199,8 @@ def table_of(frame: Frame, explained: Sequence[Explained]) -> Generator[None, No
     without = tuple(version.ref for version in versions if version.changes is None)
     rows = _rows(calls, shown, properties)
     table = GuardTable(tuple(version.ref for version in shown), rows, len(firsts), without, limit, _callees(versions))
-    return FrameGuards(table, tuple(calls), _related(versions))
+    floats = sum(key.kind == required.VALUE and value_kind(value) == FLOAT for key, (value, _) in first.items())
+    return FrameGuards(table, tuple(calls), _related(versions), floats)
 
 
 def _related(versions: Sequence[Version]) -> frozenset[Key]:

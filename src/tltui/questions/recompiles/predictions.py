@@ -55,6 +55,7 @@ def effect_of(remedy: str) -> str:
 
 BRANCHES, SPECIALIZED, OTHER_CALLS, UNBACKED = "branches", "specialized", "other calls", "unbacked"
 SHARED, UNRECORDED, LAYOUT, STRIDES, SKIPPED = "shared", "unrecorded", "layout", "strides", "skipped"
+ALIASED, LIMIT, BRANCHED = "aliased", "limit", "branched"
 DOUBTS: dict[str, str] = {
     BRANCHES: "your code or torch branches on the value",
     SPECIALIZED: "a line specializes it again",
@@ -63,12 +64,15 @@ DOUBTS: dict[str, str] = {
     SHARED: "sizes that were equal differ in a call",
     UNRECORDED: "guarded values that the log lacks differ",
     LAYOUT: "sizes explain the layout in memory",
+    ALIASED: "an added key has the tensor of another one",
+    LIMIT: "a call without guards has an older value",
+    BRANCHED: "the code for one value serves the others",
     STRIDES: "a stride does not follow from the sizes",
     SKIPPED: "torch does not skip the function",
 }
 """Facts that guards may not decide → the condition under which the number of recompilations is not the expected one."""
-EXPECTED = (LAYOUT,)
-"""The doubts that are taken for true, because they were in the programs of docs/advice-corpus.md. All others were false there."""
+EXPECTED = (LAYOUT, ALIASED, LIMIT, BRANCHED)
+"""The doubts that are taken for true: the log shows a sign of each, as in the programs of docs/advice-corpus.md."""
 _NEVER_SEEN = (UNBACKED, BRANCHES)
 """Doubts about remedies that no compile of the log had: a symbol in the call is no proof against them."""
 
@@ -155,6 +159,12 @@ class _Pair(NamedTuple):
     """Sizes and numbers that differ and are symbols in the compile of the call."""
     needed: int
     """Sizes and numbers that differ, and that code needs as numbers."""
+    aliased: int
+    """Keys of dicts, by which one of the two has a tensor twice."""
+    likely: int
+    """Values that probably differ, of a call without guards."""
+    is_branched: bool
+    """Whether the two traced different code, although only numbers differ."""
 
 
 class _Masks(NamedTuple):
@@ -207,7 +217,8 @@ class Simulation:
         sizes = self._equal.get((ref, comparison.version))
         divided, apart = map(self._union, sizes) if sizes is not None else (0, 0)
         return _Pair(comparison.version, differing, special_actual, special, unknown, is_decided, conditions, branches, divided,
-                     apart, comparison.is_relaid, self._union(comparison.free), self._union(comparison.needed))  # fmt: skip
+                     apart, comparison.is_relaid, self._union(comparison.free), self._union(comparison.needed),
+                     self._union(comparison.aliased), self._union(comparison.likely), comparison.is_branched)  # fmt: skip
 
     def _union(self, keys: Iterable[Key]) -> int:
         bits = 0
@@ -310,12 +321,17 @@ class Simulation:
 
 
 def _together(candidates: Iterable[Candidate]) -> tuple[dict[Key, str], dict[Key, str], bool]:
-    """Return the effects and the doubts of several remedies, and whether equal sizes share a symbol."""
+    """Return the effects and the doubts of several remedies, and whether equal sizes share a symbol.
+
+    A size that is marked dynamic and unbacked is unbacked (torch/_dynamo/variables/builder.py).
+    """
     effects: dict[Key, str] = {}
     doubts: dict[Key, str] = {}
     shares = False
     for candidate in candidates:
-        effects |= dict.fromkeys(candidate.keys, candidate.effect)
+        for key in candidate.keys:
+            if effects.get(key) != REMOVED:
+                effects[key] = candidate.effect
         doubts.update(candidate.doubts)
         shares |= candidate.remedy == "dynamic=True"
     return effects, doubts, shares
@@ -340,6 +356,8 @@ def _serving(
             continue
         if pair.special & masks.dynamic or pair.special_actual & masks.automatic:
             continue
+        if (ALIASED in masks.worst and pair.aliased & ~masks.fixed) or (LIMIT in masks.worst and pair.likely & masks.fixed):
+            continue
         version = pair.version
         if version not in compiled and tested:
             version = served.get(version, version)
@@ -363,22 +381,30 @@ def _takes_another_branch(pair: _Pair, masks: _Masks, is_first: bool) -> bool:
     is_shared = SHARED in masks.worst
     if masks.shares and ((pair.divided & masks.dynamic and (is_first or is_shared)) or (is_shared and pair.apart)):
         return True
-    if LAYOUT in masks.worst and pair.is_relaid:
+    if (LAYOUT in masks.worst and pair.is_relaid) or (BRANCHED in masks.worst and pair.is_branched):
         return True
     is_proven = UNRECORDED in masks.worst or not pair.differing & ~free
     return is_proven and any(sizes & free for sizes in pair.branches)
 
 
-def has_unseen_floats(keys: Collection[Key]) -> bool:
+def has_unseen_floats(keys: Collection[Key], constants: int) -> bool:
     """Return whether calls can have floats that the log does not show, if they are dynamic from the start.
 
     Eager code may compute a float that a graph break returns anew for each call. In a function of numpy arrays torch specializes a
     float, depending on the dtype of the array (torch/_numpy/_dtypes_impl.py): values that one version served need one each.
+
+    `constants`: the floats that guards fix. With dynamic=True they are symbols too, and torch specializes those that it cannot
+    make tensors. It remembers them by name for later compiles (TensorifyState in torch/_dynamo/symbolic_convert.py), and names are
+    hashes modulo 100: of many, one may be the name of a float that would stay dynamic.
     """
     floats = [source for cause, source, _ in keys if cause == guard_grammar.FLOAT]
     return any(source.startswith("___stack") for source in floats) or (
-        bool(floats) and any(source.startswith(guard_grammar.NUMPY) for _, source, _ in keys)
+        bool(floats) and (constants >= MANY_FLOATS or any(source.startswith(guard_grammar.NUMPY) for _, source, _ in keys))
     )
+
+
+MANY_FLOATS = 10
+"""Floats fixed by guards from which on one of them may share its name with another float in a later compile."""
 
 
 def predictions_of(

@@ -126,6 +126,8 @@ class Variations:
     causes: tuple[RecompileCauses, ...] = ()
     all_dynamic: Prediction | None = None
     """The recompilations that remain with torch.compile(dynamic=True); None where another remedy does as much."""
+    candidates: tuple[Candidate | None, ...] = ()
+    """The remedy of each variation with all causes that it removes; None without a remedy or without guards."""
 
 
 ReasonOf = Callable[[str, str, Difference], Reason | None]
@@ -156,7 +158,8 @@ def variations_of(
     for each in facts:
         each.arguments_vary = arguments_vary
     advice = _of_floats(facts, [advice_for(each, settings) or Advice("") for each in facts])
-    predictions, together = _predicted(facts, advice, groups, guards, equal, may_end)
+    candidates = _candidates(facts, advice, groups, guards)
+    predictions, together = _predicted(candidates, guards, equal, may_end)
     others = [each for each in (*predictions, together) if each is not None]
     all_dynamic = _all_dynamic(facts, advice, groups, guards, equal, may_end, others)
     variations = [
@@ -168,7 +171,9 @@ def variations_of(
     ))  # fmt: skip
     covered = _covered(variations, order)
     ordered = tuple(replace(variations[n], covered_by=covered.get(n, "")) for n in order)
-    return Variations(ordered, together, tuple(every) if guards is not None else (), all_dynamic)
+    return Variations(
+        ordered, together, tuple(every) if guards is not None else (), all_dynamic, tuple(candidates[n] for n in order)
+    )
 
 
 def _none_sources(recompiles: Iterable[Explained], guards: FrameGuards | None) -> frozenset[str]:
@@ -341,18 +346,17 @@ def _of_floats(facts: Sequence[CauseFacts], advice: list[Advice]) -> list[Advice
     ]
 
 
-def _predicted(
-    facts: Sequence[CauseFacts], advice: Sequence[Advice], groups: Mapping[Key, tuple[Key, ...]], guards: FrameGuards | None,
-    equal: EqualSizes, may_end: bool,
-) -> tuple[list[Prediction | None], Prediction | None]:
-    """Return the prediction for the remedy of each cause, and for the best set."""
+def _candidates(
+    facts: Sequence[CauseFacts], advice: Sequence[Advice], groups: Mapping[Key, tuple[Key, ...]], guards: FrameGuards | None
+) -> list[Candidate | None]:
+    """Return the remedy of each cause with all causes that it removes: one for causes with the same effect."""
+    results: list[Candidate | None] = [None] * len(facts)
     if guards is None or not guards.table.versions:
-        return [None] * len(facts), None
+        return results
     fixed = dict.fromkeys((key for each in facts if each.fixed is not None for key in groups[each.key]), SPECIALIZED)
     constant = _constant(facts, groups)
     every = frozenset(key for members in groups.values() for key in members)
-    candidates: list[Candidate] = []
-    numbers: dict[int, int] = {}
+    candidates: dict[tuple[str, frozenset[Key]], Candidate] = {}
     for n, (each, given) in enumerate(zip(facts, advice, strict=True)):
         effect = effect_of(given.remedy)
         if not effect:
@@ -360,9 +364,7 @@ def _predicted(
         keys = _removed(each, given.remedy, frozenset(groups[each.key]), every)
         if "unbacked" not in given.remedy and given.remedy != "tensor":
             keys -= constant
-        same = next((number for number, other in enumerate(candidates) if (other.remedy, other.keys) == (given.remedy, keys)), None)
-        numbers[n] = len(candidates) if same is None else same
-        if same is None:
+        if (given.remedy, keys) not in candidates:
             name = name_of_cause(each.cause, each.source, each.dim, groups[each.key])
             strides = _strides(keys, every)
             doubt = _doubt(each, given, keys, guards)
@@ -371,9 +373,21 @@ def _predicted(
             else:
                 doubts = {key: doubt for key, doubt in fixed.items() if key in keys and effect != REMOVED}
             doubts |= dict.fromkeys(strides, STRIDES)
-            candidates.append(Candidate(name, given.remedy, keys | strides, effect, tuple(doubts.items())))
-    alone, together = predictions_of(guards.calls, candidates, equal, may_end)
-    return [alone[numbers[n]] if n in numbers else None for n in range(len(facts))], together
+            candidates[(given.remedy, keys)] = Candidate(name, given.remedy, keys | strides, effect, tuple(doubts.items()))
+        results[n] = candidates[(given.remedy, keys)]
+    return results
+
+
+def _predicted(
+    candidates: Sequence[Candidate | None], guards: FrameGuards | None, equal: EqualSizes, may_end: bool
+) -> tuple[list[Prediction | None], Prediction | None]:
+    """Return the prediction for the remedy of each cause, and for the best set."""
+    different = list(dict.fromkeys(candidate for candidate in candidates if candidate is not None))
+    if guards is None or not guards.table.versions:
+        return [None] * len(candidates), None
+    alone, together = predictions_of(guards.calls, different, equal, may_end)
+    predictions = dict(zip(different, alone, strict=True))
+    return [predictions[candidate] if candidate is not None else None for candidate in candidates], together
 
 
 def _doubt(facts: CauseFacts, advice: Advice, keys: frozenset[Key], guards: FrameGuards) -> str:
@@ -407,7 +421,7 @@ def _all_dynamic(
     every = frozenset(key for members in groups.values() for key in members)
     became = [each for each in facts if each.cause in _DYNAMIC and each.became is not None and each.fixed is None]
     free = [each for each in became if "nan" not in each.values]  # NaN equals no number
-    if guards is None or not free or has_unseen_floats(every):
+    if guards is None or not free or has_unseen_floats(every, guards.constant_floats):
         return None
     proven = frozenset(key for each in free for key in groups[each.key])
     possible = frozenset(
@@ -442,6 +456,7 @@ def _removed(facts: CauseFacts, remedy: str, keys: frozenset[Key], every: frozen
         others = (guard_grammar.SIZE, guard_grammar.INT) if remedy == "dynamic sources" else (guard_grammar.MARK,)
         return keys | {key for key in every if key[1] in sources and key[0] in others}
     if remedy == "unbacked sources":  # an entry names a tensor, with all of its sizes
+        sources |= {source for source, _ in facts.co_dynamic}
         about_sizes = (guard_grammar.SIZE, guard_grammar.INT, guard_grammar.CONDITION)
         return keys | {key for key in every if key[1] in sources and key[0] in about_sizes}
     if remedy == "mark unbacked":
@@ -455,18 +470,13 @@ def _removed(facts: CauseFacts, remedy: str, keys: frozenset[Key], every: frozen
     if remedy == "tensor":
         return keys | {key for key in every if key[1] in sources and key[0] in _NUMBERS}
     if remedy == "same keys":
-        containers, kinds = {_container(source) for source in sources}, (guard_grammar.KEY, guard_grammar.LENGTH)
-        return keys | {key for key in every if key[0] in kinds and _container(key[1]) in containers}
+        containers, kinds = {guard_grammar.container(source) for source in sources}, (guard_grammar.KEY, guard_grammar.LENGTH)
+        return keys | {key for key in every if key[0] in kinds and guard_grammar.container(key[1]) in containers}
     return keys
 
 
 _NUMBERS = (guard_grammar.INT, guard_grammar.FLOAT, guard_grammar.CONDITION)
 """Causes of a number that a tensor has not."""
-
-
-def _container(source: str) -> str:
-    """Return the dict of a key: `d` for `d`, `d['a']` and `list(d)[0]`."""
-    return re.sub(r"^list\((.*)\)$", r"\1", re.sub(r"\[[^\[\]]*\]$", "", source))
 
 
 _DYNAMIC = (guard_grammar.SIZE, guard_grammar.INT, guard_grammar.FLOAT)

@@ -128,6 +128,8 @@ class FrameCauses:
     """Whether automatic_dynamic_shapes was off: the program sets it, or gives `dynamic=False`, and its own arguments win."""
     may_end: bool = False
     """Whether it continues after a graph break, and torch skipped a function of its process."""
+    constant_floats: int = 0
+    """Floats that its guards fix."""
 
 
 def changes(frames: Sequence[FrameCauses], listed: Problems, predictor: Predictor) -> tuple[Change, ...]:
@@ -147,6 +149,7 @@ class Predictor:
         self._simulations = [
             (Simulation(frame.calls, frame.equal), *_keys(frame), frame.may_end) for frame in frames if frame.calls is not None
         ]
+        self._constant_floats = max((frame.constant_floats for frame in frames), default=0)
         self._is_complete = len(self._simulations) == len(frames)
         self.before = sum(simulation.before for simulation, *_ in self._simulations)
 
@@ -178,7 +181,8 @@ class Predictor:
         """Return whether a change compiles other functions, as it captures what broke the graph, or has floats that are unknown."""
         if any(name.rpartition(".")[2].startswith("capture_") for name, _ in change.config):
             return True
-        return (FLOAT, "", DYNAMIC) in change.effects and any(has_unseen_floats(keys) for _, keys, *_ in self._simulations)
+        unseen = (has_unseen_floats(keys, self._constant_floats) for _, keys, *_ in self._simulations)
+        return (FLOAT, "", DYNAMIC) in change.effects and any(unseen)
 
 
 def _keys(frame: FrameCauses) -> tuple[frozenset[Key], dict[Key, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from tltui.model.node_answers import reader_of
 from tltui.model.nodes import Compile
@@ -11,9 +11,9 @@ from tltui.model.record_reader import list_in, records_of
 from tltui.model.run import Run
 from tltui.questions.problems.problem_list import run_steps
 from tltui.questions.recompiles.explanations import explained_of
-from tltui.questions.recompiles.frame_recompiles import frame_recompiles, frames_of, recompiles_of
-from tltui.questions.recompiles.guard_table import FrameGuards, guards_of
-from tltui.questions.recompiles.predictions import Simulation, effect_of
+from tltui.questions.recompiles.frame_recompiles import frame_recompiles, frames_of, prediction_for, recompiles_of
+from tltui.questions.recompiles.guard_table import guards_of
+from tltui.questions.recompiles.predictions import Prediction
 from tltui.questions.recompiles.variations import Variation
 from tltui.questions.stacks.tracebacks import StackFrame, start_stack
 from tltui.questions.stacks.tracebacks import frames_of as stack_frames
@@ -24,9 +24,11 @@ from tltui.text.torch_names import PREFIX
 METHODS = {"contiguous": "contiguous", "dense": "to_dense"}
 """Remedy → the method of a tensor that carries it out on an argument."""
 _MARK = re.compile(
-    r"(?P<call>torch\._dynamo\.(?:mark_dynamic|decorators\.mark_unbacked))\((?P<source>[^\W\d]\w*)(?P<path>[^,()]*), "
+    r"(?P<call>torch\._dynamo\.(?:(?:maybe_)?mark_dynamic|decorators\.mark_unbacked))\((?P<source>[^\W\d]\w*)(?P<path>[^,()]*), "
     r"(?P<rest>\d+)\)"
 )
+_MARK_DYNAMIC, _MARK_UNBACKED = re.compile(r"^torch\._dynamo\.(?:maybe_)?mark_dynamic"), "torch._dynamo.decorators.mark_unbacked"
+"""A size with both marks is unbacked: the first one is left out."""
 _NAME = re.compile(r"[^\W\d]\w*")
 _PASSED_ON = ("torch/_dynamo/eval_frame.py", "torch/nn/modules/module.py", "torch/_dynamo/external_utils.py")
 """Files of torch between a call and the compiled function that hand the arguments on unchanged."""
@@ -58,13 +60,8 @@ class FrameEdits:
     """The lines that call the function; empty where the trace does not record them."""
     before: int
     """Recompilations in the trace."""
-    fewest: int | None
-    """Recompilations that remain with all of these remedies; None without guards in the log."""
-    most: int | None
-    expected: int | None
-    """The probable number of them."""
-    condition: str
-    """The condition under which it is another one: a key of `questions.recompiles.predictions.DOUBTS`; '' for none."""
+    predicted: Prediction | None
+    """The recompilations that remain with all of these remedies; None without guards in the log."""
 
 
 @frozen
@@ -96,10 +93,14 @@ def proposed_edits(run: Run) -> tuple[list[FrameEdits], list[OtherRemedy]]:
         if edited and name and file and line:
             calls = tuple(dict.fromkeys(call for compile_ in frame.compiles for call in _calls(compile_)))
             calls = tuple(call for call in calls if not _is_compiled(call, compiled))
-            remaining = _remaining(guards, [variation for variation, _ in edited])
+            chosen = [variation for variation, _ in edited]
+            predicted = prediction_for(frame, explained, guards, chosen) if guards is not None else None
             code = tuple(dict.fromkeys(each for _, remedy in edited for each in remedy.code))
-            edits = tuple(dict.fromkeys(edit for _, remedy in edited for edit in remedy.edits))
-            results.append(FrameEdits(str(frame.ref), name, file, line, code, edits, calls, len(explained), *remaining))
+            code = tuple(each for each in code if _MARK_DYNAMIC.sub(_MARK_UNBACKED, each) not in {*code} - {each})
+            edits = tuple(dict.fromkeys(
+                edit for _, remedy in edited for edit, each in zip(remedy.edits, remedy.code, strict=True) if each in code
+            ))  # fmt: skip
+            results.append(FrameEdits(str(frame.ref), name, file, line, code, edits, calls, len(explained), predicted))
     return results, others
 
 
@@ -118,20 +119,6 @@ def remedy_of(variation: Variation) -> Remedy | None:
         ArgumentEdit(match["source"], match["path"], f"{match['call']}({{}}, {match['rest']})") for match in matches if match
     )
     return Remedy(variation.code, edits) if edits and len(edits) == len(matches) else None
-
-
-def _remaining(
-    guards: FrameGuards | None, variations: Sequence[Variation]
-) -> tuple[int | None, int | None, int | None, str]:
-    """Return the fewest, the most and the expected recompilations that remain with all remedies, and the doubt about them."""
-    if guards is None:
-        return None, None, None, ""
-    simulation = Simulation(guards.calls)
-    effects = {
-        (variation.cause, source, variation.dim): effect_of(variation.remedy)
-        for variation in variations for source in variation.sources or (variation.source,)
-    }  # fmt: skip
-    return simulation.outcome(effects, {}, False)
 
 
 def _calls(compile_: Compile) -> Iterator[StackFrame]:

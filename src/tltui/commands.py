@@ -14,7 +14,7 @@ from tltui.text.frozen import frozen
 class Where(Enum):
     """Where a command applies; the value is the heading in help."""
 
-    EVERYWHERE = "everywhere"
+    EVERYWHERE = "main screen"
     TREE = "tree"
     DOCUMENT = "documents"
     PROVENANCE = "provenance mode"
@@ -178,8 +178,8 @@ COMMANDS: tuple[Command, ...] = (
     Command("tree.scroll_right", ("a", "shift+right"), "scroll right",
             "Scroll half a page to the right if rows are longer than the pane.", T_),
     Command("tree.scroll_left", ("A", "shift+left"), "scroll left", "Scroll half a page to the left.", T_),
-    Command("tree.expand", ("l", "right"), "open", "Open the node, or go to its first child.", T_),
-    Command("tree.collapse", ("h", "left"), "close", "Close the node, or go to its parent.", T_),
+    Command("tree.expand", ("l", "right"), "open node", "Open the node, or go to its first child.", T_),
+    Command("tree.collapse", ("h", "left"), "close node", "Close the node, or go to its parent.", T_),
     Command("tree.open_close", ("space",), "open or close", "Open or close the node.", T_),
     Command("tree.collapse_all", ("minus",), "close all", "Close all nodes.", T_),
     Command("tree.expand_all", ("equals_sign",), "open all", "Open all nodes, down to the artifacts.", T_),

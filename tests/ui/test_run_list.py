@@ -237,6 +237,20 @@ async def test_read_again_finds_new_runs_and_drops_those_that_are_gone(directory
         assert len(screen.names) == 3, "what was read stays"
 
 
+async def test_renamed_and_new_runs_are_noticed(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_list_screen, "AGAIN", 0.05)
+    async with shown(directory) as screen:
+        await screen.until(lambda: screen.names == ["breaks", "errors", "train"])
+        await screen.press("j")
+        (directory / "breaks").rename(directory / "first_run")
+        await screen.until(lambda: screen.names == ["first_run", "errors", "train"])
+        assert screen.at.startswith("errors")
+        shutil.copytree(T213 / "recompiles", directory / "more")
+        await screen.until(lambda: "more" in screen.names)
+        shutil.rmtree(directory / "train")
+        await screen.until(lambda: "train" not in screen.names)
+
+
 async def test_enter_ends_the_app_with_the_choice_and_the_list_comes_back_to_it(directory: Path) -> None:
     choice = RunChoice(str(directory), run_list.entry_names(str(directory)), "began")
     async with shown(directory, choice=choice) as screen:

@@ -79,7 +79,7 @@ def test_every_number_of_the_demo_has_one_name() -> None:
     run = opened("src/tltui/demo")
     head = "\n".join(page(run, "").text())
     assert "2 ranks · 25 compiles" in head and "↻ 9 recompiles, 1 refused at the recompile limit" in head
-    assert any(line.startswith("2 ranks × 23 columns, 25 compiles") for line in page(run, "@matrix").text())
+    assert any(line.startswith("2 ranks × 23 rows, 25 compiles") for line in page(run, "@matrix").text())
     assert any(line.startswith("25 compiles · ") for line in page(run, "@timing").text())
     differences = differences_of(run)
     assert differences is not None and differences.compiles_per_rank == 22

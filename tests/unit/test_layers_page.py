@@ -98,3 +98,14 @@ def test_graphs_that_were_lowered_are_sectioned_by_layer_too() -> None:
     assert passes[:2] == ["layers.0 pass 1/2", "layers.1 pass 2/2"]
     assert any(title.startswith("layers.1.attn.qkv  forward") for title in titles[2])
     assert [title.partition(" of ")[0] for title in titles[2] if " pass " in title][1] == "layer pass 2/2", "of two iterations"
+
+
+def test_a_count_of_kernels_with_unknown_layers_is_no_zero(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["layers", str(TRACES / "provenance" / "cond"), "0/0"]) == 0
+    forward, backward = capsys.readouterr().out.split("backward graph")
+    assert [line.split() for line in backward.splitlines()[2:5]] == [
+        ["(model)", "2", "2", "17", "976", "B"], ["a", "1", "2", "448", "B"], ["b"],
+    ]  # fmt: skip
+    assert "A layer may have more kernels than listed." in " ".join(backward.split()) and "may have" not in forward
+    assert main(["layers", str(TRACES / "provenance" / "cond"), "0/0", "b"]) == 0
+    assert "b: kernels unknown" in capsys.readouterr().out

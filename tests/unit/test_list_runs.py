@@ -123,8 +123,33 @@ def test_wrong_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr().err == "tltui: missing DIR\n  for example: tltui list /shared/traces\n"
     assert main(["list", str(tmp_path / "no")]) == 2
     assert capsys.readouterr().err == f"tltui: No such file or directory: '{tmp_path / 'no'}'\n  give a directory of runs\n"
+
+
+@pytest.mark.parametrize("options", [[], ["--json"], ["--markdown"], ["--all"]])
+def test_a_directory_without_runs_is_an_error(options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    advice = "give a directory with a subdirectory for each run"
+    assert main(["list", str(tmp_path), *options]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err == f"tltui: no run in '{tmp_path}'\n  {advice}\n"
+    (tmp_path / "notes.txt").write_text("nothing of torch\n", encoding="utf-8")
+    index([T213 / "ddp"], tmp_path / "half.tlx")
+    (tmp_path / "half.tlx").write_bytes((tmp_path / "half.tlx").read_bytes()[:100])
+    assert main(["list", str(tmp_path), *options]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[1].startswith(f"  {tmp_path / 'half.tlx'}: ") and lines[2:] == ["  1 entry without a trace", f"  {advice}"]
+
+
+@pytest.mark.parametrize("width", [80, 120, 200])
+def test_long_names_are_shortened_so_that_they_differ(
+    width: int, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    names = [f"llama3_8b_fsdp_{middle}_seed0_2026_11_29_final" for middle in ("dynamic_shapes", "static_shapes", "static_padded")]
+    for name in names:
+        shutil.copytree(T213 / "twice_a" if name == names[0] else T213 / "breaks", tmp_path / name)
     assert main(["list", str(tmp_path)]) == 0
-    assert capsys.readouterr().out.startswith(f"0 runs in {tmp_path}\n")
+    shown = [line.split("  ")[1] for line in capsys.readouterr().out.splitlines() if "llama" in line]
+    assert len(set(shown)) == 3 and all("…" in name for name in shown) == (width < 200)
 
 
 def test_the_orders(directory: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

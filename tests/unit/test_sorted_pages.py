@@ -83,6 +83,20 @@ def test_an_order_that_no_table_has_is_refused(words: list[str], known: str, cap
         assert (code, error) == (0, ""), "a page without a table that is sorted"
 
 
+def test_an_order_by_a_column_without_values_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["timing", str(T213 / "breaks")]) == 0
+    plain = capsys.readouterr().out
+    assert main(["timing", str(T213 / "breaks"), "--sort", "ranks"]) == 0
+    out, err = capsys.readouterr()
+    assert out.replace("By compile\n", "Slowest compiles\n") == plain and "own ↓" in out
+    assert err == (
+        "tltui: this run has no values for the column 'ranks', so --sort has no effect\n"
+        "  columns with values: own, total, count, longest, phase, name\n"
+    )
+    assert main(["timing", str(T213 / "breaks"), "--sort", "gain"]) == 2
+    assert capsys.readouterr().err.startswith("tltui: invalid value of --sort: 'gain'\n  use one of own, total,")
+
+
 def test_without_room_for_its_column_an_order_still_applies(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from itertools import pairwise
 from pathlib import Path
@@ -16,9 +17,10 @@ from tltui.documents.page import Page
 from tltui.model.follow import open_run
 from tltui.model.ref import parse_ref
 from tltui.model.run import Run
-from tltui.model.status import compile_intervals
+from tltui.model.status import Status, compile_intervals
+from tltui.questions.hang.open_phases import begun, last_record
 from tltui.questions.overview import run_timeline
-from tltui.questions.overview.run_timeline import BREAK, EAGER, ERROR, FULL, RECOMPILE, _Coverage, timeline
+from tltui.questions.overview.run_timeline import BREAK, EAGER, ERROR, FULL, RECOMPILE, UNFINISHED, _Coverage, timeline
 from tltui.questions.overview.time_scale import scale_of
 from tltui.questions.overview.timeline_sections import add_timeline
 from tltui.questions.question import result_of
@@ -65,6 +67,38 @@ def test_marks_are_of_the_compiles_that_began_there() -> None:
     first, second = result.rows
     assert {mark for mark in first.marks if mark} >= {ERROR, BREAK} and {mark for mark in second.marks if mark} == {RECOMPILE}
     assert any(second.recompiles) and not second.recompiles[0]
+
+
+def test_a_compile_without_an_end_is_drawn_to_the_last_record() -> None:
+    run = trace("hangs/ranks")
+    result = timeline(run.processes(), 76, {})
+    assert result is not None and result.compiles == result.compiles_with_phases == 8
+    assert result.first_s + result.recompile_s == pytest.approx(sum(c.tally.compile_s for c in run.compiles()), rel=1e-3)
+    cut = next(row for row in result.rows if row.ranks == (2,))
+    assert (
+        cut.marks.count(UNFINISHED) == 1 and cut.too_short == 0 and not any(row.open_ends for row in result.rows if row is not cut)
+    )
+    begin, [end] = cut.marks.index(UNFINISHED), cut.open_ends
+    [compile_] = [c for c in run.compiles() if c.status is Status.UNFINISHED]
+    since, last = begun(compile_)[0][0].since_at_us, last_record(compile_.process)
+    assert last is not None and begin == int(result.scale.cell(since)) <= end == math.ceil(result.scale.cell(last)) - 1
+    assert all(cut.levels[begin + 1 : end])
+    legend = "…: compile without an end in the log, drawn up to the last record of its process"
+    for ascii_ in (False, True):
+        text = lines(run, ascii_=ascii_)
+        row = next(number for number, line in enumerate(text) if line.startswith("  rank 2"))
+        assert text[row].endswith("~" if ascii_ else "…") and text[row + 1].strip() == "?"
+        assert text[row + 1].index("?") <= len(text[row]) - 1
+        assert (legend.replace("…", "~") if ascii_ else legend) in " ".join(line.strip() for line in text)
+    assert "…: compile without an end so far" in "\n".join(lines(run, goes_on="the job is running"))
+    assert not any(line.startswith("  …:") for line in lines(trace("torch-2.13/recompiles")))
+
+
+def test_an_open_backward_has_its_mark_where_it_began() -> None:
+    result = timeline(trace("hangs/epoch_backward").processes(), 80, {})
+    assert result is not None and result.compiles == 2
+    [row] = result.rows
+    assert row.marks.count(UNFINISHED) == 1 and row.marks.index(UNFINISHED) == 79 == row.open_ends[0]
 
 
 def test_a_fallback_to_eager_has_a_mark_of_its_own() -> None:

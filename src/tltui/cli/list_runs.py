@@ -5,12 +5,16 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tltui.cli.exits import Failure
 from tltui.cli.options import add_json, add_output, add_text
 from tltui.cli.parser import Command, Parser, argument
 from tltui.cli.printing import as_json, as_text, layout
 from tltui.documents.envelope import envelope
+
+if TYPE_CHECKING:
+    from tltui.questions.compare.run_list import RunList
 
 EXAMPLES = """\
 A run is a directory with a trace, a saved index (.tlx) or a packed trace, directly in DIR. Saved indexes open fastest:
@@ -27,7 +31,7 @@ examples:
 
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
-    """Yield the list of runs, or show it. Raises `Failure` for what is no directory."""
+    """Yield the list of runs, or show it. Raises `Failure` for what is no directory, and for a directory without runs."""
     if options.directory is None:
         raise Failure("missing DIR", "for example: tltui list /shared/traces")
     names = run_names(options.directory)
@@ -52,6 +56,8 @@ def _printed(options: argparse.Namespace, names: list[str]) -> Iterator[bytes]:
 
     given = options.directory
     result = list_of(given, {name: open_entry(given, name) for name in names})
+    if not result.runs:
+        raise _without_runs(result)
     if options.json:
         yield from as_json(envelope("list", os.path.basename(os.path.normpath(given)), "", result))
         return
@@ -92,8 +98,15 @@ def _show(options: argparse.Namespace, names: list[str]) -> int:
             code, choice.remark = None, str(none).partition("\n")[0]
         free_run()
     if not (code or choice.has_runs or choice.unread):
-        raise Failure(f"no run in '{choice.directory}'", "\n  ".join(list_of(choice.directory, choice.entries).not_opened))
+        raise _without_runs(list_of(choice.directory, choice.entries))
     return code
+
+
+def _without_runs(result: RunList) -> Failure:
+    """Return the error for a directory without runs: entries that cannot be opened, and the number of the others."""
+    others = f"{result.other_entries} {'entry' if result.other_entries == 1 else 'entries'} without a trace"
+    lines = [*result.not_opened, *([others] if result.other_entries else ()), "give a directory with a subdirectory for each run"]
+    return Failure(f"no run in '{result.directory}'", "\n  ".join(lines))
 
 
 def _add_sort(parser: Parser) -> None:

@@ -70,15 +70,20 @@ def _print_page(run: Run, document: Document, options: argparse.Namespace) -> It
 
 
 def check_order(document: Document, options: argparse.Namespace) -> None:
-    """Raise `Failure` if tables of a page have orders, and none of them has the chosen one."""
+    """Raise `Failure` if tables of a page have orders, and none of them has the chosen one; report a column without values."""
     question, sort = question_of(options.command), getattr(options, "sort", "")
     if not sort or question.sort_label != SORTED or sort == question.sorts[0] or options.json:
         return
     while not document.advance():
         pass
     orders = getattr(document, "all_orders", ())
-    if orders and sort not in orders:
-        choices = ", ".join(order for order in question.sorts if order in orders)
+    if not orders or sort in orders:
+        return
+    choices = ", ".join(order for order in question.sorts if order in orders)
+    if sort in getattr(document, "absent_orders", ()):
+        problem = f"this run has no values for the column {sort!r}, so --sort has no effect"
+        print_error(f"tltui: {problem}\n  columns with values: {choices}")
+    else:
         raise Failure(f"no table of this page is sorted by {sort}", f"use one of: {choices}")
 
 

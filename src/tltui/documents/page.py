@@ -208,11 +208,15 @@ class Page(Builder):
             return
         applied = ""
         sort = self.sort if sort is None else sort
+        columns = table.present(rows)
         if is_sortable := any(column.sort for column in table.columns):
+            absent = [column.sort for column in table.columns if column.sort and column not in columns]
+            sort = table.order if sort in absent else sort
             applied, rows = table.applied(sort), table.ordered(rows, sort)
-            self._document.all_orders += [table.order, *(column.sort for column in table.columns)]
+            self._document.all_orders += [table.order, *(column.sort for column in columns)]
+            self._document.absent_orders += absent
         most = table.shown + table.folded if table.shown and table.folded else len(rows)
-        columns, total, rows = table.present(rows), max(total or 0, len(rows)), rows[:most]
+        total, rows = max(total or 0, len(rows)), rows[:most]
         arrows = [column.arrow if column.title and applied and column.sort == applied else "" for column in columns]
         head: list[list[Piece]] = [
             [(one.title + arrow, tokens.STRONG if arrow else tokens.LABEL) for one, arrow in zip(columns, arrows, strict=True)]

@@ -13,6 +13,7 @@ from textual.binding import BindingType
 from textual.dom import DOMNode
 
 from tltui.commands import BY_ID, PLACE_NAMES, Command, Situation, Where
+from tltui.documents.axis import ends
 from tltui.documents.format import plural, seconds
 from tltui.documents.scope import DOES, in_output, place_of
 from tltui.messages import Again, Scanned
@@ -231,7 +232,7 @@ class BrowserCommands(MainScreen):
         else:
             self.window = window
             self.lay_out_again()
-            low, high = (seconds(share * max(charts)) for share in window)
+            low, high = ends(*(share * max(charts) for share in window))
             self.show_message("all of the time" if window == WHOLE else f"{low} to {high} of {seconds(max(charts))}")
 
     def action_damage(self) -> None:

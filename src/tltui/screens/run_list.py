@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 INTERVAL = 0.5
 """Seconds between two pictures of the list while it is read."""
 AGAIN, PACE = 5.0, 20
-"""Seconds between two looks at runs that are being written, at least; and so many times what the last look took."""
+"""Seconds between two looks at the directory and at runs that are being written, at least; and so many times what the last look
+took."""
 
 
 @mutable(slots=False)
@@ -184,28 +185,30 @@ class RunListScreen(PanesScreen[None]):
             self.app.exit()
 
     def _check_later(self, took: float) -> None:
-        """Read the runs that are being written again later; `took`: the seconds of the last time."""
-        if self.choice.written:
-            self._next_check = self.set_timer(max(AGAIN, PACE * took), self._check)
+        """Look at the directory again later; `took`: the seconds of the last time."""
+        self._next_check = self.set_timer(max(AGAIN, PACE * took), self._check)
 
     def _check(self) -> None:
-        names = self.choice.written
-        self._reader.do(self._check_steps(names), place=Place.LONG, owner=self, fault=self._failed)
+        unchanged = self.choice.entries.keys() - set(self.choice.written)
+        self._reader.do(self._check_steps(unchanged), place=Place.LONG, owner=self, fault=self._failed)
 
-    def _check_steps(self, names: Sequence[str]) -> Steps:
-        """Read runs that were being written, on another thread."""
-        from tltui.questions.compare.run_list import open_entry
+    def _check_steps(self, unchanged: Collection[str]) -> Steps:
+        """Read new entries and runs that were being written, on another thread."""
+        from tltui.questions.compare.run_list import entry_names, open_entry
 
-        began, entries = time.monotonic(), {}
+        began, directory, entries = time.monotonic(), self.choice.directory, {}
+        names = entry_names(directory)
         for name in names:
-            yield None
-            entries[name] = open_entry(self.choice.directory, name)
-        self.answer(partial(self._show_checked, entries, time.monotonic() - began))
+            if name not in unchanged:
+                yield None
+                entries[name] = open_entry(directory, name)
+        self.answer(partial(self._show_checked, names, entries, time.monotonic() - began))
 
-    def _show_checked(self, entries: dict[str, Entry], took: float) -> None:
-        """Draw what has changed."""
-        if any(self.choice.entries.get(name) != entry for name, entry in entries.items()):
-            self.choice.entries |= entries
+    def _show_checked(self, names: Collection[str], read: Mapping[str, Entry], took: float) -> None:
+        """Draw what has changed: runs that are new or have grown, and those that are gone or have another name."""
+        before = self.choice.entries
+        self.choice.entries = {name: read[name] if name in read else before[name] for name in names}
+        if self.choice.entries != before:
             self._draw()
         self._check_later(took)
 

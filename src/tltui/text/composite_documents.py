@@ -178,7 +178,8 @@ class GrowingDocument(TextDocument):
         document = builder.growing()
         super().__init__(ref, document.title, complete=False)
         self.lines, self.anchors, self.section_list = document.lines, document.anchors, document.section_list
-        self.orders, self.all_orders, self.chart_seconds = document.orders, document.all_orders, document.chart_seconds
+        self.orders, self.all_orders, self.absent_orders = document.orders, document.all_orders, document.absent_orders
+        self.chart_seconds = document.chart_seconds
         self._pieces = fill(builder)
         self._work(SLICE)
 

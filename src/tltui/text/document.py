@@ -215,6 +215,8 @@ class TextDocument:
     """The orders that its tables can be in, as far as their columns are shown."""
     all_orders: list[str] = field(default_factory=list)
     """Those of columns without room too."""
+    absent_orders: list[str] = field(default_factory=list)
+    """Those of columns for which the rows of a table have nothing."""
     chart_seconds: list[float] = field(default_factory=list)
     """The time of each chart that can show a part of it."""
     _measured: int = 0

@@ -11,11 +11,13 @@ from tltui.model.status import Status
 from tltui.questions.compare.run_list import RunList, RunRow
 from tltui.text import tokens
 from tltui.text.document import Document, Options, piece_text
+from tltui.text.formatting import apart
 from tltui.text.sanitize import sanitize
 
-NAME_WIDTH, SHORT_NAME_WIDTH = 24, 16
-"""Cells of the name of a run in the table, and in one of at most `NARROW` columns."""
-NARROW = 90
+NAME_WIDTH, SHORT_NAME_WIDTH, LONG_NAME_WIDTH = 24, 16, 56
+"""Cells of the name of a run in the table, in one of at most `NARROW` columns, and in one with so much room."""
+NARROW, OTHERS = 90, 84
+"""`OTHERS`: cells of the columns other than the name and the changes."""
 CHANGE_WIDTH = 32
 """Cells of the changes, before which other columns give way: three changes."""
 ORDERS = ("began", "name", "torch", "ranks", "compiles", "errors", "eager", "breaks", "time")
@@ -51,14 +53,17 @@ def change_text(row: RunRow) -> str:
     return ", ".join(words)
 
 
-def _runs_table(width: int, mark: str) -> Table[RunRow]:
+def _runs_table(runs: Sequence[RunRow], width: int, mark: str) -> Table[RunRow]:
     """Return the table of runs for a page of `width` columns: the change of a run is its last column to give way.
 
     `mark`: of a run that is being written.
     """
-    room = SHORT_NAME_WIDTH if width <= NARROW else NAME_WIDTH
+    unused = width - OTHERS - (CHANGE_WIDTH if any(map(change_text, runs)) else 0)
+    room = SHORT_NAME_WIDTH if width <= NARROW else min(max(unused, NAME_WIDTH), LONG_NAME_WIDTH)
+    names = [sanitize(row.name) for row in runs]
+    shown = dict(zip((row.name for row in runs), apart(names, room), strict=True))
     return Table((
-        Column("run", lambda row: (fmt.clip_middle(sanitize(row.name), room), tokens.STRONG, RUN + row.name), shrinks=False,
+        Column("run", lambda row: (shown[row.name], tokens.STRONG, RUN + row.name), shrinks=False,
                sort="name", key=lambda row: row.name),
         Column("", lambda row: (mark if row.has_writer else "", tokens.RUNNING), shrinks=False, drop=10,
                when=lambda rows: any(row.has_writer for row in rows)),
@@ -111,7 +116,7 @@ def run_list_document(result: RunList, options: Options) -> Document:
     """Return the list as a page."""
     page = Page("@list", f"runs of {sanitize(result.directory)}", options)
     mark = page.status(Status.RUNNING)
-    table = _runs_table(page.width, piece_text(mark))
+    table = _runs_table(result.runs, page.width, piece_text(mark))
     order = table.applied(page.sort)
     sorting = "the oldest first" if order == table.order else f"sorted by {order}"
     directory = sanitize(result.directory)

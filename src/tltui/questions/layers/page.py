@@ -162,6 +162,8 @@ class Row:
     cost: StaticCost
     priced: int
     us: float | None
+    is_partial: bool
+    """Whether kernels of the graph have an unknown layer: a count of 0 is then unknown."""
 
 
 def add_tree(page: Page, rows: Sequence[Row], of: str) -> None:
@@ -202,7 +204,8 @@ def add_tree(page: Page, rows: Sequence[Row], of: str) -> None:
 
 
 def _cells(row: Row, estimated: bool, measured: bool) -> list[str]:
-    results = [str(row.kernels), str(row.alone), str(row.nodes), moved(row.cost, row.priced < row.kernels)]
+    counts = ("" if row.is_partial and not count else str(count) for count in (row.kernels, row.alone, row.nodes))
+    results = [*counts, moved(row.cost, row.priced < row.kernels)]
     if estimated:
         results.append("" if row.cost.estimated_us is None else micros(row.cost.estimated_us))
     if measured:
@@ -237,11 +240,13 @@ def static_text(cost: StaticCost) -> str:
 
 def add_kernels(
     page: Page, ref: str, unit: UnitProvenance | None, layer: Layer, paths: Sequence[str], kernels: Sequence[KernelCost],
-    us: float | None, of: str,
+    us: float | None, of: str, is_partial: bool,
 ) -> None:  # fmt: skip
     """One layer, or the iterations of one (`paths`): its sums, its lines, and its kernels in the order of the code."""
     text = f"{fmt.plural(len(layer.kernels), 'kernel')}, {len(layer.alone)} for this layer only; "
     text += fmt.plural(len(layer.post), "node")
+    if is_partial and not layer.kernels:
+        text = "kernels unknown"
     name = sanitize(layer.path) or "the whole model"
     page.say(f"{name}{f' × {len(paths)}' if len(paths) > 1 else ''}: {text}", "  ", tokens.STRONG)
     if cost_text := static_text(layer.cost):
@@ -419,8 +424,10 @@ def _many(page: Page, scope: Scope) -> Generator[None, None, tuple[CompileLayers
         same = kinds.setdefault(content_of(compile_) or layers.units, [])
         same.append(layers.ref)
         done.append(CompileLayers(layers.ref, "", tuple(UnitCosts(u.unit, u.why, u.unknown, (), (), ()) for u in layers.units)))
-        text = f" {fmt.plural(len({layer.path for unit in layers.units for layer in unit.layers}), 'layer')}, "
-        text += f"{fmt.plural(sum(len(unit.of_kernel) for unit in layers.units), 'kernel')} in them"
+        count = sum(len(unit.of_kernel) for unit in layers.units)
+        is_unknown = not count and any(unit.unknown for unit in layers.units)
+        kernels = "kernels unknown" if is_unknown else f"{fmt.plural(count, 'kernel')} in them"
+        text = f" {fmt.plural(len({layer.path for unit in layers.units for layer in unit.layers}), 'layer')}, {kernels}"
         if len(same) == 1 or len(scope.compiles) <= LISTED:
             page.row([(f"[{layers.ref}]", tokens.LINK, f"@layers:{layers.ref}"), text], "")
     if not done:
@@ -480,15 +487,22 @@ def _tree(
         name = _short(layer.path, around)
         alone = cost.kernels_only_here
         row = Row(
-            name, layer.parent, target, count, cost.kernels, alone, cost.nodes, cost.cost, cost.kernels_with_bytes, cost.measured_us
-        )
+            name, layer.parent, target, count, cost.kernels, alone, cost.nodes, cost.cost, cost.kernels_with_bytes,
+            cost.measured_us, unit.unknown > 0,
+        )  # fmt: skip
         rows.append(row)
     if rows:
         add_tree(page, rows, costs.of if costs is not None else "")
-    if unit.unknown and unit.layers:
-        page.say(page.so_far(f"Layers of {fmt.plural(unit.unknown, 'kernel')} unknown ({unit.why})."), "  ", tokens.DIM)
+    _add_unknown(page, unit)
     add_sites(page, unit.sites)
     return UnitCosts(unit.unit, unit.why, unit.unknown, layer_costs, _kernels(unit, unit_provenance, None, measured), unit.sites)
+
+
+def _add_unknown(page: Page, unit: UnitLayers) -> None:
+    """Add the number of kernels without a known layer."""
+    if unit.unknown and unit.layers:
+        text = f"Layers of {fmt.plural(unit.unknown, 'kernel')} unknown ({unit.why})."
+        page.say(f"{page.so_far(text)} A layer may have more kernels than listed.", "  ", tokens.DIM)
 
 
 def _short(path: str, around: str) -> str:
@@ -510,7 +524,9 @@ def _one(
     layer_cost = _layer_cost(merged_layer, len(layers), measured)
     kernels = _kernels(unit, unit_provenance, set(merged_layer.kernels), measured)
     of = costs.of if costs is not None else ""
-    add_kernels(page, ref, unit_provenance, merged_layer, [layer.path for layer in layers], kernels, layer_cost.measured_us, of)
+    add_kernels(page, ref, unit_provenance, merged_layer, [layer.path for layer in layers], kernels, layer_cost.measured_us, of,
+                unit.unknown > 0)  # fmt: skip
+    _add_unknown(page, unit)
     return UnitCosts(unit.unit, unit.why, unit.unknown, (layer_cost,), kernels, ())
 
 

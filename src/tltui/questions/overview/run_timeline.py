@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
@@ -9,6 +10,7 @@ from dataclasses import replace
 
 from tltui.model.nodes import Compile, Process
 from tltui.model.status import Status, compile_intervals
+from tltui.questions.hang.open_phases import begun, last_record
 from tltui.questions.overview.time_scale import TimeScale, scale_of
 from tltui.questions.ranks.pace import Offset
 from tltui.questions.timing.event_sums import add_phases
@@ -22,8 +24,10 @@ FULL = 8
 """The level of a cell in which all ranks of a row compiled all of the time."""
 LONGEST = 366 * 86400.0
 """Seconds of a run beyond which a start time is wrong."""
-ERROR, EAGER, BREAK, RECOMPILE = "error", "eager", "break", "recompile"
-MARKS = (ERROR, EAGER, BREAK, RECOMPILE)
+ERROR, EAGER, UNFINISHED, RUNNING, BREAK, RECOMPILE = "error", "eager", "unfinished", "running", "break", "recompile"
+OPEN: dict[Status | None, str] = {Status.UNFINISHED: UNFINISHED, Status.RUNNING: RUNNING}
+"""Statuses of compiles that are drawn up to the last record of their process, with their marks."""
+MARKS = (ERROR, EAGER, UNFINISHED, RUNNING, BREAK, RECOMPILE)
 """Marks of a cell; the first one in this order is drawn."""
 READ = 12_000
 """Records of compiles up to which phases are read from their timing events."""
@@ -47,6 +51,8 @@ class TimelineRow:
     """Compiles without a drawn cell."""
     phases: tuple[str, ...] = ()
     """Cell → the phase of most of its compile time; '' where it is unknown. () without a phase in any cell."""
+    open_ends: tuple[int, ...] = ()
+    """The last cell of each compile without an end."""
 
 
 @frozen
@@ -63,13 +69,14 @@ class Timeline:
     recompile_s: float
     """The time of recompiles."""
     phases: tuple[Phase, ...] = ()
-    """Seconds by phase of the compiles whose events were read."""
+    """Seconds by phase of the compiles whose events were read, without compiles that have no end."""
     compiles: int = 0
+    """Compiles with an end."""
     compiles_with_phases: int = 0
 
 
-Interval = tuple[float, float, Compile]
-"""Begin and end, in microseconds since the epoch, and the compile."""
+Interval = tuple[float, float, Compile, bool]
+"""Begin and end, in microseconds since the epoch, the compile, and whether it has no end: the last record of its process counts."""
 Members = Sequence[tuple[Process, Sequence[Interval]]]
 """The processes of a row and their compiles."""
 
@@ -84,16 +91,17 @@ def timeline(
     """
     groups, first_s, recompile_s = _grouped(processes, offsets, odd_ranks)
     everything = [interval for members in groups for _, intervals in members for interval in intervals]
-    if len({id(compile_) for _, _, compile_ in everything}) < 2:
+    if len({id(compile_) for _, _, compile_, _ in everything}) < 2:
         return None
-    start, end = min(begin for begin, _, _ in everything), max(end for _, end, _ in everything)
+    start, end = min(begin for begin, *_ in everything), max(end for _, end, *_ in everything)
     if not 0 < end - start < LONGEST * 1e6:
         return None
-    scale = scale_of([(begin, end) for begin, end, _ in everything], width)
+    scale = scale_of([(begin, end) for begin, end, *_ in everything], width)
     ordered = _ordered(groups, detailed)
-    compiles = {id(compile_): compile_ for _, _, compile_ in everything}
+    compiles = {id(compile_): compile_ for _, _, compile_, is_open in everything if not is_open}
+    count = len(compiles)
     if sum(len(compile_.records) for compile_ in compiles.values()) > READ:
-        firsts = (compile_ for members in ordered[:detailed] for _, _, compile_ in members[0][1])
+        firsts = (compile_ for members in ordered[:detailed] for _, _, compile_, is_open in members[0][1] if not is_open)
         compiles = _longest({id(compile_): compile_ for compile_ in firsts})
     sums: list[tuple[Phase, ...]] = []
     with_phases = 0
@@ -102,7 +110,7 @@ def timeline(
         cells = _PhaseCells(scale.width)
         for process, spans in members:
             offset = None if process.rank is None else offsets.get(process.rank)
-            for compile_ in {id(one): one for _, _, one in spans if id(one) in compiles}.values():
+            for compile_ in {id(one): one for _, _, one, _ in spans if id(one) in compiles}.values():
                 timed = phase_spans(compile_)
                 with_phases += bool(timed.spans)
                 sums.append(timed.phases)
@@ -111,9 +119,8 @@ def timeline(
                     cells.add(phase, scale.cell(begin - shift), scale.cell(ended - shift))
         rows.append(replace(_row(members, scale), phases=cells.phases()))
     return Timeline(
-        scale, start, (end - start) / 1e6, tuple(rows), first_s, recompile_s, add_phases(sums),
-        len({id(compile_) for _, _, compile_ in everything}), with_phases,
-    )  # fmt: skip
+        scale, start, (end - start) / 1e6, tuple(rows), first_s, recompile_s, add_phases(sums), count, with_phases
+    )
 
 
 def _grouped(
@@ -131,15 +138,25 @@ def _grouped(
             key.append((compile_.frame.code, compile_.status, compile_.is_recompile))
             for start, seconds in compile_intervals(compile_.metrics):
                 begin = start if offset is None else start - offset.at(start)
-                intervals.append((begin, begin + seconds * 1e6, compile_))
+                intervals.append((begin, begin + seconds * 1e6, compile_, False))
                 if compile_.is_recompile:
                     recompile_s += seconds
                 else:
                     first_s += seconds
+            if compile_.status in OPEN and (span := _open_span(compile_)) is not None:
+                shift = 0.0 if offset is None else offset.at(span[0])
+                intervals.append((span[0] - shift, span[1] - shift, compile_, True))
         if intervals:
             alike = ("process", id(process)) if rank is None else ("ranks", rank in odd_ranks, hash(tuple(key)))
             groups[alike].append((process, intervals))
     return list(groups.values()), first_s, recompile_s
+
+
+def _open_span(compile_: Compile) -> tuple[float, float] | None:
+    """Return when a compile without an end, or its backward, began, and the last record; None where the log has no begin."""
+    open_phases, _ = begun(compile_)
+    last = last_record(compile_.process) if open_phases else None
+    return None if last is None else (open_phases[0].since_at_us, max(last, open_phases[0].since_at_us))
 
 
 def _ordered(groups: Iterable[Members], detailed: int) -> list[Members]:
@@ -149,7 +166,7 @@ def _ordered(groups: Iterable[Members], detailed: int) -> list[Members]:
         return -len(members), str(members[0][0].ref)
 
     def length_us(members: Members) -> float:
-        return sum(end - begin for _, intervals in members for begin, end, _ in intervals)
+        return sum(end - begin for _, intervals in members for begin, end, *_ in intervals)
 
     longest = sorted(groups, key=lambda members: (-len(members), -length_us(members)))
     return sorted(longest[:detailed], key=order) + sorted(longest[detailed:], key=order)
@@ -172,15 +189,18 @@ def _row(members: Members, scale: TimeScale) -> TimelineRow:
     covered, recompiled = _Coverage(width), _Coverage(width)
     marks: list[str] = [""] * width
     spans: dict[int, set[tuple[int, int]]] = defaultdict(set)
+    open_ends: dict[int, int] = {}
     for _, intervals in members:
-        for begin, end, compile_ in intervals:
+        for begin, end, compile_, is_open in intervals:
             lo, hi = scale.cell(begin), scale.cell(end)
             covered.add(lo, hi)
             if compile_.is_recompile:
                 recompiled.add(lo, hi)
             place = min(int(lo), width - 1)
             spans[id(compile_)].add((place, min(int(hi), width - 1)))
-            if (mark := _mark(compile_)) and (not marks[place] or MARKS.index(mark) < MARKS.index(marks[place])):
+            if is_open:
+                open_ends[id(compile_)] = max(min(math.ceil(hi), width) - 1, place)
+            if (mark := _mark(compile_, is_open)) and (not marks[place] or MARKS.index(mark) < MARKS.index(marks[place])):
                 marks[place] = mark
     count = len(members)
     shares, recompile_shares = covered.shares(), recompiled.shares()
@@ -188,13 +208,18 @@ def _row(members: Members, scale: TimeScale) -> TimelineRow:
     return TimelineRow(
         str(members[0][0].ref), tuple(process.rank for process, _ in members), levels,
         tuple(2 * part > share for part, share in zip(recompile_shares, shares, strict=True)), tuple(marks), len(spans),
-        sum(not any(any(levels[first : last + 1]) for first, last in cells) for cells in spans.values()),
+        sum(
+            key not in open_ends and not any(any(levels[first : last + 1]) for first, last in cells) for key, cells in spans.items()
+        ),
+        open_ends=tuple(sorted(set(open_ends.values()))),
     )  # fmt: skip
 
 
-def _mark(compile_: Compile) -> str:
+def _mark(compile_: Compile, is_open: bool) -> str:
     if compile_.status in (Status.ERROR, Status.EAGER):
         return ERROR if compile_.status is Status.ERROR else EAGER
+    if is_open:
+        return OPEN[compile_.status]
     return BREAK if compile_.facts.breaks else RECOMPILE if compile_.is_recompile else ""
 
 

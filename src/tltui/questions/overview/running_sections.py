@@ -84,4 +84,4 @@ def _add_sparkline(page: Page, ends: list[float], start_us: float, end_us: float
 
 
 def _scale_text(step: int, start_us: float) -> str:
-    return f"per {tick(step)} from {fmt.clock(start_us)}"
+    return f"per {tick(step, step)} from {fmt.clock(start_us)}"

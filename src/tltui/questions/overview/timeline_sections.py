@@ -12,7 +12,17 @@ from tltui.documents.page import Page, to_page
 from tltui.model.ref import ranges
 from tltui.model.run import Run
 from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, Status
-from tltui.questions.overview.run_timeline import BREAK, EAGER, ERROR, RECOMPILE, Timeline, TimelineRow, timeline
+from tltui.questions.overview.run_timeline import (
+    BREAK,
+    EAGER,
+    ERROR,
+    RECOMPILE,
+    RUNNING,
+    UNFINISHED,
+    Timeline,
+    TimelineRow,
+    timeline,
+)
 from tltui.questions.problems.reason_sections import PHASE_STYLES, add_pairs, add_time
 from tltui.questions.ranks.pace import Pace
 from tltui.text import tokens
@@ -29,6 +39,8 @@ NAMED = 0.01
 FIRST = "first compiles"
 HEADING = "The run"
 LEVELS = " ▁▂▃▄▅▆▇█"
+CONTINUES = "…"
+"""The last cell of a compile without an end."""
 
 
 def add_timeline(page: Page, run: Run, pace: Pace, still_open: int) -> None:
@@ -54,6 +66,9 @@ def add_timeline(page: Page, run: Run, pace: Pace, still_open: int) -> None:
         _row(page, row, name, label, scale.gap_cells)
     if len(result.rows) > ROWS:
         _add_others(page, result.rows[ROWS:])
+    if any(row.open_ends for row in shown):
+        ended = "an end so far" if page.goes_on else "an end in the log"
+        page.say(f"{CONTINUES}: compile without {ended}, drawn up to the last record of its process", "  ", tokens.DIM)
     _add_gaps(page, scale.gaps_s)
     _add_phases(page, result)
     _add_shares(page, result, label, width)
@@ -110,7 +125,7 @@ def _add_phases(page: Page, result: Timeline) -> None:
 def _row(page: Page, row: TimelineRow, name: str, label: int, gaps: Sequence[int]) -> None:
     """Add the cells of a row, and its marks below; the marks alone if all compiles are too short to be drawn."""
     head: tuple[Piece, ...] = ("  ", (name, tokens.LINK, row.ref), " " * (label - len(name)), "  ")
-    if any(row.levels):
+    if any(row.levels) or row.open_ends:
         page.add(*head, *_cells(page, row, gaps), signs=True)
         head = ("  ", " " * (label + 2))
     elif not any(row.marks):
@@ -118,6 +133,7 @@ def _row(page: Page, row: TimelineRow, name: str, label: int, gaps: Sequence[int
     if any(row.marks):
         signs = {
             ERROR: page.status(Status.ERROR), EAGER: page.status(Status.EAGER), BREAK: page.status(Status.BREAK),
+            UNFINISHED: page.status(Status.UNFINISHED), RUNNING: page.status(Status.RUNNING),
             RECOMPILE: (ASCII_RECOMPILE if page.ascii else RECOMPILE_GLYPH, tokens.RECOMPILE), "": (" ", ""),
         }  # fmt: skip
         marks: list[Piece] = [
@@ -135,6 +151,8 @@ def _cells(page: Page, row: TimelineRow, gaps: Sequence[int]) -> list[Piece]:
     texts = [letter if letter and level else LEVELS[level] for level, letter in zip(row.levels, letters, strict=True)]
     for gap in gaps:
         texts[gap], styles[gap] = GAP, tokens.DIM
+    for end in row.open_ends:
+        texts[end], styles[end] = CONTINUES, tokens.RUNNING
     cells: list[Piece] = []
     for style, run_ in groupby(zip(texts, styles, strict=True), key=lambda cell: cell[1]):
         cells.append(("".join(text for text, _ in run_), style))

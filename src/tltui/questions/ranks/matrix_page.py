@@ -247,9 +247,14 @@ def _head(page: Page, matrix: Matrix, lanes: Sequence[Lane], aspect: Aspect, opt
     if len(lanes) < 2:
         page.say(page.so_far("Nothing to compare: fewer than two ranks have compiles."))
         return
-    page.row([(f"{fmt.count(matrix.rank_count)} ranks × {fmt.plural(len(matrix.columns), 'column')}", tokens.STRONG),
-              f", {fmt.plural(sum(column.rank_count for column in matrix.columns), 'compile')}",
-              (f"  {aspect.title}", tokens.DIM)], "")  # fmt: skip
+    total = sum(column.rank_count for column in matrix.columns)
+    size = f"{fmt.count(matrix.rank_count)} ranks × {fmt.plural(len(matrix.columns), 'row')}"
+    of_all = f", {fmt.plural(total, 'compile')}"
+    if len(size) + len(of_all) + 2 + len(aspect.title) <= page.width:
+        page.row([(size, tokens.STRONG), of_all, (f"  {aspect.title}", tokens.DIM)], "")
+    else:
+        page.row([(size, tokens.STRONG), of_all], "")
+        page.say(aspect.title, "", tokens.DIM)
     others = ", ".join(name for name in ASPECTS if name != aspect.name)
     hint = key_hint(options, "app.sort", "{}", instead="--show")
     page.row([hint, (f" changes what the cells show: {others}", tokens.DIM)], "")

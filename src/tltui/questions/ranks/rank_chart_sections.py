@@ -18,8 +18,10 @@ from tltui.text.document import Piece
 from tltui.text.sanitize import sanitize
 
 LETTERS = "abcdefghijk"
+FURTHER = "lmnopqrstuvwxyz"
+"""Letters of further functions where a part of the time is shown."""
 OTHER = "·"
-"""The letter of all further functions."""
+"""The letter of all other functions."""
 STYLES = (tokens.FUNCTION, tokens.TYPE, tokens.STRING, tokens.KEYWORD, tokens.DECORATOR, tokens.ORIGIN)
 LABEL, MOST, ROWS, NOTES = 17, 136, 10, 2
 """Columns of the name of a row, columns of a line, rows, and remarks on a row, of each at most."""
@@ -47,7 +49,12 @@ def add_chart(page: Page, chart: RankChart | None, pace: Pace | None = None) -> 
     for row in chart.rows[:ROWS]:
         bars = [bar for bar in row.bars if bar.start_s < end_s and bar.end_s >= begin_s]
         shown.append((replace(row, bars=tuple(bars)), cells_of(bars, begin_s, end_s, width)))
-    letters = letters_of(bar.function for _, cells in shown for bar in cells if bar is not None)
+    drawn = [bar.function for _, cells in shown for bar in cells if bar is not None]
+    letters = letters_of(drawn)
+    if (begin_s, end_s) != (0.0, chart.duration_s):
+        whole_rows = (cells_of(row.bars, 0.0, chart.duration_s, width) for row in chart.rows[:ROWS])
+        whole = [bar.function for cells in whole_rows for bar in cells if bar is not None]
+        letters = {number: letter for number, letter in letters_of_part(whole, len(chart.functions)).items() if number in drawn}
     short = 0
     for row, cells in shown:
         short += len(row.bars) - len({bar.ref for bar in cells if bar is not None})
@@ -94,6 +101,20 @@ def letters_of(functions: Iterable[int]) -> dict[int, str]:
     cells = Counter(functions)
     most = sorted(sorted(cells), key=lambda function: -cells[function])[: len(LETTERS)]
     return {**dict.fromkeys(cells, OTHER), **dict(zip(sorted(most), LETTERS, strict=False))}
+
+
+def letters_of_part(functions: Iterable[int], count: int) -> dict[int, str]:
+    """Map each of `count` functions to its letter in a part of a chart.
+
+    It is the letter in the whole chart, otherwise an unused one, otherwise `OTHER`.
+    `functions`: that of each cell of the whole chart.
+    """
+    cells = Counter(functions)
+    letters = {function: letter for function, letter in letters_of(cells.elements()).items() if letter != OTHER}
+    unused = (LETTERS + FURTHER)[len(letters) :]
+    further = [number for number in range(count) if number not in letters]
+    most = sorted(further, key=lambda number: -cells[number])[: len(unused)]
+    return {**dict.fromkeys(range(count), OTHER), **letters, **dict(zip(sorted(most), unused, strict=False))}
 
 
 def _add_row(page: Page, row: ChartRow, cells: Sequence[ChartBar | None], letters: Mapping[int, str]) -> None:

@@ -21,6 +21,7 @@ UNIT_STARTS = "fx_graph_runnable"
 PIECE_STARTS = "vllm_piecewise_compile_start"
 WHOLE_GRAPH = frozenset((Phase.DYNAMO, Phase.INPUTS, Phase.SYMBOLS, Phase.GUARDS, Phase.METRICS, Phase.TRACE))
 OUTPUT_CODE = "inductor_output_code"
+GUARDS = "dynamo_cpp_guards_str"
 BEFORE_FUSION = "ir_pre_fusion"
 NEVER = frozenset(("chromium_event", "log", "text"))
 """Events that are no artifacts, whatever payload they have."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import lru_cache, update_wrapper
 from typing import Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, cast
 
-from tltui.model.artifacts import OUTPUT_CODE, PIECE_STARTS, artifact_name, is_artifact
+from tltui.model.artifacts import GUARDS, OUTPUT_CODE, PIECE_STARTS, artifact_name, is_artifact
 from tltui.model.derived_cache import MISSING, Parts
 from tltui.model.nodes import Compile, Frame, Process
 from tltui.model.record_reader import Reader
@@ -127,16 +128,29 @@ def parsed(make: Callable[[bytes], P]) -> Parsed[P]:
     return Parsed(make)
 
 
-ALL = -1
+ALL, WITHOUT_ADDRESSES = -1, -2
 HEAD = 400
 """Bytes of generated code that tell its direction, which is the name of its unit."""
+
+
+_OBJECT = re.compile(rb"(___check_(?:obj|type)_id\([^ \n]+, )\d+(?=\))")
+_ADDRESS = re.compile(rb" at 0x[0-9a-f]+(?=>)")
+_LATENCY = b"\nGuard latency = "
+
+
+def _without_addresses(guards: bytes) -> bytes:
+    """Return the text of guards without what differs in each compile."""
+    text, latency, duration = guards.rpartition(_LATENCY)
+    text = _OBJECT.sub(rb"\1", text + latency if b"\n" not in duration.rstrip(b"\n") else guards)
+    return _ADDRESS.sub(b"", text) if b" at 0x" in text else text
 
 
 def content_key(compile_: Compile, reader: Reader, names: frozenset[str], limit: int) -> bytes:
     """Return a digest of the artifacts of a compile and of the texts of those with one of these names.
 
     It covers their order, attempts and subgraphs, and thereby their units and numbers. Texts above `limit` stored bytes count by
-    their declared md5. b"" without any such text.
+    their declared md5. Guards count without what differs in each compile: the addresses of objects and types, and how long they
+    took. b"" without any such text.
     """
     log, columns = compile_.process.log, compile_.process.log.columns
     kinds, contexts, sizes = columns.kind, columns.context, columns.size
@@ -158,6 +172,8 @@ def content_key(compile_: Compile, reader: Reader, names: frozenset[str], limit:
         elif much:
             has_text = True
             text = reader.payload(record, limit) if sizes[record] <= limit else str(log.md5(record)).encode()
+            if much == WITHOUT_ADDRESSES:
+                text = _without_addresses(text)
             md5.update(b"%d\n" % len(text))
             md5.update(text)
     return md5.digest() if has_text else b""
@@ -174,6 +190,8 @@ def _digest_rule(kind: Kind, names: frozenset[str]) -> tuple[bytes, bool, int]:
         return b"", False, 0
     name = artifact_name(kind)
     much = ALL if name in names or name == PIECE_STARTS else HEAD if name == OUTPUT_CODE else 0
+    if name == GUARDS and much:
+        much = WITHOUT_ADDRESSES
     return repr(tuple(kind)).encode("utf-8", "surrogatepass"), kind.event in METRICS, much
 
 

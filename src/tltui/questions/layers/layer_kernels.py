@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import field
 
-from tltui.model.artifacts import OUTPUT_CODE, Artifact, artifacts_of, units_of
+from tltui.model.artifacts import GUARDS, OUTPUT_CODE, Artifact, artifacts_of, units_of
 from tltui.model.node_answers import content_key, part, reader_of, shared
 from tltui.model.nodes import Compile
 from tltui.model.record_reader import Reader
@@ -87,7 +87,6 @@ def _head(chains: list[tuple[Line, ...]]) -> int:
     return next((n for n in range(least) if any(chain[n] != first[n] for chain in chains)), max(least, 0))
 
 
-GUARDS = "dynamo_cpp_guards_str"
 JOINT = "aot_joint_graph"
 EXPORTED = "exported_program"
 RUNTIMES = ("inductor_runtime_and_tensor_meta", "inductor_tlparse_runtime")

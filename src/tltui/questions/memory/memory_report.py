@@ -7,12 +7,12 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 
-from tltui.model.artifacts import OUTPUT_CODE, Artifact, artifacts_of, units_of
+from tltui.model.artifacts import GUARDS, OUTPUT_CODE, Artifact, artifacts_of, is_artifact, units_of
 from tltui.model.node_answers import content_key, part, reader_of, shared
 from tltui.model.nodes import Compile
 from tltui.model.record_reader import Reader, records_of
 from tltui.questions.layers.layer_costs import UnitLayers
-from tltui.questions.layers.layer_kernels import GUARDS, JOINT, layers_of
+from tltui.questions.layers.layer_kernels import JOINT, layers_of
 from tltui.questions.layers.lowered_layers import inputs_of
 from tltui.questions.layers.node_layers import Program
 from tltui.questions.memory.saved_tensors import (
@@ -245,9 +245,13 @@ def _symbols_in(saved: Iterable[SavedForBackward], graphs: Iterable[GraphMemory]
     return {name for formula in formulas for name in _NAME.findall(formula)}
 
 
+_GRAPHS = (FORWARD, OUTPUT_CODE)
+
+
 def has_graphs(compile_: Compile) -> bool:
     """Return whether a compile has a forward graph or generated code."""
-    return any(artifact.name in (FORWARD, OUTPUT_CODE) for artifact in artifacts_of(compile_))
+    log = compile_.process.log
+    return any(is_artifact(log.kind(record), log.has_payload(record)) for record, _ in records_of(compile_, _GRAPHS))
 
 
 Place = tuple[str, int | None]

@@ -132,6 +132,8 @@ class _Slicer:
             return self.lowered.carried[name]
         users = values.users.get(name, ())
         if values.nodes[name].kind == "placeholder" and (len(users) > 1 or name in values.outputs):
+            if reader and values.nodes[reader].op == "convolution_backward":
+                return frozenset((reader,))
             fixed = any(values.nodes[user].op in FIXED for user in users)
             return frozenset((name,)) if fixed else self.lowered.carried.get(reader, frozenset())
         return self.lowered.carried.get(reader, frozenset())
@@ -172,6 +174,8 @@ class StepNodes:
     """Those that Inductor counts to all origins, which in a subgraph are also those of the node that runs it."""
     around: dict[str, tuple[str, ...]]
     """Function of a subgraph → the node that runs it, with what Inductor's lowering carries to it."""
+    contradicted: frozenset[int] = frozenset()
+    """Calls that do not run the node that another source has."""
 
 
 def nodes_of_steps(identified: Identified) -> StepNodes:
@@ -201,7 +205,7 @@ def nodes_of_steps(identified: Identified) -> StepNodes:
         of_origins.update((number,) if several else ())
         all_of_them = slicer.lowered.carried[name] if several else (name,)
         result[number] = tuple(sorted(all_of_them, key=values.order.__getitem__))
-    return StepNodes(result, frozenset(of_origins), around)
+    return StepNodes(result, frozenset(of_origins), around, frozenset(identified.contradicted))
 
 
 def _ready(identified: Identified) -> dict[str, int]:
@@ -225,6 +229,7 @@ class Derived:
     graph: int
     """The index of the nodes' graph in `FxGraph.graphs`."""
     nodes: tuple[str, ...]
+    """() if only the node from another source is known not to be it."""
     around: tuple[tuple[int, str], ...] = ()
     """Nodes of graphs around that one, with their graphs: the `cond` of a branch, and what Inductor counts to it."""
 
@@ -257,6 +262,8 @@ def derive(
             around.setdefault(name, (*outer, *((number, node) for node in nodes)))
         for step, nodes in origins.by_step.items():
             derived[walked.steps[step].line] = Derived(number, nodes, outer if step in origins.of_origins else ())
+        for step in origins.contradicted:
+            derived.setdefault(walked.steps[step].line, Derived(number, ()))
     return derived
 
 
@@ -553,6 +560,9 @@ def _from_flow(texts: Texts, kernels: Sequence[KernelLink]) -> None:
         if kernel.key in shared:
             agrees = set(nodes) <= set(kernel.post)
         else:
+            contradicted = kernel.nodes_from == records.COMMENTS and not set(kernel.post) & set(nodes) and _operator(kernel)
+            if contradicted:
+                kernel.post, kernel.nodes_from = (), records.COMMENTS if kernel.pre else records.NONE
             agrees = kernel.nodes_from not in records.WRITTEN and set(kernel.post) < set(nodes)
         if nodes and agrees:
             kernel.post, kernel.nodes_from = nodes, records.DATAFLOW

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 
 from tltui.questions.provenance.dataflow.value_graph import Lowering, Shape, Value, Values, fits, lowering, strides_of
 from tltui.questions.provenance.dataflow.wrapper_code import EXTERN, FUNCTION, FUSED, Step, Version, Walked, in_place
@@ -27,6 +27,8 @@ class Identified:
     walked: Walked
     steps: dict[int, str] = field(default_factory=dict)
     """Calls of external kernels and of functions → the node that they run."""
+    contradicted: set[int] = field(default_factory=set)
+    """Calls of external kernels whose arguments or results are not those of the node that another source has."""
     used: set[str] = field(default_factory=set)
     joined: set[str] = field(default_factory=set)
     """Each `cat` without a kernel: its pieces are written into its memory."""
@@ -368,8 +370,10 @@ def identify(
     _returned(identified)
     open_steps = []
     by_constant = _by_constants(identified)
+    _contradict(identified, extern_nodes)
     for step in walked.steps:
-        node = extern_nodes.get(step.line, "") or by_constant.get(step.number, "")
+        said = "" if step.number in identified.contradicted else extern_nodes.get(step.line, "")
+        node = said or by_constant.get(step.number, "")
         if step.kind == EXTERN and node in values.nodes:
             _run(identified, step, node)
         elif step.kind in (EXTERN, FUNCTION):
@@ -381,6 +385,33 @@ def identify(
         open_steps = remaining[::-1]  # identified nodes identify their neighbors in both directions
     _starts(identified)
     return identified
+
+
+def _contradict(identified: Identified, extern_nodes: Mapping[int, str]) -> None:
+    """Find the calls that do not run the node that another source has: it does not fit, or is said of several calls."""
+    values = identified.values
+    calls: dict[str, list[Step]] = {}
+    for step in identified.walked.steps:
+        node = extern_nodes.get(step.line, "")
+        if step.kind == EXTERN and node in values.nodes:
+            calls.setdefault(node, []).append(step)
+    for name, steps in calls.items():
+        fitting = [step for step in steps if _may_run(identified, step, values.nodes[name])]
+        identified.contradicted.update(step.number for step in steps if step not in fitting or len(fitting) > 1)
+
+
+def _may_run(identified: Identified, step: Step, node: Value) -> bool:
+    """Return whether arguments and results of a call have the sizes of a node's, whatever their dtype: arguments are converted."""
+    values, operands = identified.values, _operands(identified, node)
+    if len(step.reads) > len(operands):
+        return False
+    for version, name in (*zip(step.reads, operands, strict=False), *((version, node.name) for version in step.writes[:1])):
+        shape = values.nodes[name].shape
+        if version.node and not values.same(version.node, name):
+            return False
+        if version.shape and shape and not fits(replace(version.shape, dtype=shape.dtype), shape):
+            return False
+    return True
 
 
 def _by_constants(identified: Identified) -> dict[int, str]:

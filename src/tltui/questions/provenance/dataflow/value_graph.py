@@ -419,10 +419,14 @@ def lowering(values: Values, externs: Collection[str], buffer_views: set[str], i
 
 
 def traceless(values: Values, name: str) -> bool:
-    """Return whether lowering drops a node: a view without effect, or `getitem`."""
+    """Return whether lowering drops a node: a view without effect, a split into one piece, or `getitem`."""
     node = values.nodes[name]
     if node.op == "getitem":
         return True
+    if node.op in SPLITS:
+        items = [values.nodes[user] for user in values.users.get(name, ())]
+        whole = values.nodes[node.operands[0]].type
+        return len(items) == 1 and bool(whole) and items[0].type == whole
     return values.is_view(name) and bool(node.type) and node.type == values.nodes[node.operands[0]].type
 
 

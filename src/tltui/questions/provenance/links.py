@@ -557,6 +557,8 @@ def _from_flow(texts: Texts, kernels: Sequence[KernelLink]) -> None:
             continue
         references = [*((derived[line].graph, name) for name in derived[line].nodes), *derived[line].around]
         nodes = tuple(dict.fromkeys(post.key(node) for graph, name in references if (node := post.graph.find(name, graph))))
+        if (operator := _operator(kernel)) and _commented_operators(kernel) == {f"aten.{operator}"}:
+            nodes = tuple(name for name in nodes if _does(texts, name, operator)) or nodes
         if kernel.key in shared:
             agrees = set(nodes) <= set(kernel.post)
         else:
@@ -574,6 +576,11 @@ def _from_flow(texts: Texts, kernels: Sequence[KernelLink]) -> None:
             operator = _operator(kernel)
             if operator and sum(_does(texts, name, operator) for name in kernel.post) > 1:
                 kernel.post, kernel.nodes_from = (), records.NONE  # a call runs one of them
+
+
+def _commented_operators(kernel: KernelLink) -> set[str]:
+    """Return the operators in the comments of a kernel's calls: those of all its nodes, as they were before decompositions."""
+    return {aten for call in kernel.calls for aten in call.remarks.aten}
 
 
 def _does(texts: Texts, name: str, operator: str) -> bool:

@@ -109,11 +109,7 @@ def buffer_node(values: Values, version: Version) -> str:
     root = values.root(version.node)
     if version.shape is None:
         return root
-    way, name = [], version.node
-    while name != root:
-        way.append(name)
-        name = values.nodes[name].operands[0]
-    for name in (root, *reversed(way)):
+    for name in reversed(_view_chain(values, version.node)):
         shape = values.nodes[name].shape
         if shape is not None and shape.sizes == version.shape.sizes:
             return name
@@ -162,8 +158,13 @@ def closes(identified: Identified, version: Version, name: str) -> int:
     1: it reads everything that the node needs. -1: it does not. 0: some of its inputs are not identified.
     """
     values = identified.values
+    node = values.nodes[values.root(name)]
+    if version.parts and node.op == "cat" and len(version.parts) == len(node.operands):
+        return min(closes(identified, part, operand) for part, operand in zip(version.parts, node.operands, strict=True))
     step = identified.walked.steps[version.by] if version.by >= 0 else None
-    if step is None or step.kind != FUSED or not step.complete or any(not read.node for read in step.reads):
+    if step is None or step.kind != FUSED or not step.complete:
+        return 0
+    if any(not read.node and not (read.parts and read.by == step.number) for read in step.reads):  # its own pieces are no input
         return 0
     read = {other for step_version in step.reads for other in (values.root(step_version.node), values.plain(step_version.node))}
     return 1 if _is_computable(identified, read, [name]) else -1
@@ -401,17 +402,34 @@ def _contradict(identified: Identified, extern_nodes: Mapping[int, str]) -> None
 
 
 def _may_run(identified: Identified, step: Step, node: Value) -> bool:
-    """Return whether arguments and results of a call have the sizes of a node's, whatever their dtype: arguments are converted."""
+    """Return whether arguments and results of a call have the sizes of a node's, whatever their dtype: arguments are converted.
+
+    An argument that shows a part of a buffer counts with all of it.
+    """
     values, operands = identified.values, _operands(identified, node)
     if len(step.reads) > len(operands):
         return False
-    for version, name in (*zip(step.reads, operands, strict=False), *((version, node.name) for version in step.writes[:1])):
-        shape = values.nodes[name].shape
+    for version, name in zip(step.reads, operands, strict=False):
         if version.node and not values.same(version.node, name):
             return False
-        if version.shape and shape and not fits(replace(version.shape, dtype=shape.dtype), shape):
+        if not any(_is_as_large(version, values.nodes[shown]) for shown in _view_chain(values, name)):
             return False
-    return True
+    return all(
+        values.same(version.node, node.name) if version.node else _is_as_large(version, node) for version in step.writes[:1]
+    )
+
+
+def _view_chain(values: Values, name: str) -> list[str]:
+    """Return a node and, if it is a view, what it shows, down to the value."""
+    chain = [name]
+    while chain[-1] != values.root(name):
+        chain.append(values.nodes[chain[-1]].operands[0])
+    return chain
+
+
+def _is_as_large(version: Version, node: Value) -> bool:
+    """Return whether a buffer has as many elements as a node, as far as both are known."""
+    return version.shape is None or node.shape is None or fits(replace(version.shape, dtype=node.shape.dtype), node.shape)
 
 
 def _by_constants(identified: Identified) -> dict[int, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING
 
@@ -402,6 +402,7 @@ class _Walk:
         positional = [part for part in operands if not _KEYWORD.match(part)]
         step.complete = bool(uses)
         written: list[tuple[str, Version | None]] = []
+        whole: list[str] = []
         for place, part in enumerate(positional):
             use = uses[place] if place < len(uses) else NEITHER
             base = BASE.match(part)
@@ -409,6 +410,9 @@ class _Walk:
                 if base is None or base[1] not in self.buffers or (uses and not _is_tensor(self.buffers[base[1]])):
                     continue
                 step.complete, use = False, BOTH
+            if use == READ and self.is_joined_by(part, positional):
+                whole.append(part)
+                continue
             before = self.read(part) if use in (READ, BOTH) else None
             if before is not None:
                 step.reads.append(before)
@@ -419,6 +423,19 @@ class _Walk:
             if version is not None:
                 step.writes.append(version)
                 step.updates += [(before, version)] if before is not None else []
+        step.reads += [version for part in whole if (version := self.read(part)) is not None]
+
+    def is_joined_by(self, argument: str, others: Iterable[str]) -> bool:
+        """Return whether a kernel reads memory whole of which it writes parts itself: the last pieces of a `cat`."""
+        match = BASE.match(argument)
+        buffer = self.buffers.get(match[1]) if match else None
+        if buffer is None or buffer.offset or not buffer.storage.parts:
+            return False
+        if buffer.storage.content is not None and not buffer.storage.reused:
+            return False
+        names = (match[1] for other in others if (match := BASE.match(other)))
+        same = (self.buffers[name] for name in names if name in self.buffers)
+        return any(other.storage is buffer.storage and other.offset not in ("", *buffer.storage.parts) for other in same)
 
     def extern(self, n: int, name: str, operands: Sequence[str], result: str) -> None:
         step = self.step(EXTERN, name, n)

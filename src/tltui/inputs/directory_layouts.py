@@ -11,6 +11,7 @@ from enum import Enum
 
 from tltui.inputs.vllm_cache import vllm_layout
 from tltui.text.frozen import frozen
+from tltui.text.lazy_pattern import lazy_pattern
 from tltui.text.sanitize import sanitize
 from tltui.trace.batch import Kind
 
@@ -45,18 +46,18 @@ def is_rows(head: bytes) -> bool:
     return head.startswith(b'{"string_table":[')
 
 
-RUN = re.compile(r"run_(\d{4}_\d\d_\d\d_\d\d_\d\d_\d\d_\d{1,6})-pid_(\d{1,18})")
-UNIT = re.compile(r"(?P<name>.*)__(?P<aot>\d{1,9})_(?P<direction>forward|backward|inference)_\d{1,9}\.(?P<k>\d{1,9})", re.DOTALL)
-CACHED = re.compile(r"c[a-z0-9]{8,80}\.debug")
-SHARD = re.compile(r"[a-z0-9]{2}")
+RUN = lazy_pattern(r"run_(\d{4}_\d\d_\d\d_\d\d_\d\d_\d\d_\d{1,6})-pid_(\d{1,18})")
+UNIT = lazy_pattern(r"(?P<name>.*)__(?P<aot>\d{1,9})_(?P<direction>forward|backward|inference)_\d{1,9}\.(?P<k>\d{1,9})", re.DOTALL)
+CACHED = lazy_pattern(r"c[a-z0-9]{8,80}\.debug")
+SHARD = lazy_pattern(r"[a-z0-9]{2}")
 """A directory of Inductor's cache: the second and third letter of the hash."""
 SPYRE_CACHE = "inductor-spyre"
 BEST_CONFIG = "best_config"
 """The artifact of a file of Inductor's autotuning cache, and the end of its name."""
-SDSC = re.compile(r"sdsc(?:_(\d{1,9}))?\.json")
-SDSC_BEGINS = re.compile(rb'\s*\{\s*"\d+_\w+"\s*:')
+SDSC = lazy_pattern(r"sdsc(?:_(\d{1,9}))?\.json")
+SDSC_BEGINS = lazy_pattern(rb'\s*\{\s*"\d+_\w+"\s*:')
 INDUCTOR, CODE, RUNNABLE, READABLE = "torchinductor", "output_code.py", "fx_graph_runnable.py", "fx_graph_readable.py"
-_K = re.compile(r"\.(\d{1,9})\Z")
+_K = lazy_pattern(r"\.(\d{1,9})\Z")
 _LAST = 1 << 40
 
 

@@ -10,18 +10,18 @@ from __future__ import annotations
 import ast
 import json
 import os
-import re
 from collections.abc import Sequence
 from typing import Any
 
 from tltui.text.frozen import frozen
+from tltui.text.lazy_pattern import lazy_pattern
 
 FACTORS, GRAPH, AOT_MODEL = "cache_key_factors.json", "computation_graph.py", "model"
 ENTRIES = frozenset(("vllm_compile_cache.py", "sglang_compile_cache.py"))
-SGLANG_GRAPH = re.compile(r"computation_graph_\d{1,12}(?:\.\d{1,9})?\.py")
+SGLANG_GRAPH = lazy_pattern(r"computation_graph_\d{1,12}(?:\.\d{1,9})?\.py")
 MARKS = frozenset((FACTORS, GRAPH, *ENTRIES))
-RANK = re.compile(r"rank_\d{1,6}_\d{1,6}")
-_HASH = re.compile(r"[0-9a-f]{64}")
+RANK = lazy_pattern(r"rank_\d{1,6}_\d{1,6}")
+_HASH = lazy_pattern(r"[0-9a-f]{64}")
 PREFIXES = 64
 """Directories of a rank that are looked into."""
 RANKS = 1024
@@ -94,8 +94,8 @@ LIMIT = 4 << 20
 DEEPEST = 32
 """Nested brackets."""
 _STRING = r"""(?:"[^"\\\n]*(?:\\.[^"\\\n]*)*"|'[^'\\\n]*(?:\\.[^'\\\n]*)*')"""
-_TOKEN = re.compile(rf"{_STRING}|\d+|True|False|None|[\[\](){{}},:\s]+")
-_OUTSIDE = re.compile(rf"""{_STRING}|[^\[\](){{}}"']+""")
+_TOKEN = lazy_pattern(rf"{_STRING}|\d+|True|False|None|[\[\](){{}},:\s]+")
+_OUTSIDE = lazy_pattern(rf"""{_STRING}|[^\[\](){{}}"']+""")
 
 
 class NotParsed(Exception):

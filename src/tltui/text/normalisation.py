@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
 from tltui.text.frozen import frozen
+from tltui.text.lazy_pattern import lazy_pattern
 
 
 @frozen
@@ -35,59 +36,59 @@ def _in_directory(match: re.Match[str]) -> str:
 
 
 _SETTING = r"(?:dir|path|root|file|cache|DIR|PATH|ROOT|FILE|CACHE)\w{0,20}['\"\]]{0,3} ?[:=] ?['\"]"
-_DIRECTORY = re.compile(rf"({_SETTING})/(?![^'\"\n]*\.py['\"])[^'\"\n]*")
+_DIRECTORY = lazy_pattern(rf"({_SETTING})/(?![^'\"\n]*\.py['\"])[^'\"\n]*")
 """A setting whose name says that it is a place; the name of a source file is more than that."""
-_OBJECT = re.compile(r"(?<![A-Za-z0-9.])(?:9[345]\d{12}|1(?:3[89]|40|8[78])\d{12}|281\d{12})(?![A-Za-z0-9]|\.\d)")
+_OBJECT = lazy_pattern(r"(?<![A-Za-z0-9.])(?:9[345]\d{12}|1(?:3[89]|40|8[78])\d{12}|281\d{12})(?![A-Za-z0-9]|\.\d)")
 """Where 64-bit Linux puts heap, libraries and stack: 0x55…, 0x7e… and 0x7f…, on ARM 0xaaaa… and 0xffff…"""
 _PART = r"[\w.@+~#%-]"
 _BEGINS = r"(?<![\w./@+~#%-])"
-_GENERATED = re.compile(rf"{_BEGINS}(?:{_PART}*/)+c[a-z2-7]{{50,52}}(?:\.\w{{1,10}})+(?![\w/])")
-_SOURCE = re.compile(rf"{_BEGINS}(?:{_PART}*/)+{_PART}+\.py(?![\w/])")
-_QUOTED = re.compile(r"""(?:(?<=File: )|(?<=File ")|(?<=File \\"))/[^"\n:\\]{0,1000}\.py(?=["\\:])""")
-_INSTALLED = re.compile(rf"{_BEGINS}(?:/{_PART}+){{1,30}}?/(?:site|dist)-packages/")
-_TIME = re.compile(r"^( *\"(?:\w*_)?(?:ns|us|ms|event_time|start_time|end_time)\": )-?[\d.]+(?:e[+-]?\d+)?", re.MULTILINE)
+_GENERATED = lazy_pattern(rf"{_BEGINS}(?:{_PART}*/)+c[a-z2-7]{{50,52}}(?:\.\w{{1,10}})+(?![\w/])")
+_SOURCE = lazy_pattern(rf"{_BEGINS}(?:{_PART}*/)+{_PART}+\.py(?![\w/])")
+_QUOTED = lazy_pattern(r"""(?:(?<=File: )|(?<=File ")|(?<=File \\"))/[^"\n:\\]{0,1000}\.py(?=["\\:])""")
+_INSTALLED = lazy_pattern(rf"{_BEGINS}(?:/{_PART}+){{1,30}}?/(?:site|dist)-packages/")
+_TIME = lazy_pattern(r"^( *\"(?:\w*_)?(?:ns|us|ms|event_time|start_time|end_time)\": )-?[\d.]+(?:e[+-]?\d+)?", re.MULTILINE)
 """A time that was measured, by the name of its field: limits and other settings are in seconds."""
 # No expression may take more than linear time on a hostile line: what repeats is bounded, or begins at a fixed word.
 RULES: tuple[Rule, ...] = (
-    Rule("object id", "___check_", re.compile(r"(___check_\w{1,60}\([^\n()]{0,400}?, )\d{6,}"), r"\1‹id›"),
+    Rule("object id", "___check_", lazy_pattern(r"(___check_\w{1,60}\([^\n()]{0,400}?, )\d{6,}"), r"\1‹id›"),
     Rule("object id", "", _OBJECT, "‹id›"),
-    Rule("address", "0x", re.compile(r"0x[0-9a-fA-F]{6,16}"), "0x‹address›"),
+    Rule("address", "0x", lazy_pattern(r"0x[0-9a-fA-F]{6,16}"), "0x‹address›"),
     Rule("directory", "'/", _DIRECTORY, r"\1‹path›"),
     Rule("directory", '"/', _DIRECTORY, r"\1‹path›"),
-    Rule("cache path", "torchinductor_", re.compile(r"(?:/[\w.@+-]{1,255}){0,20}/torchinductor_[\w.@+/-]*"), "‹cache›"),
+    Rule("cache path", "torchinductor_", lazy_pattern(r"(?:/[\w.@+-]{1,255}){0,20}/torchinductor_[\w.@+/-]*"), "‹cache›"),
     Rule("cache path", "/c", _GENERATED, "‹cache›"),
     Rule("directory", "File", _QUOTED, _in_directory),
     Rule("directory", ".py", _SOURCE, _in_directory),
     Rule("directory", "-packages/", _INSTALLED, "‹dir›/"),
-    Rule("temporary path", "/tmp", re.compile(r"(?<![\w.])/(?:private/|var/)?tmp/[\w.@+/-]+"), "‹tmp›"),
-    Rule("temporary path", "/var/folders/", re.compile(r"/(?:private/)?var/folders/[\w.@+/-]+"), "‹tmp›"),
-    Rule("hash", "c", re.compile(r"c(?<![A-Za-z0-9]c)[a-z2-7]{50,52}(?![A-Za-z0-9])"), "‹hash›"),
-    Rule("hash", "", re.compile(r"(?<![A-Za-z0-9])(?=[a-f]{0,64}\d)[0-9a-f]{32,64}(?![A-Za-z0-9])"), "‹hash›"),
-    Rule("unique id", "", re.compile(r"(?<![A-Za-z0-9])[0-9a-f]{8}([-_])(?:[0-9a-f]{4}\1){3}[0-9a-f]{12}(?![^\W_])"), "‹uuid›"),
-    Rule("global", "__", re.compile(r"(__builtins_dict__|__compiled_fn|__resume_at_\d{1,9})_\d{1,9}"), r"\1_‹n›"),
-    Rule("debug handle", "debug handles]", re.compile(r"(\[Provenance debug handles\] \S{1,400}?):\d+"), r"\1:‹n›"),
-    Rule("debug handle", "debug_handle", re.compile(r"(debug_handle\w{0,20}['\"]?[ :=(]{1,4})\d+"), r"\1‹n›"),
-    Rule("graph id", "graph id: ", re.compile(r"(# graph id: )\d+"), r"\1‹n›"),
-    Rule("graph id", "graph_id", re.compile(r"(graph_id['\"]?[ :=]{1,3})\d+"), r"\1‹n›"),
-    Rule("graph number", "AOT ID", re.compile(r"(# AOT ID: \[')\d+_"), r"\1‹n›_"),
-    Rule("generated file", "<eval_with_key>", re.compile(r"<eval_with_key>\.\d+"), "<eval_with_key>.‹n›"),
+    Rule("temporary path", "/tmp", lazy_pattern(r"(?<![\w.])/(?:private/|var/)?tmp/[\w.@+/-]+"), "‹tmp›"),
+    Rule("temporary path", "/var/folders/", lazy_pattern(r"/(?:private/)?var/folders/[\w.@+/-]+"), "‹tmp›"),
+    Rule("hash", "c", lazy_pattern(r"c(?<![A-Za-z0-9]c)[a-z2-7]{50,52}(?![A-Za-z0-9])"), "‹hash›"),
+    Rule("hash", "", lazy_pattern(r"(?<![A-Za-z0-9])(?=[a-f]{0,64}\d)[0-9a-f]{32,64}(?![A-Za-z0-9])"), "‹hash›"),
+    Rule("unique id", "", lazy_pattern(r"(?<![A-Za-z0-9])[0-9a-f]{8}([-_])(?:[0-9a-f]{4}\1){3}[0-9a-f]{12}(?![^\W_])"), "‹uuid›"),
+    Rule("global", "__", lazy_pattern(r"(__builtins_dict__|__compiled_fn|__resume_at_\d{1,9})_\d{1,9}"), r"\1_‹n›"),
+    Rule("debug handle", "debug handles]", lazy_pattern(r"(\[Provenance debug handles\] \S{1,400}?):\d+"), r"\1:‹n›"),
+    Rule("debug handle", "debug_handle", lazy_pattern(r"(debug_handle\w{0,20}['\"]?[ :=(]{1,4})\d+"), r"\1‹n›"),
+    Rule("graph id", "graph id: ", lazy_pattern(r"(# graph id: )\d+"), r"\1‹n›"),
+    Rule("graph id", "graph_id", lazy_pattern(r"(graph_id['\"]?[ :=]{1,3})\d+"), r"\1‹n›"),
+    Rule("graph number", "AOT ID", lazy_pattern(r"(# AOT ID: \[')\d+_"), r"\1‹n›_"),
+    Rule("generated file", "<eval_with_key>", lazy_pattern(r"<eval_with_key>\.\d+"), "<eval_with_key>.‹n›"),
     Rule("time", '": ', _TIME, r"\1‹time›"),
-    Rule("latency", "latency", re.compile(r"(latency = )[\d.]+( us)"), r"\1‹time›\2"),
-    Rule("address", "DATA_PTR", re.compile(r"(DATA_PTR\W{1,8})\d+"), r"\1‹address›"),
-    Rule("trace directory", "TORCH_TRACE", re.compile(r"(TORCH_TRACE\W{1,8})[^'\"\s]+"), r"\1‹path›"),
-    Rule("time", "-", re.compile(r"(?<!\d)\d{4}-\d\d-\d\d[ T_]\d\d[:_]\d\d[:_]\d\d(?:[.,_]\d+)?"), "‹time›"),
-    Rule("pid", "pid", re.compile(r"(\bpid[ _:=]{1,3})\d+"), r"\1‹pid›"),
+    Rule("latency", "latency", lazy_pattern(r"(latency = )[\d.]+( us)"), r"\1‹time›\2"),
+    Rule("address", "DATA_PTR", lazy_pattern(r"(DATA_PTR\W{1,8})\d+"), r"\1‹address›"),
+    Rule("trace directory", "TORCH_TRACE", lazy_pattern(r"(TORCH_TRACE\W{1,8})[^'\"\s]+"), r"\1‹path›"),
+    Rule("time", "-", lazy_pattern(r"(?<!\d)\d{4}-\d\d-\d\d[ T_]\d\d[:_]\d\d[:_]\d\d(?:[.,_]\d+)?"), "‹time›"),
+    Rule("pid", "pid", lazy_pattern(r"(\bpid[ _:=]{1,3})\d+"), r"\1‹pid›"),
 )
 _NEEDED = {
-    "": re.compile(r"[0-9a-f]{14}|[0-9a-f]{8}[-_][0-9a-f]{4}[-_]"),
-    "/c": re.compile(r"c[a-z2-7]{50}"),
-    "-": re.compile(r"-\d\d-\d\d[ T_]"),
+    "": lazy_pattern(r"[0-9a-f]{14}|[0-9a-f]{8}[-_][0-9a-f]{4}[-_]"),
+    "/c": lazy_pattern(r"c[a-z2-7]{50}"),
+    "-": lazy_pattern(r"-\d\d-\d\d[ T_]"),
 }
 """Needle → an expression that matches wherever a rule with this needle does, and is faster: it begins with a fixed letter, or one
 stands for several rules."""
 _SHORTEST = 14
 """Characters below which none of these expressions matches."""
-_SET = re.compile(r"\{('[^'{}\n]{0,200}'(?:, '[^'{}\n]{0,200}')+)\}")
+_SET = lazy_pattern(r"\{('[^'{}\n]{0,200}'(?:, '[^'{}\n]{0,200}')+)\}")
 
 
 def rules_of(text: str) -> tuple[Rule, ...]:
@@ -114,12 +115,12 @@ def _in_order(match: re.Match[str]) -> str:
 
 
 SIGN = "‹own›"
-_DEVICES = re.compile(
+_DEVICES = lazy_pattern(
     r"\]([a-z]{2,16}):(\d{1,4})(?=\")|device\(type='([a-z]{2,16})', index=(\d{1,4})\)|device='([a-z]{2,16}):(\d{1,4})'"
 )
 """The device of a tensor: behind its sizes in a graph, in a description, in generated code."""
-_GROUP = re.compile(r"(?<=')(\d{1,9})(?='\)|': \{'size': )")
-_GROUP_BARE = re.compile(r"(?<=, )(\d{1,9})(?=\), kwargs = )")
+_GROUP = lazy_pattern(r"(?<=')(\d{1,9})(?='\)|': \{'size': )")
+_GROUP_BARE = lazy_pattern(r"(?<=, )(\d{1,9})(?=\), kwargs = )")
 
 
 @frozen
@@ -183,8 +184,8 @@ def _device_rules(kind: str, index: int) -> tuple[Rule, ...]:
 
 
 _RANK = (
-    Rule("own group", "'size': ", re.compile(r"('size': \d{1,9}, 'rank': )\d{1,9}"), rf"\g<1>{SIGN}"),
-    Rule("cache key", "", re.compile(r"(?<![A-Za-z0-9])[a-z2-7]{50,53}(?![A-Za-z0-9])"), "‹hash›"),
+    Rule("own group", "'size': ", lazy_pattern(r"('size': \d{1,9}, 'rank': )\d{1,9}"), rf"\g<1>{SIGN}"),
+    Rule("cache key", "", lazy_pattern(r"(?<![A-Za-z0-9])[a-z2-7]{50,53}(?![A-Za-z0-9])"), "‹hash›"),
 )
 """Between ranks the keys of a cache differ by device and group, and say no more than what they were made of, which is compared."""
 

@@ -8,10 +8,11 @@ from enum import Enum
 from functools import lru_cache
 
 from tltui.text.frozen import frozen
+from tltui.text.lazy_pattern import lazy_pattern
 
-_GRAPH_BREAK = re.compile("gb[0-9]{3,6}", re.ASCII)
+_GRAPH_BREAK = lazy_pattern("gb[0-9]{3,6}", re.ASCII)
 _GRAPH_BREAK_SITE = "https://meta-pytorch.github.io/compile-graph-break-site/gb/"
-_GRAPH_BREAK_PAGE = re.compile(re.escape(_GRAPH_BREAK_SITE) + _GRAPH_BREAK.pattern + r"\.html", re.ASCII)
+_GRAPH_BREAK_PAGE = lazy_pattern(re.escape(_GRAPH_BREAK_SITE) + _GRAPH_BREAK.pattern + r"\.html", re.ASCII)
 
 
 def graph_break_page(number: str | None) -> str:
@@ -46,7 +47,7 @@ class Owner(Enum):
 _RANKS = {owner: number for number, owner in enumerate(Owner)}
 WORDS = ("own", "library", "python", "torch")
 """What JSON calls the owners, in the same order."""
-_TORCH = re.compile(
+_TORCH = lazy_pattern(
     r"/(?:site|dist)-packages/(?:torch|functorch|torchgen)/|^<eval_with_key>|/torchinductor_[^/]+/|/inductor_cache/"
     # a checkout, or a packaged program; the second: as torch shortens its own paths in the comments of guards
     r"|(?:^|/)torch/(?:_|(?:nn|optim|fx|utils|autograd|distributed|distributions|export|jit|cuda|amp|func|ao|testing|compiler"
@@ -55,14 +56,14 @@ _TORCH = re.compile(
     r"|^_(?:dynamo|inductor|functorch|subclasses|prims|prims_common|refs|higher_order_ops|decomp|export|library|logging)/"
     r"|^_(?:ops|tensor|compile|guards|utils|utils_internal)\.py$|^nn/(?:modules/|parallel/|functional\.py$)|^fx/experimental/"
 )
-_LIBRARY = re.compile(r"/(?:site|dist)-packages/|/torch_(?:compile_cache|aot_compile)/")
+_LIBRARY = lazy_pattern(r"/(?:site|dist)-packages/|/torch_(?:compile_cache|aot_compile)/")
 """Packages, and code that vLLM writes into its cache (`vllm/compilation`)."""
-_RUNNER = re.compile(
+_RUNNER = lazy_pattern(
     r"/(?:site|dist)-packages/(?:_pytest|pytest|pluggy|xdist|pytest_\w+)(?:\.py)?(?:/|$)"
     r"|/python3[.\d]*/(?:unittest/|runpy\.py$)|/Python3\d+/Lib/(?:unittest/|runpy\.py$)|^<frozen runpy>$"
 )
 """What runs a test or a module: pytest with its plugins, unittest, runpy."""
-_PYTHON = re.compile(r"^<frozen|^<string>|/lib(?:64)?/python3[.\d]*/|/Python3\d+/Lib/")
+_PYTHON = lazy_pattern(r"^<frozen|^<string>|/lib(?:64)?/python3[.\d]*/|/Python3\d+/Lib/")
 
 
 @lru_cache(maxsize=8192)
@@ -90,9 +91,9 @@ def is_framework(path: str) -> bool:
 PREFIX = "torch_dynamo_resume_in_"
 MARK, ASCII_MARK = "↩", "<-"
 RESUMED = f"f {MARK}5 is the code of f after the graph break at line 5"
-_NAME = re.compile(rf"(?<!\w){PREFIX}(<\w+>|\w+)_at_(\d+)(?!\w)")
-_SHORT = re.compile(rf"(?<!\w)(<\w+>|\w+) ?(?:{MARK}|{ASCII_MARK})(\d+)(?!\w)")
-_TYPED = re.compile(
+_NAME = lazy_pattern(rf"(?<!\w){PREFIX}(<\w+>|\w+)_at_(\d+)(?!\w)")
+_SHORT = lazy_pattern(rf"(?<!\w)(<\w+>|\w+) ?(?:{MARK}|{ASCII_MARK})(\d+)(?!\w)")
+_TYPED = lazy_pattern(
     r"(?<![\w\\\[])(?:torch_dynamo_resume|(?:torch_dynamo_)?resume_in(?:_(\w*?)(?:_at(?:_(\d+))?)?)?)(?!\w)", re.IGNORECASE
 )
 """What a pattern may have of such a name: all of it, or its beginning, with or without `torch_dynamo_`."""
@@ -138,11 +139,11 @@ WRAPPERS = frozenset((
     "checkpoint_wrapped_module",
 ))  # fmt: skip
 """Modules that wrap another one and are not the model's."""
-_MARKED = re.compile(r"^[lLgG]_(?P<root>\w+?)_(?P<rest>(?:modules|parameters|buffers)_\w+)$")
-_ATTRIBUTE = re.compile(r"^(?P<number>\d{1,9})_(?P<name>[A-Za-z]\w*)$")
+_MARKED = lazy_pattern(r"^[lLgG]_(?P<root>\w+?)_(?P<rest>(?:modules|parameters|buffers)_\w+)$")
+_ATTRIBUTE = lazy_pattern(r"^(?P<number>\d{1,9})_(?P<name>[A-Za-z]\w*)$")
 """A tensor that is an attribute of a module in a list, neither parameter nor buffer."""
-_OLD = re.compile(r"^(?:L__self___|l__self___)(?P<rest>\w+)$")
-_EXPORTED = re.compile(r"^(?:p|b)_(?P<rest>\w+)$")
+_OLD = lazy_pattern(r"^(?:L__self___|l__self___)(?P<rest>\w+)$")
+_EXPORTED = lazy_pattern(r"^(?:p|b)_(?P<rest>\w+)$")
 
 
 @frozen

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 
 from tltui.text.frozen import frozen
+from tltui.text.lazy_pattern import lazy_pattern
 from tltui.text.payload import ByteSource
 
 OUTER = (
@@ -25,7 +26,7 @@ OUTER = (
 NATIVE = (b"c", b"h", b"cc", b"cu", b"go", b"rs", b"cpp", b"cxx", b"hpp")
 """Ends of names of source files whose programs log in the same form: glog in C++ (XLA, Triton server), klog in Go."""
 NOT_NATIVE = b"".join(rb"(?<!\." + end + rb")" for end in NATIVE)
-HEAD = re.compile(
+HEAD = lazy_pattern(
     rb"(?P<launcher>" + OUTER + rb")(?:\[rank(?P<rank>\d{1,9})\]:)?"
     rb"(?P<level>[VIWEC])(?P<day>\d{4}) (?P<time>\d\d:\d\d:\d\d\.\d{6,9}) (?P<pid>\d{1,18}) "
     rb"(?P<path>(?:[A-Za-z]:)?[^\n:]{1,400}" + NOT_NATIVE + rb"(?=:)"
@@ -42,16 +43,16 @@ one for a pattern."""
 CANDIDATE = b"V0000 00:"
 """Bytes of a replaced text at which a message may begin, wherever in a line."""
 
-INNER = re.compile(rb"(?:\[rank\d{1,9}\]:)?[VIWEC](\d{4}) \d\d:\d\d:\d\d\.\d{6,9} (\d{1,18}) [^\s:\]]{1,400}:\d{1,9}\] ")
+INNER = lazy_pattern(rb"(?:\[rank\d{1,9}\]:)?[VIWEC](\d{4}) \d\d:\d\d:\d\d\.\d{6,9} (\d{1,18}) [^\s:\]]{1,400}:\d{1,9}\] ")
 """A prefix that stands inside a line."""
-BEGUN = re.compile(
+BEGUN = lazy_pattern(
     rb"(?:\[rank\d{1,9}\]:)?[VIWEC](?:\d{0,4}|\d{4} [\d:.]{0,15}|\d{4} [\d:.]{15} \d{1,18}(?: [^\s]{0,400})?)"
     rb"|\[r?a?n?k?\d{0,9}\]?"
 )
 """A prefix that was cut off (full match)."""
-ANSI = re.compile(rb"\x1b\[[0-9;?]*[ -/]*[@-~]")
-TIMES = re.compile(rb"\d{4}-\d\d-\d\dT\S{8,} ")
-IDS = re.compile(rb"(?:!(\d+))?/?(?:(\d+)/(\d+))?(?:_(\d+))?")
+ANSI = lazy_pattern(rb"\x1b\[[0-9;?]*[ -/]*[@-~]")
+TIMES = lazy_pattern(rb"\d{4}-\d\d-\d\dT\S{8,} ")
+IDS = lazy_pattern(rb"(?:!(\d+))?/?(?:(\d+)/(\d+))?(?:_(\d+))?")
 """`!A/F/C_N`, each part optional."""
 CR = ord("\r")
 
@@ -133,19 +134,19 @@ OLD = "TORCH_LOGS text of torch 2.2 or older: its lines have no process ids"
 CERTAIN, LIKELY = 1.0, 0.5
 DAY = 86_400
 """Seconds by which the clock of a job in another time zone may differ."""
-_MAY_BEGIN = re.compile(rb"[VIWEC]\d{4} \d\d:\d\d:\d\d\.")
+_MAY_BEGIN = lazy_pattern(rb"[VIWEC]\d{4} \d\d:\d\d:\d\d\.")
 _SHAPE = b"V0000 00:00:00."
 """The same in a text replaced by `SHAPES`."""
 _TORCHRUN = (b"torch.distributed.elastic.multiprocessing.errors.ChildFailedError", b"Root Cause (first observed ")
-_SHORT = re.compile(rb"^(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):torch\.[\w.]+\.__\w+:", re.MULTILINE)
+_SHORT = lazy_pattern(rb"^(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):torch\.[\w.]+\.__\w+:", re.MULTILINE)
 """An artifact of TORCH_LOGS in that format. Other lines of it may come from `logging.basicConfig` of a program."""
-_OLD = re.compile(
+_OLD = lazy_pattern(
     rb"^(?:\[rank\d+\]:)?\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] (?:\[[^\]\n]*\] )?torch\.[\w.]+: \[\w+\]", re.MULTILINE
 )
-_SCHEDULED = re.compile(r"^slurm-[^/]+\.out(?:\.\d+)?$")
+_SCHEDULED = lazy_pattern(r"^slurm-[^/]+\.out(?:\.\d+)?$")
 """What sbatch calls the output of a job without `--output` (sbatch(1)): it may be plain text without any text of a launcher."""
 _TRACEBACK = b"Traceback (most recent call last)"
-_OF_COMPILER = re.compile(
+_OF_COMPILER = lazy_pattern(
     rb"[/\\]torch[/\\](?:_dynamo|_inductor|_functorch)[/\\][\w/\\.]{1,200}\.py(?:\", line |:)\d"
     rb"|^[^\n]{0,100}?torch\._(?:dynamo|inductor)\.exc\.\w{3,60}:"
     rb"|: accessing tensor output of CUDAGraphs that has been overwritten",
@@ -160,10 +161,10 @@ _LAUNCHED = (
 """Texts of launchers, and of jobs that end, by which a file beside logs is known to be what a job printed: torchrun; srun and
 slurmstepd (Slurm, src/srun/launch.c, src/slurmd/slurmstepd); MPICH (Hydra, pm/pmiserv/pmiserv_cb.c); Open MPI
 (help-orterun.txt, help-prterun.txt); ProcessGroupNCCL."""
-_CONTROLS = re.compile(rb"[\x00-\x06\x0e-\x1a\x1c-\x1f]")
+_CONTROLS = lazy_pattern(rb"[\x00-\x06\x0e-\x1a\x1c-\x1f]")
 """Bytes that what is printed on a terminal does not have: bell, backspace, tab, line ends and escape are none of them."""
-_STREAM = re.compile(r"\.(?:log|err|out|stderr|stdout)(?:\.\d+)?$|^(?:stderr|stdout|nohup|slurm)", re.IGNORECASE)
-_OUTPUT = re.compile(r"\.(?:log|txt|err|out|stderr|stdout)(?:\.\d+)?$|^(?:stderr|stdout|nohup|slurm)|^[^.]+$", re.IGNORECASE)
+_STREAM = lazy_pattern(r"\.(?:log|err|out|stderr|stdout)(?:\.\d+)?$|^(?:stderr|stdout|nohup|slurm)", re.IGNORECASE)
+_OUTPUT = lazy_pattern(r"\.(?:log|txt|err|out|stderr|stdout)(?:\.\d+)?$|^(?:stderr|stdout|nohup|slurm)|^[^.]+$", re.IGNORECASE)
 
 
 @frozen

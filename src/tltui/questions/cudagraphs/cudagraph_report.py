@@ -21,18 +21,19 @@ from tltui.questions.job_failures.printed_warnings import CUDAGRAPHS_SKIPPED
 from tltui.questions.stacks.tracebacks import StackFrame, display_name, nearest, traceback_frames
 from tltui.questions.timing.timing_events import events_of
 from tltui.text.frozen import frozen
+from tltui.text.lazy_pattern import lazy_pattern
 
 NAME = "cudagraphs"
 """The artifact of a message in text."""
 SKIPPED, SIZES, RECORDED, RECORDED_AGAIN = "skipped", "sizes", "recorded", "recorded_again"
 USED, MIXED = "used", "used_in_part"
 _RECORD_EVENT = "CUDAGraphNode.record"
-_PREFIX = re.compile(r"^\[(?P<id>[^\]\s]{1,20})\] ")
-_SKIPPED = re.compile(r"(?is)^(?:skipping|disabling) cudagraphs? (?P<backward>for backward )?due to (?P<reason>.*)")
-_INSTANCES = re.compile(r"\((\d{1,9}) instances?\)")
-_SIZES = re.compile(r"We have observed (\d{1,9}) distinct sizes")
-_KEY = re.compile(r"^[Rr]ecording cudagraph tree for (?:symint key (?P<key>.{1,200})|graph without symints)$")
-_AGAIN = re.compile(r"^Re-recording function=.*?, reason=(?P<reason>.*)", re.DOTALL)
+_PREFIX = lazy_pattern(r"^\[(?P<id>[^\]\s]{1,20})\] ")
+_SKIPPED = lazy_pattern(r"(?is)^(?:skipping|disabling) cudagraphs? (?P<backward>for backward )?due to (?P<reason>.*)")
+_INSTANCES = lazy_pattern(r"\((\d{1,9}) instances?\)")
+_SIZES = lazy_pattern(r"We have observed (\d{1,9}) distinct sizes")
+_KEY = lazy_pattern(r"^[Rr]ecording cudagraph tree for (?:symint key (?P<key>.{1,200})|graph without symints)$")
+_AGAIN = lazy_pattern(r"^Re-recording function=.*?, reason=(?P<reason>.*)", re.DOTALL)
 _CUTS = (". Found from", ". input stack trace:", " input stack trace:")
 
 

@@ -12,10 +12,11 @@ from tltui.model.node_answers import parsed, part
 from tltui.model.nodes import Compile
 from tltui.model.record_reader import Reader
 from tltui.text.frozen import frozen, mutable
+from tltui.text.lazy_pattern import lazy_pattern
 
-_KEY = re.compile(r"(\d{1,9})_(\w+)\Z")
-_INTEGER = re.compile(r"-?\d{1,100}\Z")
-_CORE = re.compile(r"\[?(\d{1,9})\b")
+_KEY = lazy_pattern(r"(\d{1,9})_(\w+)\Z")
+_INTEGER = lazy_pattern(r"-?\d{1,100}\Z")
+_CORE = lazy_pattern(r"\[?(\d{1,9})\b")
 _TYPES = {dict: "an object", list: "a list", str: "a text", int: "a number", bool: "true or false", float: "a fraction"}
 
 
@@ -280,9 +281,9 @@ def _computes(design: _Fields) -> list[Compute]:
     ]  # fmt: skip
 
 
-_DEFINED = re.compile(r"^(?:#\s*)?(\w+) = async_compile\.sdsc\(")
-_OP = re.compile(r"""\bOpSpec\(\s*op\s*=\s*(?:'([^'\n]{1,200})'|"([^"\n]{1,200})")""")
-_CACHED = re.compile(r"[0-9a-f]{8}_(.+)_[^_]+\Z", re.DOTALL)
+_DEFINED = lazy_pattern(r"^(?:#\s*)?(\w+) = async_compile\.sdsc\(")
+_OP = lazy_pattern(r"""\bOpSpec\(\s*op\s*=\s*(?:'([^'\n]{1,200})'|"([^"\n]{1,200})")""")
+_CACHED = lazy_pattern(r"[0-9a-f]{8}_(.+)_[^_]+\Z", re.DOTALL)
 MOST_LINES = 20_000
 """Maximum number of lines to read of one list of operations."""
 
@@ -353,7 +354,7 @@ def kernel_of_directory(name: str) -> str:
     return match[1] if match else ""
 
 
-_NUMBERED = re.compile(r"\d{1,9}_\w+\Z")
+_NUMBERED = lazy_pattern(r"\d{1,9}_\w+\Z")
 MOST = 200_000
 """Fields up to which a file is taken apart."""
 
@@ -390,7 +391,7 @@ def _lines(path: str, value: object, op: str) -> Iterator[str]:
         yield f"{path} = {json.dumps(value, ensure_ascii=False)}"
 
 
-NAME = re.compile(r"sdsc(?:_(\d{1,9}))?\Z")
+NAME = lazy_pattern(r"sdsc(?:_(\d{1,9}))?\Z")
 LIMIT = 16 << 20
 """Stored bytes of a file, or of generated code, that are read."""
 parse = parsed(parse_sdsc)

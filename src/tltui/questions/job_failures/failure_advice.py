@@ -6,6 +6,7 @@ import re
 
 from tltui.questions.job_failures.printed_messages import WATCHDOG
 from tltui.text.frozen import frozen
+from tltui.text.lazy_pattern import lazy_pattern
 
 TEXT_READ = 4000
 """Characters of a failure that are matched."""
@@ -24,7 +25,7 @@ class AdviceRow:
 
 
 def _row(pattern: str, next_step: str, source: str) -> AdviceRow:
-    return AdviceRow(re.compile(pattern), next_step, source)
+    return AdviceRow(lazy_pattern(pattern), next_step, source)
 
 
 ROWS: tuple[AdviceRow, ...] = (

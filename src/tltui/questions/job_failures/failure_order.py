@@ -32,6 +32,7 @@ from tltui.questions.job_failures.printed_messages import (
 from tltui.questions.job_failures.printed_warnings import NEEDLES as WARNINGS
 from tltui.questions.job_failures.printed_warnings import Warned, WarningReader
 from tltui.text.frozen import frozen, mutable
+from tltui.text.lazy_pattern import lazy_pattern
 
 
 class LinePlaces:
@@ -58,10 +59,10 @@ class LinePlaces:
         return self._begins[self._next]
 
 
-_NAME = re.compile(r"^(?P<name>.+) FAILED\s*$")
-_FIELD = re.compile(r"^  (?P<key>time|host|rank|exitcode|error_file|traceback)\s*: ?(?P<value>.*)$")
-_RANK = re.compile(r"(?P<rank>\d+) \(local_rank: (?P<local>\d+)\)")
-_EXIT = re.compile(r"(?P<code>-?\d+) \(pid: (?P<pid>\d+)\)\s*(?:\((?P<signal>SIG\w+)\))?")
+_NAME = lazy_pattern(r"^(?P<name>.+) FAILED\s*$")
+_FIELD = lazy_pattern(r"^  (?P<key>time|host|rank|exitcode|error_file|traceback)\s*: ?(?P<value>.*)$")
+_RANK = lazy_pattern(r"(?P<rank>\d+) \(local_rank: (?P<local>\d+)\)")
+_EXIT = lazy_pattern(r"(?P<code>-?\d+) \(pid: (?P<pid>\d+)\)\s*(?:\((?P<signal>SIG\w+)\))?")
 _ROOT, _OTHERS = "Root Cause (first observed failure):", "Failures:"
 NOT_THERE = "<N/A>"
 
@@ -363,7 +364,7 @@ class Cut:
         return last if is_launcher else max(last, self._last)
 
 
-_LOST = re.compile(
+_LOST = lazy_pattern(
     r"\[\S*gloo/transport/\S+:\d+\] |Connection closed by peer|Check the logs of the remote worker"
     r"|Timed out waiting \d+ ?ms for (?:recv|send)|Application timeout caused pair closure"
     r"|(?:[Ff]ailed|unable) to (?:recv|send), got \d+ bytes|Socket Timeout|wait timeout after \d+ ?ms|recvValueWithTimeout failed"

@@ -20,6 +20,7 @@ from tltui.questions.stacks.tracebacks import (
     user_stack,
 )
 from tltui.text.frozen import frozen, mutable
+from tltui.text.lazy_pattern import lazy_pattern
 from tltui.text.terminal_lines import shown
 from tltui.text.torch_names import Owner, is_framework
 
@@ -35,7 +36,7 @@ docker compose `name  | `, Ray `(name pid=1, ip=10.0.0.1) `, vLLM `(EngineCore_D
 Only known where a known text follows."""
 RANK = r"(?:\[rank(?P<rank>\d+)\]: ?)?"
 """torch's own, before each line of a traceback while torch.distributed is initialised (`_distributed_excepthook`)."""
-_TIMES = re.compile(_TIME)
+_TIMES = lazy_pattern(_TIME)
 
 
 @frozen
@@ -169,7 +170,7 @@ class Report:
 
 def _row(kind: str, program: str, needle: str, pattern: str, meaning: str, source: str, fields: str = "") -> Row:
     more = re.compile(fields) if fields else None
-    return Row(kind, program, needle.encode(), re.compile(pattern), meaning, source, more)
+    return Row(kind, program, needle.encode(), lazy_pattern(pattern), meaning, source, more)
 
 
 _END = r"(?:\s*$|\s{2,}|\s+\(core dumped\))"
@@ -296,8 +297,8 @@ ROWS: tuple[Row, ...] = (
 )  # fmt: skip
 """The first row that matches a line counts."""
 NEEDLES = tuple(dict.fromkeys(row.needle for row in ROWS))
-_PREFIX = re.compile(r"^(?:\[default\d+\]:|\d{1,6}: )")
-_GLOG = re.compile(r"[VIWEC](?P<time>\d{4} \d\d:\d\d:\d\d\.\d{6}) (?P<pid>\d{1,10}) \S+:\d+\] ")
+_PREFIX = lazy_pattern(r"^(?:\[default\d+\]:|\d{1,6}: )")
+_GLOG = lazy_pattern(r"[VIWEC](?P<time>\d{4} \d\d:\d\d:\d\d\.\d{6}) (?P<pid>\d{1,10}) \S+:\d+\] ")
 """torch's own prefix of torchrun's messages (`torch/_logging/_internal.py: TorchLogsFormatter`)."""
 
 
@@ -392,7 +393,7 @@ def _ranks(text: str) -> tuple[int, ...]:
 
 
 _HEADER = r"(?:Exception Group )?Traceback \(most recent call last\):"
-_OPENER = re.compile(
+_OPENER = lazy_pattern(
     rf"^(?P<outer>{OUTER}){RANK}(?P<text>"
     rf"(?P<group>\s*\+ Exception Group Traceback \(most recent call last\):)|(?P<header>{_HEADER})"
     rf"|(?P<other>{RICH_HEADER}|{IPYTHON_HEADER})"
@@ -406,23 +407,23 @@ OPENERS = (
     b"ChildFailedError:", b"Exception in", b"Exception ignored in", b"\x1b",
 )  # fmt: skip
 """Each line that begins a traceback contains one of these texts, or colors that may hide it."""
-_FRAMES = re.compile(rb'(?:  File "[^"\n\r\x1b]+", line \d+, in [^\n\r\x1b]*\n(?: {4,}[!-~][^\n\r\x1b]*\n)*)+')
+_FRAMES = lazy_pattern(rb'(?:  File "[^"\n\r\x1b]+", line \d+, in [^\n\r\x1b]*\n(?: {4,}[!-~][^\n\r\x1b]*\n)*)+')
 """Frames as Python prints them."""
-_CHAINED = re.compile(r"^(?:The above exception was the direct cause|During handling of the above exception, another exception)")
-_RAISED = re.compile(r"^(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z_]\w*)(?:: ?(?P<message>.*))?$")
-_BAR = re.compile(r"^\s*(?:\+(?:-\+)?-{4,}(?: (?P<number>\d+|\.\.\.) -+)?$|\| ?(?P<rest>.*)$|\+ (?P<inner>Exception Group .*)$)")
+_CHAINED = lazy_pattern(r"^(?:The above exception was the direct cause|During handling of the above exception, another exception)")
+_RAISED = lazy_pattern(r"^(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z_]\w*)(?:: ?(?P<message>.*))?$")
+_BAR = lazy_pattern(r"^\s*(?:\+(?:-\+)?-{4,}(?: (?P<number>\d+|\.\.\.) -+)?$|\| ?(?P<rest>.*)$|\+ (?P<inner>Exception Group .*)$)")
 """A line of an exception group (`TracebackException._format` of Python's traceback.py)."""
 MEMBERS = 8
 """Exceptions of a group that count."""
 _SYNTAX = ("SyntaxError", "IndentationError", "TabError")
-_FATAL_FRAME = re.compile(r'^  File "(?P<file>[^"]+)", line (?P<line>\d{1,9}) in (?P<name>\S+)')
-_RULE = re.compile(r"^=+\s*$")
-_PARAGRAPH = re.compile(
+_FATAL_FRAME = lazy_pattern(r'^  File "(?P<file>[^"]+)", line (?P<line>\d{1,9}) in (?P<name>\S+)')
+_RULE = lazy_pattern(r"^=+\s*$")
+_PARAGRAPH = lazy_pattern(
     r"^(?:from user code:|User stack:|Set TORCHDYNAMO_VERBOSE=1|You can suppress this exception|Original traceback:"
     r"|While executing|ATTENTION: guard_size_oblivious|consider using data-dependent|Caused by: \(|User Stack \(most recent"
     r"|For C\+\+ stack trace)"
 )
-_LAST_PARAGRAPH = re.compile(r"^Set TORCHDYNAMO_VERBOSE=1")
+_LAST_PARAGRAPH = lazy_pattern(r"^Set TORCHDYNAMO_VERBOSE=1")
 _SHORT = frozenset((
     "Unsupported", "InternalTorchDynamoError", "BackendCompilerFailed", "TorchRuntimeError", "FailOnRecompileLimitHit",
     "RecompileError", "InvalidBackend", "UncapturedHigherOrderOpError", "InductorError", "LoweringException", "CppCompileError",

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from typing import Protocol
+
+from tltui.text.lazy_pattern import lazy_pattern
 
 HEADER = "Traceback (most recent call last):"
 RICH_HEADER = r"[╭┌+][─-]+ Traceback \(most recent call last\) [─-]+[╮┐+]"
 """`rich.traceback.Traceback.__rich_console__`, with and without `ascii_only`."""
 IPYTHON_HEADER = r"(?:[A-Za-z_]\w*\.)*[A-Z]\w+ +Traceback \(most recent call last\)"
 """`IPython.core.ultratb.VerboseTB.prepare_header`, of IPython 7 (which Colab has) to 9."""
-_RICH_END = re.compile(r"^[╰└+][─-]+[╯┘+]\s*$")
-_RICH_LINE = re.compile(r"^[│|] (?P<text>.*?)\s*[│|]?\s*$")
-_RICH_PLACE = re.compile(r"^(?P<file>.+?):(?P<line>\d{1,9}) in (?P<name>\S+)$")
-_RICH_CODE = re.compile(r"^\s*❱ \d+ (?P<code>.*)$|^\s*> \d+ (?P<ascii>.*)$")
-_RICH_GUIDES = re.compile(r"^[\s│|]+")
-_CELL = re.compile(
+_RICH_END = lazy_pattern(r"^[╰└+][─-]+[╯┘+]\s*$")
+_RICH_LINE = lazy_pattern(r"^[│|] (?P<text>.*?)\s*[│|]?\s*$")
+_RICH_PLACE = lazy_pattern(r"^(?P<file>.+?):(?P<line>\d{1,9}) in (?P<name>\S+)$")
+_RICH_CODE = lazy_pattern(r"^\s*❱ \d+ (?P<code>.*)$|^\s*> \d+ (?P<ascii>.*)$")
+_RICH_GUIDES = lazy_pattern(r"^[\s│|]+")
+_CELL = lazy_pattern(
     r"^(?:File (?P<file>.+?):(?P<line>\d{1,9})(?:, in (?P<name>[^\s(]+).*)?"
     r"|(?P<cell>(?:Cell |Input )?In ?\[\d+\])(?:, line (?P<cell_line>\d{1,9}))?(?:, in (?P<cell_name>[^\s(]+).*)?"
     r"|(?P<old_file>\S.*?) in (?P<old_name>[^\s(]+)\(.*\))$"
 )
-_ARROW = re.compile(r"^-+> ?(?P<line>\d{1,9}) ?(?P<code>.*)$")
-_RAISED = re.compile(r"^(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w+)(?::|$)")
+_ARROW = lazy_pattern(r"^-+> ?(?P<line>\d{1,9}) ?(?P<code>.*)$")
+_RAISED = lazy_pattern(r"^(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w+)(?::|$)")
 
 
 class Frames(Protocol):

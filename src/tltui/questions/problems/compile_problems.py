@@ -24,21 +24,22 @@ from tltui.questions.stacks.tracebacks import (
     user_stack,
 )
 from tltui.text.frozen import frozen
+from tltui.text.lazy_pattern import lazy_pattern
 from tltui.text.torch_names import Owner, is_framework, owner_of
 
 NESTED = "*** While handling this graph break, another graph break occurred: ***"
-_GB = re.compile(r"/(gb\d{3,6})\.html")
-_TRACING = re.compile(r"^Encountered graph break when attempting to trace (?P<op>.*):$")
-_SKIPPING = re.compile(r"^Failed to handle graph break gracefully\. .*:$")
-_CANNOT_RESUME = re.compile(r"^Encountered graph break that we cannot resume from\. .*:$")
-_INTENDED = re.compile(r"^Encountered intentional debugging graph break:$")
-_FIELD = re.compile(r"^\s*(Explanation|Hint|Developer debug context|Higher Order Operator): ?(.*)$")
-_END = re.compile(
+_GB = lazy_pattern(r"/(gb\d{3,6})\.html")
+_TRACING = lazy_pattern(r"^Encountered graph break when attempting to trace (?P<op>.*):$")
+_SKIPPING = lazy_pattern(r"^Failed to handle graph break gracefully\. .*:$")
+_CANNOT_RESUME = lazy_pattern(r"^Encountered graph break that we cannot resume from\. .*:$")
+_INTENDED = lazy_pattern(r"^Encountered intentional debugging graph break:$")
+_FIELD = lazy_pattern(r"^\s*(Explanation|Hint|Developer debug context|Higher Order Operator): ?(.*)$")
+_END = lazy_pattern(
     r"^\s*(?:For more details about this graph break|Stack variable source attribution|User code traceback:"
     r"|Traceback \(most recent|from user code:|The above exception|During handling of the above exception)"
 )
 _WEB = ("http://", "https://")
-_TYPED = re.compile(r"^(?:torch\._dynamo\.exc\.)?Unsupported: (?=\S)")
+_TYPED = lazy_pattern(r"^(?:torch\._dynamo\.exc\.)?Unsupported: (?=\S)")
 _EARLIER = "This graph break may have been caused by an earlier graph break."
 WRAPPERS = frozenset(("Graph break under GenericContextWrappingVariable",))
 """Uninformative break types of torch; their explanation is the headline."""
@@ -159,14 +160,14 @@ def hints_without_nesting(reason: Reason) -> tuple[str, ...]:
     return tuple(hint for hint in reason.hints if not hint.startswith(_EARLIER))
 
 
-_AT = re.compile(r"Graph [Bb]reak(?: \([^)\n]{1,200}\))? in user code at (?P<file>[^\n]+):(?P<line>\d{1,9})[ \t]*$", re.MULTILINE)
-_SKIPPED = re.compile(
+_AT = lazy_pattern(r"Graph [Bb]reak(?: \([^)\n]{1,200}\))? in user code at (?P<file>[^\n]+):(?P<line>\d{1,9})[ \t]*$", re.MULTILINE)
+_SKIPPED = lazy_pattern(
     r"^torch\.compile will skip tracing the frame (?P<name>\S+) \((?P<file>[^\n]+) line (?P<line>\d{1,9})\)"
     r"|^WON'T CONVERT (?P<old>\S+) [^\n]+ line \d+$",
     re.MULTILINE,
 )
-_REASON = re.compile(r"(?:Graph Break )?Reason:[ \t]*")
-_AFTER_REASON = re.compile(
+_REASON = lazy_pattern(r"(?:Graph Break )?Reason:[ \t]*")
+_AFTER_REASON = lazy_pattern(
     r"^(?:User code traceback:|Stack variable source attribution:|The graph break occurred in the following user code:"
     r"|Traceback \(most recent call last\):)[ \t]*$", re.MULTILINE
 )  # fmt: skip
@@ -374,7 +375,7 @@ class Failure:
         return None if self.file is None else owner_of(self.file)
 
 
-_ABOUT_THE_FUNCTION = re.compile(r"\n\s*\n\s*(?:from user code:|Set TORCHDYNAMO_VERBOSE)")
+_ABOUT_THE_FUNCTION = lazy_pattern(r"\n\s*\n\s*(?:from user code:|Set TORCHDYNAMO_VERBOSE)")
 """The end of a message: the code that torch was compiling, and a hint on logging, follow."""
 
 

@@ -11,9 +11,10 @@ from tltui.model.nodes import Compile, Process
 from tltui.model.record_reader import Reader, address, list_in, record_ref, records_of, text_in, whole_in
 from tltui.questions.stacks.tracebacks import StackFrame, frames_of, is_end_of, user_frames
 from tltui.text.frozen import frozen
+from tltui.text.lazy_pattern import lazy_pattern
 
-_DEVICE = re.compile(r"device\(type='([^']*)'(?:, index=(\d+))?\)")
-_SIZE = re.compile(r"^(?P<source>.+)\.size\(\)\[(?P<dim>\d+)\]$")
+_DEVICE = lazy_pattern(r"device\(type='([^']*)'(?:, index=(\d+))?\)")
+_SIZE = lazy_pattern(r"^(?P<source>.+)\.size\(\)\[(?P<dim>\d+)\]$")
 _EVENTS = (
     "describe_storage", "describe_tensor", "describe_source", "create_symbol", "create_unbacked_symbol",
     "symbolic_shape_specialization",
@@ -22,8 +23,8 @@ _EVENTS = (
 
 Value = int | float | str
 """A size or a number in a log; text if it is an expression: `s77`."""
-_NUMBER = re.compile(r"[-+]?\d{1,18}(\.\d*)?(e[-+]?\d{1,3})?", re.ASCII | re.IGNORECASE)
-_RANGE = re.compile(r"(?:VR)?\[(.*), (.*)\]", re.DOTALL)
+_NUMBER = lazy_pattern(r"[-+]?\d{1,18}(\.\d*)?(e[-+]?\d{1,3})?", re.ASCII | re.IGNORECASE)
+_RANGE = lazy_pattern(r"(?:VR)?\[(.*), (.*)\]", re.DOTALL)
 
 
 def value_of(value: object) -> Value:
@@ -292,16 +293,16 @@ MARKS = {
     "dynamic": "dynamic", "weak_dynamic": "maybe dynamic", "unbacked": "unbacked", "strict_unbacked": "unbacked",
     "static": "static",
 }  # fmt: skip
-_MARKED = re.compile(
+_MARKED = lazy_pattern(
     r"getattr\((?P<source>[^\n]{1,400}?), '_dynamo_(?P<mark>(?:weak_)?dynamic|(?:strict_)?unbacked|static)_indices', set\(\)\)"
     r"\.issubset\(\{(?P<dims>[\d, ]+)\}\)"
 )
-_TENSOR = re.compile(
+_TENSOR = lazy_pattern(
     r"TENSOR_MATCH: check_tensor\((?P<source>[^\n]{1,400}?), [\w.]+, DispatchKeySet\([^\n)]*\), [^\n]*?size=\[(?P<size>[^\]\n]*)\]"
 )
-_SHAPE = re.compile(r"^\+- (?!RootGuardManager)[A-Z_]+: (.+)$", re.MULTILINE)
-_PLACE = re.compile(r"# (?P<file>[^\s:#]+):(?P<line>\d{1,9}) in (?P<name>\S+)")
-_BOUNDS = re.compile(r"^(?:(?P<low>-?\d+) <= )?(?P<source>[^<>=!]+?)(?: <= (?P<high>-?\d+))?$")
+_SHAPE = lazy_pattern(r"^\+- (?!RootGuardManager)[A-Z_]+: (.+)$", re.MULTILINE)
+_PLACE = lazy_pattern(r"# (?P<file>[^\s:#]+):(?P<line>\d{1,9}) in (?P<name>\S+)")
+_BOUNDS = lazy_pattern(r"^(?:(?P<low>-?\d+) <= )?(?P<source>[^<>=!]+?)(?: <= (?P<high>-?\d+))?$")
 _ZERO_ONE = "0/1 specialization"
 
 
@@ -399,13 +400,13 @@ GUARDS_READ = 2000
 """Guards of one compile that are read; the rest is counted."""
 EXPRESSION = 2000
 """Maximum characters of an expression."""
-_MACHINERY = re.compile(
+_MACHINERY = lazy_pattern(
     r"torch/(?:fx/experimental/|fx/_symbolic_trace\.py|fx/interpreter\.py|_logging/|__init__\.py|_compile\.py|utils/_stats\.py"
     r"|_dynamo/eval_frame\.py|_dynamo/guards\.py|_inductor/sizevars\.py|_library/(?:custom_ops|fake_impl)\.py"
     r"|_subclasses/(?:fake_tensor|meta_utils)\.py|export/_trace\.py|utils/_config_module\.py)|contextlib\.py$|<string>$"
 )
 _DEFERS = "guard_or_defer_runtime_assert"
-_NAME = re.compile(r"[A-Za-z_]\w*")
+_NAME = lazy_pattern(r"[A-Za-z_]\w*")
 
 
 @frozen

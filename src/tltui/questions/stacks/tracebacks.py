@@ -13,6 +13,7 @@ from tltui.model.node_answers import part, reader_of, reads
 from tltui.model.nodes import Compile, Frame, Process
 from tltui.model.record_reader import Reader, list_in, records_of, text_in, whole_in
 from tltui.text.frozen import frozen, mutable
+from tltui.text.lazy_pattern import lazy_pattern
 from tltui.text.torch_names import Owner, is_framework, owner_of
 from tltui.trace.grammar import is_entry
 
@@ -136,33 +137,33 @@ one of the exceptions of a group."""
 RAISED, USER, BARE = "raised", "user", "bare"
 """Kind of a part: an exception with its frames; a stack of the program that torch printed; frames without any heading."""
 
-_FRAME = re.compile(
+_FRAME = lazy_pattern(
     r'^(?P<indent>\s*)File "(?P<file>[^"\n]+)", line (?P<line>\d{1,9})(?:, in (?P<name><[^<>\n]*>|[\w.]+))?\s*$'
 )
-_HEADER = re.compile(r"^(?P<indent>\s*)(?:Original )?(?:Exception Group )?Traceback \(most recent call last\):\s*$")
+_HEADER = lazy_pattern(r"^(?P<indent>\s*)(?:Original )?(?:Exception Group )?Traceback \(most recent call last\):\s*$")
 _LINKS = (
     ("The above exception was the direct cause of the following exception:", CAUSE),
     ("During handling of the above exception, another exception occurred:", HANDLING),
 )
-_USER = re.compile(
+_USER = lazy_pattern(
     r"^\s*(?:from user code|User code traceback|User stack|User Stack \(most recent call last\)|User stack trace"
     r"|The graph break occurred in the following user code)\s*:\s*$"
     r"|(?:^|\. |\s)Found from\s*:\s*$"
     r"|^=+ The above exception occurred while processing the following code =+\s*$"
 )
-_IN_STACK = re.compile(r"^\s*\(snipped, |^=+ most recent `torch\.compile` ")
-_SOURCES = re.compile(r"^\s*Stack variable source attribution:\s*$")
+_IN_STACK = lazy_pattern(r"^\s*\(snipped, |^=+ most recent `torch\.compile` ")
+_SOURCES = lazy_pattern(r"^\s*Stack variable source attribution:\s*$")
 _LAST = (":", "=")
 """The last character of each line that begins a part."""
-_REPEATED = re.compile(r"^\s*\[Previous line repeated (\d{1,9}) more times?\]\s*$")
-_MARKS = re.compile(r"^[\s~^]+$")
-_RAISED = re.compile(r"^(?P<type>[A-Za-z_][\w.]*)(?:: ?(?P<message>.*))?$")
-_SURELY_RAISED = re.compile(
+_REPEATED = lazy_pattern(r"^\s*\[Previous line repeated (\d{1,9}) more times?\]\s*$")
+_MARKS = lazy_pattern(r"^[\s~^]+$")
+_RAISED = lazy_pattern(r"^(?P<type>[A-Za-z_][\w.]*)(?:: ?(?P<message>.*))?$")
+_SURELY_RAISED = lazy_pattern(
     r"^(?P<type>[A-Za-z_][\w.]*(?:Error|Exception|Failed|Unsupported|Node|Interrupt|Exit|Hit|Warning|Exceeded)): ?(?P<message>.*)$"
 )
-_GROUP = re.compile(r"^\s*\+ Exception Group Traceback \(most recent call last\):\s*$")
-_BAR = re.compile(r"^\s*\| ?|^\s*\+ (?=Exception Group )")
-_MEMBER = re.compile(r"^\s*\+(?:-\+)?-{4,}(?: [\d.]+ -+)?\s*$")
+_GROUP = lazy_pattern(r"^\s*\+ Exception Group Traceback \(most recent call last\):\s*$")
+_BAR = lazy_pattern(r"^\s*\| ?|^\s*\+ (?=Exception Group )")
+_MEMBER = lazy_pattern(r"^\s*\+(?:-\+)?-{4,}(?: [\d.]+ -+)?\s*$")
 
 
 @frozen
@@ -349,16 +350,16 @@ HEAD = 1 << 16
 COMPILES_READ = 4
 """Compiles of a function that are asked, until one tells."""
 METHODS = frozenset(("forward", "__call__"))
-_WRAPPER = re.compile(
+_WRAPPER = lazy_pattern(
     r"_{0,2}(?:wrapper|wrapped|wrap|inner|inner_fn|fn|func|new_func|decorated?|decorator|decorate_\w+|wrapped_\w+|\w+_wrapper)_{0,2}"
 )
-_LOCAL = re.compile(
+_LOCAL = lazy_pattern(
     rb"source=L\['(?P<name>\w+)'\], accessed_by=FrameLocalsGuardAccessor\(key='(?P=name)', framelocals_idx=(?P<place>\d+)\),"
     rb" type=<class '(?P<type>[^'\n]{1,200})'>"
 )
-_ORIGIN = re.compile(rb"^[ \t]*# File: (?P<file>[^\n]+?):\d+ in (?P<name>\w+), code:", re.MULTILINE)
-_OTHER_TYPE = re.compile(r"___check_type_id\((?:L\['(\w+)'\]|(\w+)),")
-_OTHER_CODE = re.compile(r"___check_obj_id\((?:L\['\w+'\]|\w+)\.__code__,")
+_ORIGIN = lazy_pattern(rb"^[ \t]*# File: (?P<file>[^\n]+?):\d+ in (?P<name>\w+), code:", re.MULTILINE)
+_OTHER_TYPE = lazy_pattern(r"___check_type_id\((?:L\['(\w+)'\]|(\w+)),")
+_OTHER_CODE = lazy_pattern(r"___check_obj_id\((?:L\['\w+'\]|\w+)\.__code__,")
 _CALLS_FORWARD = ("_call_impl", "_wrapped_call_impl")
 _MODULE, _EXTERNAL = "/torch/nn/modules/module.py", "/torch/_dynamo/external_utils.py"
 _PLAIN = frozenset(("function", "builtin_function_or_method", "method", "type", "functools.partial"))

@@ -13,11 +13,12 @@ from typing import Any, Protocol
 from tltui.text import tokens
 from tltui.text.document import Span
 from tltui.text.frozen import frozen, mutable
+from tltui.text.lazy_pattern import lazy_pattern
 from tltui.text.lru import Lru
 from tltui.text.payload import LEXED, LineIndex, decode
 from tltui.text.torch_names import is_framework
 
-_KERNEL = re.compile(rb"async_compile\s*\.\s*(\w+)\s*\(")
+_KERNEL = lazy_pattern(rb"async_compile\s*\.\s*(\w+)\s*\(")
 _CPP = frozenset((b"cpp", b"cpp_pybinding", b"cuda", b"rocm", b"xpu", b"metal", b"cutlass"))
 QUOTES = (b"'''", b'"""')
 HEAD = 16 << 10
@@ -135,9 +136,9 @@ class _Quotes:
         return place if place < size else -1
 
 
-_OPENS = re.compile(rb'/\*|(?<!\w)R"([A-Za-z_]{0,16})\(|//[^\n]*')
-_PYTHON = re.compile(rb"^\s*(?:import triton\b|from triton\b|@triton\b|@\w*\.?jit\b)|async_compile\.triton\(", re.MULTILINE)
-_QUOTE = re.compile(b"|".join(QUOTES))
+_OPENS = lazy_pattern(rb'/\*|(?<!\w)R"([A-Za-z_]{0,16})\(|//[^\n]*')
+_PYTHON = lazy_pattern(rb"^\s*(?:import triton\b|from triton\b|@triton\b|@\w*\.?jit\b)|async_compile\.triton\(", re.MULTILINE)
+_QUOTE = lazy_pattern(b"|".join(QUOTES))
 
 
 @mutable
@@ -225,7 +226,7 @@ class CppRegions:
 # A string that is not closed ends with the line: without that, a hostile line would take quadratic time.
 _STRING = r"\"(?:[^\"\\]|\\.)*(?:\"|$)|'(?:[^'\\]|\\.)*(?:'|$)"
 
-_FX = re.compile(
+_FX = lazy_pattern(
     rf"(?P<comment>\#.*)"
     rf"|(?<=:\ )(?P<type>\"[^\"]*\")"
     rf"|(?P<string>{_STRING})"
@@ -240,17 +241,17 @@ _FX = re.compile(
     re.VERBOSE,
 )
 
-FX_RESTART = re.compile(r"\b[A-Za-z_]\w*: \"|;  ")
+FX_RESTART = lazy_pattern(r"\b[A-Za-z_]\w*: \"|;  ")
 """Where a part of a long line of a graph can be read from: certainly not inside of a string."""
 
-_JSON = re.compile(
+_JSON = lazy_pattern(
     r"(?P<key>\"(?:[^\"\\]|\\.)*\")(?=\s*:)"
     r"|(?P<string>\"(?:[^\"\\]|\\.)*\"?)"
     r"|(?P<number>-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)"
     r"|(?P<constant>\b(?:true|false|null|NaN|-?Infinity)\b)"
 )
 
-_GUARD = re.compile(
+_GUARD = lazy_pattern(
     r"^(?P<dim>(?:\|\ )*\+-\ )(?P<keyword>[\w]+(?:\ pair\ at\ index=\d+)?)(?::\ (?P<definition>\w*GuardManager)(?=:))?"
     r"|^(?P<heading>TREE_GUARD_MANAGER:)"
     r"|^(?P<label>Guard\ (?:eval\ )?latency\ =)"
@@ -264,12 +265,12 @@ _GUARD = re.compile(
     re.VERBOSE,
 )
 
-_BYTECODE = re.compile(
+_BYTECODE = lazy_pattern(
     r"^\s*(?:(?P<number>\d+)\s+(?=(?:>>|-->)?\s*\d+\s+[A-Z]))?(?:(?P<operator>>>|-->)\s+)?(?:(?P<dim>\d+|L\d+:)\s*)?(?P<function>[A-Z][A-Z_0-9]+)\b"
     r"|^(?P<heading>\S.*:)$|(?P<string>\(.*\)$)|(?P<comment>\#.*$)|(?P<number2>\b\d+\b)"
 )
 
-_IR = re.compile(
+_IR = lazy_pattern(
     r"^(?P<definition>\w+)(?=:\ \w+\(.*\)\s*$)"
     r"|^(?P<keyword>class)\ (?P<definition2>\w+)"
     r"|^\s+(?P<keyword2>def|return)\b"
@@ -284,20 +285,20 @@ _IR = re.compile(
     re.VERBOSE,
 )
 
-_FRAME = re.compile(
+_FRAME = lazy_pattern(
     r'^(?P<lead>\s*(?:\[\w+\]:\s*)?)File (?P<path>"[^"]*")(?:, line (?P<line>\d+))?(?:, in (?P<function>.*))?$'
 )
-_PLACE = re.compile(r"^(?P<lead>\s*)(?P<path>\S+?):(?P<line>\d+) in (?P<function>\S+)")
-_MARKS = re.compile(r"^\s*[~^]+$")
-_EXCEPTION = re.compile(
+_PLACE = lazy_pattern(r"^(?P<lead>\s*)(?P<path>\S+?):(?P<line>\d+) in (?P<function>\S+)")
+_MARKS = lazy_pattern(r"^\s*[~^]+$")
+_EXCEPTION = lazy_pattern(
     r"^(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Warning|Exit|Interrupt|Unsupported|Violation\w*)(?=:|$)"
 )
-_DOTTED = re.compile(r"^(?:[A-Za-z_]\w*\.)+[A-Z]\w*(?=:)")
-_HEADING = re.compile(
+_DOTTED = lazy_pattern(r"^(?:[A-Za-z_]\w*\.)+[A-Z]\w*(?=:)")
+_HEADING = lazy_pattern(
     r"^\s*(?:Traceback \(most recent call last\):|User code traceback:|User stack trace:|from user code:"
     r"|During handling of the above.*|The above exception was.*|={4,}|Graph break\b.*|Graph Break Reason:)"
 )
-_LABEL = re.compile(r"^\s*(?:Explanation|Hint|Developer debug context|Higher Order Operator|Guard failed|Reason):")
+_LABEL = lazy_pattern(r"^\s*(?:Explanation|Hint|Developer debug context|Higher Order Operator|Guard failed|Reason):")
 
 
 def _matches(pattern: re.Pattern[str]) -> Callable[[str], list[Span]]:

@@ -8,26 +8,27 @@ from collections.abc import Iterable, Iterator
 from dataclasses import field
 
 from tltui.text.frozen import frozen
+from tltui.text.lazy_pattern import lazy_pattern
 
 # Lines are of any length and may be hostile: no expression here may take more than linear time. So a string that is
 # not closed ends with the line, and nothing that may be blank stands beside something else that may be blank.
 _QUOTED = r"\"(?:[^\"\\]|\\.)*(?:\"|$)|'(?:[^'\\]|\\.)*(?:'|$)"
-QUOTED = re.compile(_QUOTED)
-_PIECE = re.compile(rf"(?:{_QUOTED}|[^;\"'])+|[;\"']")
+QUOTED = lazy_pattern(_QUOTED)
+_PIECE = lazy_pattern(rf"(?:{_QUOTED}|[^;\"'])+|[;\"']")
 _NAME = r"[A-Za-z_]\w*"
-_FREE = re.compile(rf"^(?:{_NAME} = )+None$|^del {_NAME}(?:, {_NAME})*$|^pass$")
-_ASSIGN = re.compile(rf"^({_NAME})(?!\w)\s*(?::\s*(\"[^\"]*\"\s*|[^=\"'\s][^=\"']*))?=(?!=)\s*(.+)$")
-_DECLARED = re.compile(rf"^({_NAME})\s*:\s*(\"[^\"]*\")$")
-_UNPACK = re.compile(r"^([\[(]?[A-Za-z_][\w\s,]*(?:[\])]\s*)?)=(?!=)\s*(.+)$")
-_IN_PLACE = re.compile(rf"^({_NAME})\s*(\+|-|\*\*?|//?|%|@|&|\||\^|<<|>>)=\s*(.+)$")
-_STORE = re.compile(rf"^({_NAME})(\[.*\]|(?:\.\w+)+)\s*=(?!=)\s*(.+)$")
-_RETURN = re.compile(r"^return\b\s*(.*)$")
-_WORD = re.compile(rf"{_QUOTED}|(?<![\w.])({_NAME})(?!\s=[^=])(?!\w)")
-_CALL = re.compile(rf"^({_NAME}(?:\.\w+)*)\(")
-_ATTRIBUTE = re.compile(r"^self(?:\.\w+)+$")
-_ITEM = re.compile(rf"^{_NAME}(?:\.{_NAME})*\[")
-_OPERATOR = re.compile(r"\s(\+|-|\*\*|\*|//|/|%|@|&|\||\^|<<|>>|<=|>=|==|!=|<|>|and|or|in|is)\s|^(-|~|not )")
-_PARAMETER = re.compile(
+_FREE = lazy_pattern(rf"^(?:{_NAME} = )+None$|^del {_NAME}(?:, {_NAME})*$|^pass$")
+_ASSIGN = lazy_pattern(rf"^({_NAME})(?!\w)\s*(?::\s*(\"[^\"]*\"\s*|[^=\"'\s][^=\"']*))?=(?!=)\s*(.+)$")
+_DECLARED = lazy_pattern(rf"^({_NAME})\s*:\s*(\"[^\"]*\")$")
+_UNPACK = lazy_pattern(r"^([\[(]?[A-Za-z_][\w\s,]*(?:[\])]\s*)?)=(?!=)\s*(.+)$")
+_IN_PLACE = lazy_pattern(rf"^({_NAME})\s*(\+|-|\*\*?|//?|%|@|&|\||\^|<<|>>)=\s*(.+)$")
+_STORE = lazy_pattern(rf"^({_NAME})(\[.*\]|(?:\.\w+)+)\s*=(?!=)\s*(.+)$")
+_RETURN = lazy_pattern(r"^return\b\s*(.*)$")
+_WORD = lazy_pattern(rf"{_QUOTED}|(?<![\w.])({_NAME})(?!\s=[^=])(?!\w)")
+_CALL = lazy_pattern(rf"^({_NAME}(?:\.\w+)*)\(")
+_ATTRIBUTE = lazy_pattern(r"^self(?:\.\w+)+$")
+_ITEM = lazy_pattern(rf"^{_NAME}(?:\.{_NAME})*\[")
+_OPERATOR = lazy_pattern(r"\s(\+|-|\*\*|\*|//|/|%|@|&|\||\^|<<|>>|<=|>=|==|!=|<|>|and|or|in|is)\s|^(-|~|not )")
+_PARAMETER = lazy_pattern(
     rf"(?:^|(?<=[,\s(*]))({_NAME})(?!\w)\s*(?::\s*(\"[^\"]*\"|[^\s,=\"]+))?(?=\s*(?:,|=|$))"
 )
 
@@ -232,11 +233,11 @@ def _line(node: FxNode) -> int:
     return node.line
 
 
-_CLASS = re.compile(r"^( *)class (\S+)\([\w.]*\):")
-_DEF = re.compile(r"^( *)def (\w+)\((.*)$")
-_ORIGIN = re.compile(r":(\d{1,9}) in (\S+?)(?:, code: ?|$)")
-_BARE = re.compile(r"^(\*{0,2}[A-Za-z_]\w*)\s*:\s*(\"[^\"]*\")\s*(?:#\s*(.*))?$")
-_END_OF_HEAD = re.compile(r"\)\s*(?:->\s*.*)?:\s*(?:#.*)?$")
+_CLASS = lazy_pattern(r"^( *)class (\S+)\([\w.]*\):")
+_DEF = lazy_pattern(r"^( *)def (\w+)\((.*)$")
+_ORIGIN = lazy_pattern(r":(\d{1,9}) in (\S+?)(?:, code: ?|$)")
+_BARE = lazy_pattern(r"^(\*{0,2}[A-Za-z_]\w*)\s*:\s*(\"[^\"]*\")\s*(?:#\s*(.*))?$")
+_END_OF_HEAD = lazy_pattern(r"\)\s*(?:->\s*.*)?:\s*(?:#.*)?$")
 
 
 def _without_note(text: str) -> str:

@@ -80,7 +80,7 @@ RULES: tuple[Rule, ...] = (
     Rule("pid", "pid", lazy_pattern(r"(\bpid[ _:=]{1,3})\d+"), r"\1‹pid›"),
 )
 _NEEDED = {
-    "": lazy_pattern(r"[0-9a-f]{14}|[0-9a-f]{8}[-_][0-9a-f]{4}[-_]"),
+    "": lazy_pattern(r"[0-9a-f]{8}(?:[0-9a-f]{6}|[-_][0-9a-f]{4}[-_])"),
     "/c": lazy_pattern(r"c[a-z2-7]{50}"),
     "-": lazy_pattern(r"-\d\d-\d\d[ T_]"),
 }

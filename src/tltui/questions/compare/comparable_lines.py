@@ -302,6 +302,7 @@ def _guards(text: str, identity: RankIdentity) -> Side:
     return Side(shown, keys, tuple(n + 1 for n in numbers), hidden)
 
 
+_SLOT, _LINE = re.compile(r"framelocals_idx=\d+"), re.compile(r":\d+ in ")
 _ALIASES = re.compile(r"\+- (?:LAMBDA_GUARD|OBJECT_ALIASING): [^#\n]{1,2000} is (?!not |None)")
 """Two names for one thing: torch notes the line of one of them, and which one depends on the run."""
 
@@ -309,10 +310,10 @@ _ALIASES = re.compile(r"\+- (?:LAMBDA_GUARD|OBJECT_ALIASING): [^#\n]{1,2000} is 
 def _guard_key(line: str) -> str:
     """Normalize a guard: without alignment, frame slot and source line number."""
     code, mark, comment = line.partition("  # ")
-    code = re.sub(r"framelocals_idx=\d+", "framelocals_idx", code.rstrip())
+    code = _SLOT.sub("framelocals_idx", code.rstrip())
     if mark and _ALIASES.search(code):
         return code
-    return code + mark + re.sub(r":\d+ in ", ":‹line› in ", comment.strip()) if mark else code
+    return code + mark + _LINE.sub(":‹line› in ", comment.strip()) if mark else code
 
 
 def _guard_name(node: guard_tree.GuardNode) -> str:

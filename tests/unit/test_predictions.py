@@ -13,8 +13,8 @@ from viewed import text
 from tltui.questions.recompiles import guard_requirements as required
 from tltui.questions.recompiles.explanations import explained_of, fixed_in
 from tltui.questions.recompiles.frame_recompiles import recompiles_of
-from tltui.questions.recompiles.guard_comparison import Comparison, Version, compared
-from tltui.questions.recompiles.guard_grammar import ATTRIBUTE, BOOL, CONDITION, FLOAT, GRAD, INT, LENGTH, SIZE
+from tltui.questions.recompiles.guard_comparison import Comparison, Version, compared, distinct_values
+from tltui.questions.recompiles.guard_grammar import BOOL, CONDITION, FLOAT, GRAD, INT, LENGTH, SIZE
 from tltui.questions.recompiles.guard_requirements import Property, requirements_in
 from tltui.questions.recompiles.guard_table import Call, _parameters
 from tltui.questions.recompiles.predictions import (
@@ -191,13 +191,16 @@ def test_an_added_key_is_expected_to_have_a_tensor_of_its_own() -> None:
 
 def test_a_call_at_the_limit_is_expected_to_differ_from_all_versions_alike() -> None:
     """`layer_index` of docs/advice-corpus.md: torch names requires_grad for one version, and the number for all others."""
-    key = (ATTRIBUTE, "self.number", None)
-    older, call = version("EQUALS_MATCH: self.number == 0"), version()
+    key = (INT, "n", None)
+    older = [version(f"EQUALS_MATCH: n == {n}", "EQUALS_MATCH: depth == 3") for n in range(3)]
+    for each in older:
+        each.changes = {name: value for name, (value, _) in each.first.items()}
+    call = version()
     call.changes = None
-    failed = {(key, "1"), (key, "2")}
-    assert compared(older, call, 0, (), False, {}, failed).likely == {key}
-    assert not compared(older, call, 0, (), False, {}, {(key, "1")}).likely
-    assert not compared(older, call, 0, (), False, {}, {(key, "0.5"), (key, "1.5")}).likely
+    distinct = distinct_values(older)
+    assert distinct == (Property(required.VALUE, "n"),)
+    assert not distinct_values(older[:2]) and not distinct_values([*older, older[0]])
+    assert compared(older[0], call, 0, (), False, {}, (), distinct).likely == {key}
     other: Any = SimpleNamespace(cause=GRAD, source="x", dim=None, expected="no", actual="yes", key=(GRAD, "x", None))
     frame = [
         Call("0/0", (), False, True),

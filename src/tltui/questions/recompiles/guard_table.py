@@ -14,7 +14,7 @@ from tltui.model.record_reader import Reader, records_of
 from tltui.questions.guards.guard_report import LIMIT, TREE
 from tltui.questions.recompiles import guard_requirements as required
 from tltui.questions.recompiles.explanations import Explained, Key, Reason
-from tltui.questions.recompiles.guard_comparison import MODES, Comparison, Values, Version, compared
+from tltui.questions.recompiles.guard_comparison import MODES, Comparison, Values, Version, compared, distinct_values
 from tltui.questions.recompiles.guard_grammar import DEVICE, FLOAT, SIZE, condition_of, value_kind
 from tltui.questions.recompiles.guard_requirements import (
     Property,
@@ -189,8 +189,9 @@ def table_of(frame: Frame, explained: Sequence[Explained]) -> Generator[None, No
         for reason in item.reasons if item is not None else ():
             reasons.setdefault(reason.earlier, []).append(reason)
         failed = {(key, reason.expected) for each in reasons.values() for reason in each for key in reason.keys if reason.expected}
+        distinct = distinct_values(versions[:n]) if version.changes is None and tried else ()
         pairs = tuple(
-            compared(older, version, number, reasons.get(older.ref, ()), modes, properties, failed)
+            compared(older, version, number, reasons.get(older.ref, ()), modes, properties, failed, distinct)
             for number in tried for older in (versions[number],)
         )  # fmt: skip
         calls.append(Call(version.ref, pairs, compile_.is_recompile, is_every, compile_.facts.recompile_limit_hit))

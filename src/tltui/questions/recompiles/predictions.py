@@ -118,7 +118,7 @@ class Prediction:
     @property
     def may_help(self) -> bool:
         """Whether the remedies may remove a recompilation; that a graph break ends the function early does not count."""
-        return (self.expected if self.condition == UNBACKED else self.fewest) < self.before
+        return (self.expected if self.condition in (UNBACKED, LIMIT, AFTER_LIMIT) else self.fewest) < self.before
 
 
 def other_outcomes(fewest: int, most: int, expected: int, condition: str = "") -> str:

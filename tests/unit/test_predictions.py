@@ -13,11 +13,12 @@ from viewed import text
 from tltui.questions.recompiles import guard_requirements as required
 from tltui.questions.recompiles.explanations import explained_of, fixed_in
 from tltui.questions.recompiles.frame_recompiles import recompiles_of
-from tltui.questions.recompiles.guard_comparison import Comparison, Version, compared
-from tltui.questions.recompiles.guard_grammar import ATTRIBUTE, BOOL, CONDITION, FLOAT, GRAD, INT, LENGTH, SIZE
+from tltui.questions.recompiles.guard_comparison import Comparison, Version, compared, distinct_values
+from tltui.questions.recompiles.guard_grammar import BOOL, CONDITION, FLOAT, GRAD, INT, LENGTH, SIZE
 from tltui.questions.recompiles.guard_requirements import Property, requirements_in
-from tltui.questions.recompiles.guard_table import Call
+from tltui.questions.recompiles.guard_table import Call, _parameters
 from tltui.questions.recompiles.predictions import (
+    AFTER_LIMIT,
     BRANCHED,
     BRANCHES,
     DOUBTS,
@@ -190,13 +191,16 @@ def test_an_added_key_is_expected_to_have_a_tensor_of_its_own() -> None:
 
 def test_a_call_at_the_limit_is_expected_to_differ_from_all_versions_alike() -> None:
     """`layer_index` of docs/advice-corpus.md: torch names requires_grad for one version, and the number for all others."""
-    key = (ATTRIBUTE, "self.number", None)
-    older, call = version("EQUALS_MATCH: self.number == 0"), version()
+    key = (INT, "n", None)
+    older = [version(f"EQUALS_MATCH: n == {n}", "EQUALS_MATCH: depth == 3") for n in range(3)]
+    for each in older:
+        each.changes = {name: value for name, (value, _) in each.first.items()}
+    call = version()
     call.changes = None
-    failed = {(key, "1"), (key, "2")}
-    assert compared(older, call, 0, (), False, {}, failed).likely == {key}
-    assert not compared(older, call, 0, (), False, {}, {(key, "1")}).likely
-    assert not compared(older, call, 0, (), False, {}, {(key, "0.5"), (key, "1.5")}).likely
+    distinct = distinct_values(older)
+    assert distinct == (Property(required.VALUE, "n"),)
+    assert not distinct_values(older[:2]) and not distinct_values([*older, older[0]])
+    assert compared(older[0], call, 0, (), False, {}, (), distinct).likely == {key}
     other: Any = SimpleNamespace(cause=GRAD, source="x", dim=None, expected="no", actual="yes", key=(GRAD, "x", None))
     frame = [
         Call("0/0", (), False, True),
@@ -247,3 +251,28 @@ def test_many_constant_floats_leave_open_which_float_stays_dynamic() -> None:
     frame[1].comparisons[0].differences[0].__dict__.update(cause=FLOAT, source="strength", dim=None, key=keys[0])
     few, many = (Predictor([FrameCauses((), frame, constant_floats=n)]).predicted(change).predicted for n in (3, 40))
     assert few == (0, 0) and many is None
+
+
+def test_after_the_limit_each_call_may_have_another_number() -> None:
+    """`muon_optimizer` of docs/advice-corpus.md: fewer versions leave room for those of calls that torch refused."""
+    rate: Any = SimpleNamespace(cause=FLOAT, source="lr", dim=None, expected="0.1", actual="", key=(FLOAT, "lr", None))
+    size: Any = SimpleNamespace(cause=SIZE, source="x", dim=0, expected="8", actual="6", key=KEY)
+    refused = [Comparison(n, (rate,), frozenset(), False) for n in range(2)]
+    frame = [Call("0/0", (), False, True), Call("0/1", (Comparison(0, (size,), frozenset(), True),), True, True)]
+    at_limit = [*frame, Call("0/2", tuple(refused), True, True, is_at_limit=True)]
+    assert Simulation(at_limit).outcome({KEY: DYNAMIC}, {}, False) == (1, 2, 2, AFTER_LIMIT)
+    assert Simulation([*frame, at_limit[2]._replace(is_at_limit=False)]).outcome({KEY: DYNAMIC}, {}, False)[:3] == (1, 1, 1)
+
+
+def test_an_argument_that_is_a_parameter_has_static_sizes() -> None:
+    """Torch takes the class of the tensor, wherever it comes from (force_parameter_static_shapes)."""
+    change = Change("torch.compile(dynamic=True)", effects=((SIZE, "", DYNAMIC),))
+    static, free = (
+        Predictor([FrameCauses((), calls(), parameters=frozenset(names))]).predicted(change).predicted for names in (["x"], [])
+    )
+    assert static == (1, 1) and free == (0, 0)
+    tensor = (
+        "TENSOR_MATCH: check_tensor({}, {}, DispatchKeySet(CPU), torch.float32, device=None, requires_grad=False, "
+        "size=[2], stride=[1])"
+    )
+    assert _parameters([version(tensor.format("p", "Parameter"), tensor.format("x", "Tensor"))]) == {"p"}

@@ -17,10 +17,10 @@ from viewed import text
 
 from tltui.questions.recompiles.failed_guard_text import cause_of
 from tltui.questions.recompiles.frame_recompiles import FrameRecompiles
-from tltui.questions.recompiles.guard_grammar import MARKED
+from tltui.questions.recompiles.guard_grammar import FLOAT, INT, MARKED
 from tltui.questions.recompiles.page import Recompiles
 from tltui.questions.recompiles.recompile_reasons import in_exception
-from tltui.questions.recompiles.remedies import REFS_LISTED, REMEDIES, Advice, CauseFacts, Settings, condition, size
+from tltui.questions.recompiles.remedies import REFS_LISTED, REMEDIES, Advice, CauseFacts, Settings, advice_for, condition, size
 from tltui.questions.recompiles.variations import CauseKey, RecompileCauses, _others
 
 ROOT = Path(__file__).parents[2]
@@ -372,7 +372,17 @@ def test_numbers_in_closures_are_dynamic_and_default_values_are_constants() -> N
     assert "float value activation.__closure__[0].cell_contents 0.1, 0.05, 0.025" in shown
     assert "Set dynamic=True. (dynamic=None needs one recompilation to see that it varies.)" in shown
     assert "Predicted effect: 8 → 4 recompilations (up to 5 if guarded values that the log lacks differ)" in shown
-    assert "Torch treats default values of arguments as constants. Pass the value as an argument." in shown
+    assert (
+        "Torch treats default values of arguments as constants. Pass the value as an argument, in a tensor: "
+        "automatic_dynamic_shapes was off"
+    ) in shown  # an int that is an argument is compiled 9 times too, with dynamic=False; a tensor once
+
+
+@pytest.mark.parametrize("cause", [INT, FLOAT])
+def test_a_default_value_is_an_argument_where_numbers_become_dynamic(cause: str) -> None:
+    facts = CauseFacts(cause, "loss.__defaults__[0]", None)
+    on, off = (advice_for(facts, Settings(automatic_dynamic=is_on)) for is_on in (True, False))
+    assert on is not None and off is not None and (on.remedy, off.remedy) == ("argument", "tensor")
 
 
 def test_numbers_behind_a_global_are_constants() -> None:

@@ -78,6 +78,31 @@ def test_messages_of_python_logging_do_not_make_a_text_unreadable(tmp_path: Path
     assert "No configuration of a Triton kernel fits the GPU" in text and "Required: 262144 Hardware limit:232448 Each one" in text
 
 
+@pytest.mark.parametrize("form", [
+    "WARNING:torch._dynamo.convert_frame:{}", "2026-11-29 13:51:18,987 - torch._dynamo.convert_frame - WARNING - {}",
+])  # fmt: skip
+def test_the_recompile_limit_in_a_program_s_own_logging(form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`logging.basicConfig` prints the warning without the prefix of TORCH_LOGS."""
+    warning = (
+        "torch._dynamo hit config.recompile_limit (8)\n   function: 'forward' (/home/jane/train.py:12)\n"
+        "   last reason: 0/7: tensor 'x' size mismatch at index 0. expected 9, actual 10\n"
+        'To log all recompilation reasons, use TORCH_LOGS="recompiles".\n'
+    )
+    (tmp_path / "job.log").write_text(f"INFO:root:epoch 0\n{form.format(warning)}INFO:root:epoch 1\n")
+    (tmp_path / "notes.txt").write_text("# torch._dynamo hit config.recompile_limit (8)\n")
+    (limit,) = output_warnings(fresh(tmp_path))
+    assert (limit.title, limit.file, limit.line) == ("Recompile limit reached", "/home/jane/train.py", 12)
+    assert limit.detail == "tensor 'x' size mismatch at index 0. expected 9, actual 10"
+    assert main(["check", "--fail-on", "eager,recompile_limit", str(tmp_path)]) == 1
+    shown = capsys.readouterr().out
+    assert "2 of 2 limits exceeded" in shown and "the function at /home/jane/train.py:12 reached the recompile limit" in shown
+
+
+def test_a_limit_in_text_of_torch_counts_once(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "--fail-on", "recompile_limit", str(THREADS / "int_argument.txt")]) == 1
+    assert "recompile_limit: 1, limit 0" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("prefix", ["", "[rank0]: ", "0: "])
 def test_skipped_cuda_graphs_have_the_line_of_the_program(prefix: str, tmp_path: Path) -> None:
     text = (THREADS / "cpu_device.txt").read_text()

@@ -175,7 +175,7 @@ def changes_of(run: Run) -> tuple[tuple[Change, ...], Predictor]:
             continue
         is_static = settings_of(frame).automatic_dynamic is False
         frames.append(FrameCauses(summary.variations, guards.calls, equal_sizes(frame, guards), is_static, may_end(frame),
-                                  guards.constant_floats))  # fmt: skip
+                                  guards.constant_floats, guards.parameters))  # fmt: skip
     predictor = Predictor(frames)
     return changes(frames, problems(compiles), predictor), predictor
 

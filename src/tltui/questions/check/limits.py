@@ -18,7 +18,14 @@ from tltui.model.ref import NO_ID, Ref, with_noun
 from tltui.model.run import Run
 from tltui.model.status import Status
 from tltui.model.torch_version import version_of
-from tltui.questions.job_failures.job_failures import RunFailure, failures_outside_trace, independent_failures
+from tltui.questions.job_failures.job_failures import (
+    OutputWarning,
+    RunFailure,
+    failures_outside_trace,
+    independent_failures,
+    output_warnings,
+)
+from tltui.questions.job_failures.printed_warnings import LIMIT_REACHED
 from tltui.questions.overview.graphs_made import ranks_without_graph
 from tltui.questions.overview.run_summary import Code
 from tltui.questions.problems.compile_problems import headline_of
@@ -334,13 +341,27 @@ def _eager(facts: Facts) -> list[Occurrence]:
 
 def _limits(facts: Facts, eager: bool | None = None) -> list[Occurrence]:
     """Return the hits of the recompile limit: all, or only those that are errors or not (`eager`)."""
-    return [
+    hits = [
         Occurrence(item.ref, f"{group.code.shown or '?'} reached the recompile limit", f"limit\0{group.code.name}",
               group.code.file, group.code.line)
         for group in facts.problems.limits
         if eager is None or group.is_eager is eager
         for item in group.occurrences
     ]
+    for warning in _printed_limits(facts) if eager is not False else ():
+        text = f"the function at {warning.file}:{warning.line} reached the recompile limit"
+        key = f"limit\0{warning.file}\0{warning.line}"
+        hits += [Occurrence("@problems", text, key, warning.file, warning.line)] * warning.count
+    return hits
+
+
+def _printed_limits(facts: Facts) -> list[OutputWarning]:
+    """Return the hits of the recompile limit that only the job output has: the program's own logging printed them."""
+    return [warning for warning in output_warnings(facts.run) if warning.title == LIMIT_REACHED]
+
+
+def _printed_limit_count(facts: Facts) -> int:
+    return sum(warning.count for warning in _printed_limits(facts))
 
 
 def _breaks(facts: Facts) -> list[Occurrence]:
@@ -536,7 +557,7 @@ MEASURES: dict[str, Measure] = {
     "error": Measure(
         "compiles that failed", lambda f: _traced_errors(f) + len(_printed(f)), _errors, "problems"),
     "eager": Measure(
-        "compiles that fell back to eager mode", _of(Status.EAGER), _eager, "problems"),
+        "compiles that fell back to eager mode", lambda f: _of(Status.EAGER)(f) + _printed_limit_count(f), _eager, "problems"),
     "break": Measure(
         "graph breaks", lambda f: sum(c.untimed_tally.breaks for c in f.everything), _breaks, "problems"),
     "distinct_break": Measure(
@@ -546,7 +567,8 @@ MEASURES: dict[str, Measure] = {
     "frame_recompiles": Measure(
         "most recompiles of one frame", lambda f: max(map(len, _by_frame(f)), default=0), _most_recompiled, "recompiles"),
     "recompile_limit": Measure(
-        "hits of the recompile limit", lambda f: sum(c.facts.recompile_limit_hit for c in f.compiles), _limits, "problems"),
+        "hits of the recompile limit",
+        lambda f: sum(c.facts.recompile_limit_hit for c in f.compiles) + _printed_limit_count(f), _limits, "problems"),
     "cache_miss": Measure(
         "cache misses", lambda f: len(_cache_misses(f)), _cache_misses, "caches"),
     "compile_time": Measure(

@@ -37,10 +37,13 @@ class WarningRow:
     """A pattern for its details, in its own line or the next `BELOW` ones; '' for none."""
     is_traced: bool = False
     """Whether a trace records the same."""
+    place: str = ""
+    """A pattern for the user's line in the next lines, up to the details; '' for none."""
 
 
 ALL = "2.4–2.13"
 CUDAGRAPHS_SKIPPED = "CUDA graphs are skipped"
+LIMIT_REACHED = "Recompile limit reached"
 ROWS: tuple[WarningRow, ...] = (
     WarningRow(
         b"flex_attention called without torch.compile()", "flex_attention ran unfused",
@@ -117,6 +120,13 @@ ROWS: tuple[WarningRow, ...] = (
         "suppress_errors hides the exception from the caller.",
         "Set torch._dynamo.config.suppress_errors = False: the exception then names its cause.",
         ALL, "torch/_dynamo/exc.py", "torch/_dynamo/convert_frame.py", is_traced=True,
+    ),
+    WarningRow(
+        b"torch._dynamo hit config.", LIMIT_REACHED,
+        "Torch no longer compiles the function: calls that fit none of its compiled versions run in eager mode.",
+        'Run it with TORCH_LOGS="recompiles", or with tltui run: the log then has all recompilations and their reasons.',
+        ALL, "torch/_dynamo/convert_frame.py", detail=r"^ +last reason: (?:\d+/\d+: )?(?P<detail>.*)", is_traced=True,
+        place=r"^ +function: '[^'\n]+' \((?P<file>.+):(?P<line>\d{1,9})\)$",
     ),
     WarningRow(
         b"Runtime error during autotuning", "A kernel choice failed during autotuning",
@@ -228,6 +238,9 @@ class WarningReader:
                 self.warnings[-1] = replace(self.warnings[-1], file=match["file"], line=int(match["line"]))
         if self._below:
             self._below -= 1
+            row = self.warnings[-1].row
+            if row.place and (match := re.search(row.place, line.text[:LINE_LIMIT])):
+                self.warnings[-1] = replace(self.warnings[-1], file=match["file"], line=int(match["line"]))
             if detail := _detail_in(self.warnings[-1].row, line.text[:LINE_LIMIT]):
                 self.warnings[-1] = replace(self.warnings[-1], detail=detail)
                 self._below = 0

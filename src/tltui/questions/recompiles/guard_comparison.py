@@ -149,15 +149,16 @@ class Version:
 
 def compared(
     older: Version, call: Version, number: int, reasons: Sequence[Reason], modes: bool, properties: dict[Key, Property],
-    failed: Collection[tuple[Key, str]] = (),
+    failed: Collection[tuple[Key, str]] = (), distinct: Collection[Property] = (),
 ) -> Comparison:  # fmt: skip
     """Compare a call with an older version; `reasons`, torch's for that version, are certain.
 
     `failed`: the guards of all older versions that failed for this call, as cause and required value.
+    `distinct`: the values that differ in all older versions.
     """
     differences = {key: Difference(key, r.expected, r.actual, r.text) for r in reasons for key in r.keys}
     if older.changes is None or call.changes is None:
-        likely = frozenset(_likely(older, failed)) - differences.keys() if older.changes is not None else frozenset()
+        likely = frozenset(_likely(older, distinct)) - differences.keys() if older.changes is not None else frozenset()
         return Comparison(number, tuple(differences.values()), frozenset(), False, likely=likely)
     comparing = _Comparing(older, call, differences, failed)
     comparing.run()
@@ -189,22 +190,33 @@ def compared(
                       is_branched=all(map(_is_constant, differences.values())) and comparing.is_branched())  # fmt: skip
 
 
-def _likely(older: Version, failed: Collection[tuple[Key, str]]) -> Iterator[Key]:
-    """Yield the numbers and texts of a version with a value of its own, if those of two other versions failed for a call.
+def _likely(older: Version, distinct: Collection[Property]) -> Iterator[Key]:
+    """Yield the numbers and texts of a version that differ in all versions: they probably differ in a call without guards too.
 
-    Torch names the first guard of each version that failed: another one may come before this one.
+    Torch names the first guard of each version that failed: another one may come before these.
     """
-    values: dict[Key, set[str]] = {}
-    for key, expected in failed:
-        values.setdefault(key, set()).add(expected)
-    for key, others in values.items():
-        is_size = key[0] == guard_grammar.SIZE
-        name = Property(required.SIZE, key[1], str(key[2])) if is_size else Property(required.VALUE, key[1])
-        value = older.value(name)
-        if len(others) > 1 and value is not None and {value_kind(value)} == set(map(value_kind, others)) <= _COUNTLESS:
-            yield key
+    for key in distinct:
+        value = older.value(key)
+        if value is not None:
+            yield from keys_of(cause_of_value(older, key, value))
 
 
+def distinct_values(versions: Sequence[Version]) -> tuple[Property, ...]:
+    """Return the sizes, numbers and texts that have another value in each version, of at least `FEWEST_DISTINCT` versions."""
+    guarded = [version for version in versions if version.changes is not None]
+    if len(guarded) < FEWEST_DISTINCT:
+        return ()
+    results: list[Property] = []
+    for key in guarded[-1].changes or ():
+        values = [version.value(key) for version in guarded] if key.kind in (required.SIZE, required.VALUE) else []
+        kinds = {value_kind(value) if value is not None else None for value in values}
+        if values and len(set(values)) == len(values) and len(kinds) == 1 and kinds <= _COUNTLESS:
+            results.append(key)
+    return tuple(results)
+
+
+FEWEST_DISTINCT = 3
+"""Versions of a frame from which on a value that differs in all of them is expected to differ in the next one."""
 _COUNTLESS = guard_grammar.NUMBERS | {guard_grammar.STR}
 """Types of values of which there are more than two."""
 
@@ -225,6 +237,12 @@ def _is_constant(difference: Difference) -> bool:
 
 _MODULE = re.compile(r"^(?:__import__\('[\w.]+'\)|G\['__import_\w+'\])$")
 """An imported module: one object as long as the process runs."""
+
+
+def cause_of_value(older: Version, key: Property, expected: str, actual: str = "") -> Cause:
+    """Return the cause of a difference from a version, `actual` is '' if unknown."""
+    cause = by_number_type(cause_of_difference(key, older.line(key), expected, actual), actual)
+    return as_attribute(cause) if cause.kind in guard_grammar.VALUES and older.is_module(cause.source) else cause
 
 
 class _Comparing:
@@ -324,8 +342,7 @@ class _Comparing:
         return tuple(results)[:MOST_KEYS]
 
     def _cause(self, key: Property, expected: str, actual: str) -> Cause:
-        cause = by_number_type(cause_of_difference(key, self._older.line(key), expected, actual), actual)
-        return as_attribute(cause) if cause.kind in guard_grammar.VALUES and self._older.is_module(cause.source) else cause
+        return cause_of_value(self._older, key, expected, actual)
 
     def _is_unknown(self, key: Property, expected: str) -> None:
         if _MODULE.match(key.source):

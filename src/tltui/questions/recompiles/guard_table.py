@@ -14,7 +14,7 @@ from tltui.model.record_reader import Reader, records_of
 from tltui.questions.guards.guard_report import LIMIT, TREE
 from tltui.questions.recompiles import guard_requirements as required
 from tltui.questions.recompiles.explanations import Explained, Key, Reason
-from tltui.questions.recompiles.guard_comparison import MODES, Comparison, Values, Version, compared
+from tltui.questions.recompiles.guard_comparison import MODES, Comparison, Values, Version, compared, distinct_values
 from tltui.questions.recompiles.guard_grammar import DEVICE, FLOAT, SIZE, condition_of, value_kind
 from tltui.questions.recompiles.guard_requirements import (
     Property,
@@ -35,6 +35,8 @@ class Call(NamedTuple):
     is_recompile: bool
     is_complete: bool
     """Whether it was compared with each older version that torch tried."""
+    is_at_limit: bool = False
+    """Whether the recompile limit refused it: the log lacks the calls after it."""
 
 
 @frozen
@@ -74,6 +76,8 @@ class FrameGuards(NamedTuple):
     """Sizes that a condition of some version relates to other ones."""
     constant_floats: int = 0
     """Floats that the first guards fix."""
+    parameters: frozenset[str] = frozenset()
+    """Arguments that are parameters of a module: their sizes are static also with dynamic=True."""
 
 
 class Base(NamedTuple):
@@ -185,11 +189,12 @@ def table_of(frame: Frame, explained: Sequence[Explained]) -> Generator[None, No
         for reason in item.reasons if item is not None else ():
             reasons.setdefault(reason.earlier, []).append(reason)
         failed = {(key, reason.expected) for each in reasons.values() for reason in each for key in reason.keys if reason.expected}
+        distinct = distinct_values(versions[:n]) if version.changes is None and tried else ()
         pairs = tuple(
-            compared(older, version, number, reasons.get(older.ref, ()), modes, properties, failed)
+            compared(older, version, number, reasons.get(older.ref, ()), modes, properties, failed, distinct)
             for number in tried for older in (versions[number],)
         )  # fmt: skip
-        calls.append(Call(version.ref, pairs, compile_.is_recompile, is_every))
+        calls.append(Call(version.ref, pairs, compile_.is_recompile, is_every, compile_.facts.recompile_limit_hit))
         numbers[version.ref] = n
         if version.changes is not None and different.setdefault(frozenset(version.changes.items()), n) == n:
             firsts.append(n)
@@ -200,7 +205,17 @@ def table_of(frame: Frame, explained: Sequence[Explained]) -> Generator[None, No
     rows = _rows(calls, shown, properties)
     table = GuardTable(tuple(version.ref for version in shown), rows, len(firsts), without, limit, _callees(versions))
     floats = sum(key.kind == required.VALUE and value_kind(value) == FLOAT for key, (value, _) in first.items())
-    return FrameGuards(table, tuple(calls), _related(versions), floats)
+    return FrameGuards(table, tuple(calls), _related(versions), floats, _parameters(versions))
+
+
+def _parameters(versions: Sequence[Version]) -> frozenset[str]:
+    """Return the sources that are a torch.nn.Parameter in each version with guards on their class."""
+    classes: dict[str, set[str | None]] = {}
+    for version in versions:
+        for key in version.first if version.changes is not None else ():
+            if key.kind == required.CLASS:
+                classes.setdefault(key.source, set()).add(version.value(key))
+    return frozenset(source for source, names in classes.items() if names - {None} == {"Parameter"})
 
 
 def _related(versions: Sequence[Version]) -> frozenset[Key]:

@@ -55,7 +55,7 @@ def effect_of(remedy: str) -> str:
 
 BRANCHES, SPECIALIZED, OTHER_CALLS, UNBACKED = "branches", "specialized", "other calls", "unbacked"
 SHARED, UNRECORDED, LAYOUT, STRIDES, SKIPPED = "shared", "unrecorded", "layout", "strides", "skipped"
-ALIASED, LIMIT, BRANCHED = "aliased", "limit", "branched"
+ALIASED, LIMIT, BRANCHED, AFTER_LIMIT = "aliased", "limit", "branched", "after the limit"
 DOUBTS: dict[str, str] = {
     BRANCHES: "your code or torch branches on the value",
     SPECIALIZED: "a line specializes it again",
@@ -67,11 +67,12 @@ DOUBTS: dict[str, str] = {
     ALIASED: "an added key has the tensor of another one",
     LIMIT: "a call without guards has an older value",
     BRANCHED: "the code for one value serves the others",
+    AFTER_LIMIT: "calls after the limit are like earlier ones",
     STRIDES: "a stride does not follow from the sizes",
     SKIPPED: "torch does not skip the function",
 }
 """Facts that guards may not decide → the condition under which the number of recompilations is not the expected one."""
-EXPECTED = (LAYOUT, ALIASED, LIMIT, BRANCHED)
+EXPECTED = (LAYOUT, ALIASED, LIMIT, BRANCHED, AFTER_LIMIT)
 """The doubts that are taken for true: the log shows a sign of each, as in the programs of docs/advice-corpus.md."""
 _NEVER_SEEN = (UNBACKED, BRANCHES)
 """Doubts about remedies that no compile of the log had: a symbol in the call is no proof against them."""
@@ -117,7 +118,7 @@ class Prediction:
     @property
     def may_help(self) -> bool:
         """Whether the remedies may remove a recompilation; that a graph break ends the function early does not count."""
-        return (self.expected if self.condition == UNBACKED else self.fewest) < self.before
+        return (self.expected if self.condition in (UNBACKED, LIMIT, AFTER_LIMIT) else self.fewest) < self.before
 
 
 def other_outcomes(fewest: int, most: int, expected: int, condition: str = "") -> str:
@@ -131,6 +132,10 @@ def other_outcomes(fewest: int, most: int, expected: int, condition: str = "") -
     else:
         others = f"{fewest:,}" if condition else f"or {fewest:,}"
     return f" ({others} if {condition})" if condition else f" ({others})"
+
+
+_NUMBERS = (guard_grammar.INT, guard_grammar.FLOAT, guard_grammar.CONDITION)
+"""Causes that are a number, of which each call may have another one."""
 
 
 class _Pair(NamedTuple):
@@ -192,6 +197,7 @@ class Simulation:
         self._bits: dict[Key, int] = {}
         self._is_complete = [call.is_complete for call in calls]
         self._recompiles = [call.is_recompile for call in calls]
+        self._at_limit = {n: self._numbers(call) for n, call in enumerate(calls) if call.is_at_limit}
         self.before = sum(self._recompiles)
         self._pairs = [[self._reduced(call.ref, comparison) for comparison in call.comparisons] for call in calls]
         self.steps = sum(map(len, self._pairs)) or 1
@@ -219,6 +225,13 @@ class Simulation:
         return _Pair(comparison.version, differing, special_actual, special, unknown, is_decided, conditions, branches, divided,
                      apart, comparison.is_relaid, self._union(comparison.free), self._union(comparison.needed),
                      self._union(comparison.aliased), self._union(comparison.likely), comparison.is_branched)  # fmt: skip
+
+    def _numbers(self, call: Call) -> int:
+        """Return the numbers, other than sizes, that differ in a call."""
+        differences = (difference for comparison in call.comparisons for difference in comparison.differences)
+        return self._union(d.key for d in differences if d.dim is None and (d.cause in _NUMBERS or (
+            d.cause in guard_grammar.NAMED and guard_grammar.value_kind(d.expected) in guard_grammar.NUMBERS
+        )))  # fmt: skip
 
     def _union(self, keys: Iterable[Key]) -> int:
         bits = 0
@@ -249,6 +262,8 @@ class Simulation:
                     served[n] = version
                     continue
                 count += 1
+                if self._at_limit.get(n, 0) & masks.fixed and AFTER_LIMIT in worst:  # each call after it has another number
+                    return self.before
             became = 0
             if masks.automatic:
                 for pair in pairs:

@@ -466,11 +466,22 @@ def is_default(source: str) -> bool:
     return ".__defaults__" in source or ".__kwdefaults__" in source
 
 
+def _default(settings: Settings) -> Advice:
+    """Return the advice for a number that is a default value. As an argument it is dynamic only where numbers become so."""
+    start = "Torch treats default values of arguments as constants. Pass the value as an argument"
+    if settings.automatic_dynamic is False:
+        return Advice(
+            f"{start}, in a tensor: automatic_dynamic_shapes was off (torch.compile(dynamic=False) does that), so each number "
+            "would be compiled separately.", "tensor",
+        )  # fmt: skip
+    return Advice(f"{start}.", "argument")
+
+
 def _int(facts: CauseFacts, settings: Settings) -> Advice:
     if facts.held:
         return stays_dynamic(facts)
     if is_default(facts.source):
-        return Advice("Torch treats default values of arguments as constants. Pass the value as an argument.", "argument")
+        return _default(settings)
     if facts.fixed is not None:
         return Advice(_again(facts))
     if settings.automatic_dynamic is False:
@@ -503,6 +514,8 @@ def _float(facts: CauseFacts, settings: Settings) -> Advice:
             "it to each value, because it could not compute with it "
             f"like a tensor. Pass it as a tensor instead{example}: one compiled version then serves all values.", "tensor",
         )  # fmt: skip
+    if is_default(facts.source):
+        return _default(settings)
     if facts.fixed is not None:
         return Advice(_again(facts))
     if settings.automatic_dynamic is False:

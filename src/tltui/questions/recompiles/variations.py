@@ -426,7 +426,7 @@ def _all_dynamic(
     proven = frozenset(key for each in free for key in groups[each.key])
     possible = frozenset(
         key for each, given in zip(facts, advice, strict=True) if each.cause == guard_grammar.SIZE and given.remedy not in _STATIC
-        for key in groups[each.key] if not is_parameter(key[1])
+        for key in groups[each.key] if not is_parameter(key[1]) and key[1] not in guards.parameters
     ) - proven - _constant(facts, groups)  # fmt: skip
     keys = proven | possible
     strides = _strides(keys, every)

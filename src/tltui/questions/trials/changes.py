@@ -130,6 +130,8 @@ class FrameCauses:
     """Whether it continues after a graph break, and torch skipped a function of its process."""
     constant_floats: int = 0
     """Floats that its guards fix."""
+    parameters: frozenset[str] = frozenset()
+    """Its arguments that are parameters."""
 
 
 def changes(frames: Sequence[FrameCauses], listed: Problems, predictor: Predictor) -> tuple[Change, ...]:
@@ -147,7 +149,8 @@ class Predictor:
 
     def __init__(self, frames: Sequence[FrameCauses]) -> None:
         self._simulations = [
-            (Simulation(frame.calls, frame.equal), *_keys(frame), frame.may_end) for frame in frames if frame.calls is not None
+            (Simulation(frame.calls, frame.equal), *_keys(frame), frame.may_end, frame.parameters)
+            for frame in frames if frame.calls is not None
         ]
         self._constant_floats = max((frame.constant_floats for frame in frames), default=0)
         self._is_complete = len(self._simulations) == len(frames)
@@ -160,10 +163,10 @@ class Predictor:
         low = high = expected = 0
         uncertain: set[str] = set()
         everything = (SIZE, "", DYNAMIC) in change.effects
-        for simulation, keys, doubtful, may_end in self._simulations:
+        for simulation, keys, doubtful, may_end, parameters in self._simulations:
             effects = {
                 key: effect for key in keys for kind, source, effect in change.effects
-                if kind == key[0] and source in ("", key[1]) and not (everything and is_parameter(key[1]))
+                if kind == key[0] and source in ("", key[1]) and not (everything and (is_parameter(key[1]) or key[1] in parameters))
             }  # fmt: skip
             doubts = {key: doubt for key, doubt in doubtful.items() if key in effects}
             doubts |= {key: BRANCHES for key in effects if change.environment and key[0] in NAMED}

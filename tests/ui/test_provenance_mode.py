@@ -295,3 +295,21 @@ async def test_help_takes_the_place_of_the_panes_and_gives_it_back() -> None:
         assert not screen.is_helping and screen.focused_pane is pane and pane.has_focus and pane.cursor == cursor
         await driver.press("escape")
         await driver.until(lambda: driver.app.screen is driver.browser)
+
+
+async def test_the_footer_names_keys_that_have_an_effect_also_with_times() -> None:
+    for path, size, units in ((TRACES / "profiler" / "mlp", (80, 24), True), (TRACES / "torch-2.13" / "breaks", (120, 40), False)):
+        async with opened(path, size=size) as driver:
+            await enter(driver)
+            await driver.press("j")
+            footer = screen_lines(driver.app)[-1]
+            assert footer.startswith(" backspace back  enter follow  . mapped") and ("u unit" in footer) is units
+            await driver.press("question_mark", "question_mark")
+            await driver.until(lambda footer=footer: screen_lines(driver.app)[-1] == footer)  # type: ignore[misc]
+
+
+async def test_the_strip_uses_its_room_for_the_first_kernel() -> None:
+    async with opened(TRACES / "profiler" / "mlp", size=(80, 24)) as driver:
+        await enter(driver)
+        await driver.press("exclamation_mark")
+        assert " runs   l extern_kernels.mm:12 · …  5 of 27 kernels · 1.45 ms per step" in screen_lines(driver.app)

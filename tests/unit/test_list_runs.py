@@ -171,6 +171,16 @@ def test_the_orders(directory: Path, capsys: pytest.CaptureFixture[str], monkeyp
     assert all(changes == rows["name"] for changes in rows.values())
 
 
+def test_the_column_of_the_order_stays(
+    directory: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for order in ("ranks", "eager", "torch", "compiles"):
+        assert main(["list", str(directory), "--sort", order]) == 0
+        head = capsys.readouterr().out.splitlines()[2]
+        assert f"{order} {'↑' if order == 'torch' else '↓'}" in head and len(head) <= 80
+
+
 def test_versions_are_sorted_by_their_numbers(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", str(TRACES / "versions"), "--sort", "torch"]) == 0
     text = capsys.readouterr().out

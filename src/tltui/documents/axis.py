@@ -103,4 +103,5 @@ def tick(seconds: float, step_s: float) -> str:
             return f"{round(seconds / unit_s, digits):g} {unit}"
     unit, unit_s = ("s", 1.0) if seconds >= 1 - 1e-9 else ("ms", 0.001)
     digits = max(math.ceil(-math.log10(step_s / unit_s) - 1e-9), 0)
-    return f"{seconds / unit_s:,.{digits}f} {unit}"
+    number = f"{seconds / unit_s:,.{digits}f}"
+    return f"{number.rstrip('0').rstrip('.') if digits else number} {unit}"

@@ -224,7 +224,9 @@ class Page(Builder):
         cells = (head if any(column.title for column in columns) else []) + [[one.cell(row) for one in columns] for row in rows]
         texts = [[self._cell(piece) for piece in row] for row in cells]
         least = [_least_of(column, [row[n] for row in texts]) for n, column in enumerate(columns)]
-        stay = fitting(least, [column.drop for column in columns], self.width - len(table.indent))
+        wanted = applied if applied != table.order else ""  # the column of an order that somebody chose stays in sight
+        drops = [0 if wanted and column.sort == wanted else column.drop for column in columns]
+        stay = fitting(least, drops, self.width - len(table.indent))
         if is_sortable:
             names, orders = [*(columns[n].sort for n in stay), table.order], self._document.orders
             orders += [name for name in dict.fromkeys(names) if name and name not in orders]

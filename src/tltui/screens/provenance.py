@@ -398,6 +398,7 @@ class ProvenanceScreen(PanesOfUnit):
         if spot is None:
             self._bring_matches(first)
         self._say_unit()
+        self.show_footer()
 
     def _bring_matches(self, pane: int, tries: int = LAYOUTS) -> None:
         """Bring the matches of a pane's line into sight once new panes are laid out."""

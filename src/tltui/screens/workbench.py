@@ -18,7 +18,7 @@ from textual.events import MouseDown
 from textual.screen import Screen
 from textual.widget import Widget
 
-from tltui.commands import BY_ID, COMMANDS, FOOTER_HELP, Command, Situation, Where, key_label
+from tltui.commands import BY_ID, COMMANDS, FOOTER_HELP, Command, Situation, Where, commands_for, key_label
 from tltui.config import Config, cache_path
 from tltui.documents.format import plural
 from tltui.messages import Answer
@@ -568,8 +568,13 @@ class PanesScreen(Workbench[T]):
 
     def _leave_help(self) -> None:
         self.remove_class("-help")
-        self.status.show_hints(self.hints(self.FOOTER))
+        self.show_footer()
         self._before_help.focus()
+
+    def show_footer(self) -> None:
+        """Show the commands of the footer that have an effect now."""
+        available = {command.id for command in commands_for(self.situation())}
+        self.status.show_hints(self.hints([name for name in self.FOOTER if name in available]))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return whether an action is possible: help hides the panes and most of their actions."""

@@ -258,11 +258,11 @@ class Panes:
     def about(self, pane: int, line: int, has_strip: bool = False) -> str:
         """Describe a line: a node's type and readers, or a kernel's operators and run time.
 
-        With `has_strip` without the contents of the strip: nodes and kernels of a source line and of a call, `NOT_MAPPED`.
+        With `has_strip` without the contents of the strip: run time, nodes and kernels of a source line or call, `NOT_MAPPED`.
         """
         texts: list[str] = []
         is_mapped = self.is_mapped(pane, line)
-        if line in self.costs.get(pane, ()):
+        if line in self.costs.get(pane, ()) and not has_strip:
             texts.append(f"{duration(self.costs[pane][line])} {self.cost_of}".rstrip())
         if pane == LAYERS and self._tree is not None and line in self._tree.below:
             below = self._tree.below[line]

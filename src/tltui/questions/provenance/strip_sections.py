@@ -23,6 +23,8 @@ NAMED = 8
 """Nodes and kernels that a line names at most."""
 LONGEST, AGAIN = 60, 15
 """Cells of the name of the first kernel at most, and those that it leaves for a further call: ` · ab :123 · …`."""
+MORE = " · …"
+"""The sign of further kernels."""
 
 
 def strip_lines(panes: Panes, pane: int, line: int, shown: Collection[int], width: int) -> list[list[Piece]]:
@@ -96,15 +98,17 @@ def _kernel_names(panes: Panes, kernels: Sequence[Kernel], room: int) -> list[Pi
         name = kernel.key.removeprefix(kernel.name) if is_again else kernel.key
         left = room - cells(separator) - len(letter) - 1
         if not number:
-            name = formatting.middle(name, max(min(left - (AGAIN if len(kernels) > 1 else 0), LONGEST), 1))
-        elif cells(name) > left - (len(" · …") if number < len(kernels) - 1 else 0):
-            pieces.append((" · …", tokens.DIM))
+            is_next_again = len(kernels) > 1 and kernels[1].name == kernel.name
+            kept = AGAIN if is_next_again else len(MORE) if len(kernels) > 1 else 0
+            name = formatting.middle(name, max(min(left - kept, LONGEST), 1))
+        elif cells(name) > left - (len(MORE) if number < len(kernels) - 1 else 0):
+            pieces.append((MORE, tokens.DIM))
             break
         pieces += [separator, (f"{letter} ", tokens.STRONG), name]
         room = left - cells(name)
     else:
         if len(kernels) > NAMED:
-            pieces.append((" · …", tokens.DIM))
+            pieces.append((MORE, tokens.DIM))
     return pieces
 
 

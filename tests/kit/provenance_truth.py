@@ -106,6 +106,11 @@ def line_of(stack: list[str]) -> str:
     return min(reversed(stack), key=owner_rank)
 
 
+def outside_torch(stack: list[str]) -> str:
+    """Return the innermost frame that is not torch's, of torch's frames alone the innermost one."""
+    return next((frame for frame in reversed(stack) if owner_rank(frame) < 2), stack[-1])
+
+
 def cases() -> list[str]:
     """Return the names of the traces that have a truth."""
     return sorted(path.parent.name for path in CASES.glob("*/truth.jsonl*"))
@@ -198,7 +203,10 @@ def _measured(name: str, unit: str, rows: list[Row], of_nodes: dict[str, Row], a
 
 
 def _node_lines(of_nodes: dict[str, Row], answer: Row | None) -> Measure:
-    """Node → the lines of its best owner; a line around that one is not wrong. A name of several graphs is left out."""
+    """Node → its line: the innermost one outside of torch, under which a node is listed. A line around it is not wrong.
+
+    A name of several graphs is left out.
+    """
     said: dict[str, set[str]] = defaultdict(set)
     defined: dict[str, set[int]] = defaultdict(set)
     for born in answer["lines"] if answer else ():
@@ -207,7 +215,7 @@ def _node_lines(of_nodes: dict[str, Row], answer: Row | None) -> Measure:
             if born["file"]:
                 said[_name(node["name"])].add(f"{born['file']}:{born['line']}")
     of_nodes = {name: row for name, row in of_nodes.items() if len(defined[name]) == 1}
-    true = {(name, line_of(row["stack"])) for name, row in of_nodes.items() if row["stack"]}
+    true = {(name, outside_torch(row["stack"])) for name, row in of_nodes.items() if row["stack"]}
     claimed = set()
     for name, lines in said.items():
         best = min(map(owner_rank, lines))
@@ -239,6 +247,7 @@ def _layers(rows: list[Row], of_nodes: dict[str, Row], kernels: dict[tuple[str, 
 
 
 def _module(text: str) -> str:
+    text = re.sub(r"\.__dict__\['_modules'\]\['(\w+)'\]", r".\1", text)
     return re.sub(r"^[LG]\['(\w+)'\]", r"\1", text).removeprefix("self").strip(".")
 
 

@@ -169,6 +169,7 @@ def parameter_of(name: str, exported: bool = False) -> Parameter | None:
         root, tail = match["root"].removesuffix(DICTIONARY), "_" + match["rest"]
         modules, marker, leaf = _last_cut(tail)
         parts = tuple(part for part in modules.split("_modules_") if part)
+        parts = tuple(number if (number := part.removesuffix(DICTIONARY)).isdecimal() else part for part in parts)
         if not marker and parts and (attribute := _ATTRIBUTE.match(parts[-1])):
             parts, leaf = (*parts[:-1], attribute["number"]), attribute["name"]
         return Parameter(root, unwrapped(parts), leaf.rstrip("_").removesuffix("__1"))

@@ -103,6 +103,8 @@ _SIGNATURE = re.compile(r"^\s*#?\s*(?P<name>\w+): (?:PARAMETER|BUFFER)\b[^\n]*?t
 _MODULE = re.compile(r"_modules\['([^'\]]+)'\]")
 _SOURCE = re.compile(r"^[LG]\['(\w+)'\]")
 _STEP = re.compile(r"\.(\w+)|\['([^'\]]+)'\]|\[(\d+)\]")
+IN_DICTIONARY = ".__dict__['_modules']"
+"""Modules in guards of a class with a `__getattr__`, like the models of diffusers."""
 _NUMBER = re.compile(r"(?:^|\.)\d+(?=\.|$)")
 
 

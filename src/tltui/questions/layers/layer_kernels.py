@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import field
+from dataclasses import field, replace
 
 from tltui.model.artifacts import GUARDS, OUTPUT_CODE, Artifact, artifacts_of, units_of
 from tltui.model.node_answers import content_key, part, reader_of, shared
 from tltui.model.nodes import Compile
 from tltui.model.record_reader import Reader
 from tltui.questions.layers.layer_costs import (
+    IN_DICTIONARY,
     Layer,
     Layers,
     Site,
@@ -38,7 +39,7 @@ from tltui.questions.provenance.records import Kernel, Provenance, UnitProvenanc
 from tltui.questions.provenance.unit_artifacts import KERNELS, TEXTS, WRAPPER, Parts, Stacks, parts_of
 from tltui.questions.stacks.tracebacks import StackFrame
 from tltui.text.frozen import frozen, mutable
-from tltui.text.torch_names import Owner, Parameter, common, parameter_of
+from tltui.text.torch_names import DICTIONARY, Owner, Parameter, common, parameter_of
 
 Line = tuple[str, int, str]
 
@@ -91,8 +92,7 @@ JOINT = "aot_joint_graph"
 EXPORTED = "exported_program"
 RUNTIMES = ("inductor_runtime_and_tensor_meta", "inductor_tlparse_runtime")
 _READ = TEXTS | {GUARDS, JOINT, EXPORTED, *RUNTIMES}
-IN_DICTIONARY = ".__dict__['_modules']"
-"""Modules in guards of a class with a `__getattr__`, like the models of diffusers."""
+_DICTIONARY_OF = ".__dict__['_"
 NO_GRAPH = "torch wrote no graph of the program"
 NO_NAMES = "no graph reads module parameters by name"
 
@@ -107,6 +107,15 @@ def layers_of(compile_: Compile, provenance: Provenance | None = None) -> Layers
 @part
 def _content_of(compile_: Compile, reader: Reader) -> bytes:
     return content_key(compile_, reader, _READ, LIMIT)
+
+
+def _outside_dictionaries(parameter: Parameter, guards: str) -> Parameter:
+    """Return a parameter without the suffix that its name has after each module that guards read through its `__dict__`."""
+    path = (
+        short if (short := part.removesuffix(DICTIONARY)) != part and f"['{short}']{_DICTIONARY_OF}" in guards else part
+        for part in parameter.path
+    )
+    return replace(parameter, path=tuple(path))
 
 
 class _Texts:
@@ -176,6 +185,8 @@ class _Texts:
 
         guards = self.last(GUARDS, pre.attempt) or self.last(GUARDS)
         text = self.reader.text(guards.record, LIMIT) if guards is not None and parameters else ""
+        if _DICTIONARY_OF in text:
+            parameters = {name: _outside_dictionaries(parameter, text) for name, parameter in parameters.items()}
         return parameters, naming, text.replace(IN_DICTIONARY, "._modules")
 
 

@@ -11,7 +11,7 @@ from tltui.model.artifacts import OUTPUT_CODE, Artifact, artifacts_of, units_of
 from tltui.model.node_answers import content_key, digest_of, part, reader_of, shared
 from tltui.model.nodes import Compile
 from tltui.model.record_reader import Reader
-from tltui.questions.layers.layer_costs import source_path
+from tltui.questions.layers.layer_costs import IN_DICTIONARY, source_path
 from tltui.questions.provenance import records, unit_artifacts
 from tltui.questions.provenance.dataflow.value_graph import VIEWS
 from tltui.questions.provenance.generated_code import CodeText, aten_of, parse_code
@@ -63,6 +63,8 @@ _GUARD = re.compile(
     r"  # (?P<code>[^\n]*)  # (?P<file>\S[^\n]*?):(?P<line>\d{1,9}) in (?P<function>\S+)",
     re.M,
 )
+_CLASS = re.compile(r"type=<class '(\w+(?:\.\w+)+)\.\w+'>")
+_PACKAGES = "/site-packages/"
 _CALL = "not ___dict_contains('forward', "
 Module = tuple[str, ...]
 """The variable that holds the outermost module, and the path from there."""
@@ -85,13 +87,18 @@ class Guard:
 def guards_of(text: str) -> tuple[Guard, ...]:
     """Return the guards on modules in order, without duplicate places."""
     results: dict[Guard, None] = {}
-    for match in _GUARD.finditer(text):
+    for match in _GUARD.finditer(text.replace(IN_DICTIONARY, "._modules")):
         source = source_path(match["module"])
         if source is not None:
             call = match["test"].startswith(_CALL)
             module = (source[0], *source[1])
             results[Guard(module, call, match["file"], int(match["line"]), match["function"], match["code"].strip())] = None
     return tuple(results)
+
+
+def class_files(text: str) -> frozenset[str]:
+    """Return the files of the classes that guards name, as their modules are called: `diffusers/models/resnet.py`."""
+    return frozenset(f"{match[1].replace('.', '/')}.py" for match in _CLASS.finditer(text))
 
 
 @mutable
@@ -111,15 +118,20 @@ class _Files:
         return self._resolved[short]
 
 
-def callers_of_lines(pre: GraphText, guards: Iterable[Guard], file: str) -> dict[Key, Place]:
+def callers_of_lines(
+    pre: GraphText, guards: Iterable[Guard], file: str, classes: frozenset[str] = frozenset()
+) -> dict[Key, Place]:  # fmt: skip
     """Map library and torch lines to the user line that called them.
 
-    Only lines with the same caller for all their nodes. `file` is the file of the compiled function.
+    Only lines with the same caller for all their nodes. `file` is the file of the compiled function, `classes` are the
+    files of the classes in its guards: those of a library in the graph are not the user's.
     """
     guards = tuple(guards)
     origins = {origin.path for origin in pre.graph.origins}
     user_files = frozenset(path for path in (*origins, file) if path and owner_of(path) is Owner.USER)
-    files = _Files(user_files, frozenset(origins - user_files))
+    packages = {path.partition(_PACKAGES)[2].partition("/")[0] for path in origins if owner_of(path) is Owner.LIBRARY}
+    of_libraries = {f"{_PACKAGES}{path}" for path in classes if path.partition("/")[0] in packages}
+    files = _Files(user_files, frozenset((origins - user_files) | of_libraries))
     calls = _calls(guards, files)
     uses = _uses(pre, calls)
     return _of_lines(pre, {n: calls[module] for module, nodes in _exclusive_nodes(pre, uses, guards, calls, files) for n in nodes})
@@ -432,8 +444,9 @@ def _own_callers(
         return {}
     pre = texts.pre
     if parts.pre.record not in loader.callers:
-        guards = guards_of(_guard_text(loader.reader, artifacts, parts.pre.attempt))
-        loader.callers[parts.pre.record] = callers_of_lines(pre, guards, compile_.frame.code[1] or "")
+        text = _guard_text(loader.reader, artifacts, parts.pre.attempt)
+        file = compile_.frame.code[1] or ""
+        loader.callers[parts.pre.record] = callers_of_lines(pre, guards_of(text), file, class_files(text))
     return loader.callers[parts.pre.record]
 
 
@@ -488,7 +501,10 @@ def content_of(compile_: Compile, reader: Reader) -> bytes:
     guard_texts: list[bytes] = []
     if inside_of(compile_) is Owner.USER:  # not the text of the guards: addresses stand in it
         artifacts = (a for a in artifacts_of(compile_) if a.name == GUARDS)
-        guard_texts = [repr((a.attempt, guards_of(reader.text(a.record, LIMIT)))).encode("utf-8", "replace") for a in artifacts]
+        read = ((a.attempt, reader.text(a.record, LIMIT)) for a in artifacts)
+        guard_texts = [
+            repr((attempt, guards_of(text), sorted(class_files(text)))).encode("utf-8", "replace") for attempt, text in read
+        ]
         guard_texts.append((compile_.frame.code[1] or "").encode("utf-8", "replace"))
     elif site := call_site(compile_):
         guards = (a for a in artifacts_of(compile_) if a.name == GUARDS)

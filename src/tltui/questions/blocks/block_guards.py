@@ -35,8 +35,8 @@ def classes_of(captured: CapturedLayers) -> dict[str, str]:
     """Map module paths to the full names of their classes from the guards."""
     results = {}
     for match in _CLASS.finditer(captured.guards):
-        source = source_path(match[1])
-        if source is not None and match[1].endswith("']"):
+        source = source_path(match[1]) if match[1].endswith("']") else None
+        if source is not None:
             results[captured.naming(*source)] = match[2]
     return results
 

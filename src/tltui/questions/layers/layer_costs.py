@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import field
+from functools import lru_cache
 
 from tltui.model.record_reader import list_in, text_in
 from tltui.questions.provenance.graph_names import GraphText
@@ -103,6 +104,7 @@ _SIGNATURE = re.compile(r"^\s*#?\s*(?P<name>\w+): (?:PARAMETER|BUFFER)\b[^\n]*?t
 _MODULE = re.compile(r"_modules\['([^'\]]+)'\]")
 _SOURCE = re.compile(r"^[LG]\['(\w+)'\]")
 _STEP = re.compile(r"\.(\w+)|\['([^'\]]+)'\]|\[(\d+)\]")
+_NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9]+")
 IN_DICTIONARY = ".__dict__['_modules']"
 """Modules in guards of a class with a `__getattr__`, like the models of diffusers."""
 _NUMBER = re.compile(r"(?:^|\.)\d+(?=\.|$)")
@@ -117,6 +119,7 @@ def signature_of(text: str) -> dict[str, Parameter]:
     return results
 
 
+@lru_cache(maxsize=1 << 13)
 def source_path(source: str) -> tuple[str, tuple[str, ...]] | None:
     """Split a source into variable and module path; None if no variable holds it.
 
@@ -134,7 +137,7 @@ def source_path(source: str) -> tuple[str, tuple[str, ...]] | None:
 
 def _as_in_names(word: str) -> str:
     """Return a module path in the spelling of Dynamo's node names."""
-    return re.sub(r"[^a-zA-Z0-9]+", "_", word).strip("_")
+    return word if word.isascii() and word.isalnum() else _NOT_IN_NAMES.sub("_", word).strip("_")
 
 
 def merged(path: str) -> str:

@@ -127,6 +127,7 @@ class _Texts:
         self._lines: dict[int, list[str]] = {}
         self._graphs: dict[int, GraphText] = {}
         self._programs: dict[int, tuple[Program, bool]] = {}
+        self._modules: dict[int, tuple[dict[str, Parameter], Naming, str]] = {}
 
     def lines(self, artifact: Artifact) -> list[str]:
         """Return the lines of a payload, cached."""
@@ -167,6 +168,11 @@ class _Texts:
 
     def modules(self, pre: Artifact) -> tuple[dict[str, Parameter], Naming, str]:
         """Return the parameters among the inputs of a pre-grad graph, the naming of their modules, and the text of the guards."""
+        if pre.record not in self._modules:
+            self._modules[pre.record] = self._read_modules(pre)
+        return self._modules[pre.record]
+
+    def _read_modules(self, pre: Artifact) -> tuple[dict[str, Parameter], Naming, str]:
         graph = self.graph(pre)
         assert graph is not None
         exported = self.last(EXPORTED)

@@ -46,7 +46,7 @@ def test_a_fix_takes_two_lines_at_most_and_its_effect_is_never_cut() -> None:
         first = next(number for number, line in enumerate(shown) if "fix: " in line)
         assert shown[first].lstrip().startswith("fix: Make 4 changes: x dim 0 (mark dynamic)")
         assert shown[first + 1].endswith(f"predicted: 4 {arrow} 1 recompilation (up to 2)")
-        assert shown[first + 2].lstrip().startswith("Addresses:")
+        assert shown[first + 2].lstrip().startswith("Compile ids:")
         assert max(map(len, shown)) <= 80
 
 

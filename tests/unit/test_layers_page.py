@@ -84,7 +84,7 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_run_without_layers_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     out = printed(capsys, str(TRACES / "torch-2.13" / "mesh"))
-    assert "No layers. This page finds modules by graph inputs" in out
+    assert "No layers. This page identifies modules by the parameters among graph inputs" in out
 
 
 def test_graphs_that_were_lowered_are_sectioned_by_layer_too() -> None:

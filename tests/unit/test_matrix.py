@@ -163,7 +163,7 @@ def test_kinds_of_ranks_are_told_by_what_separates_them() -> None:
         [text_ for text_, _ in ASPECTS["difference"].descriptions(row, columns, rows[0], [own for own in rows if own is not row])]
         for row in rows
     ]
-    assert told == [[], ["[0/0] f0: graph breaks", "and 1 more compile"], ["[0/0] f0: not compiled", "and 2 more compiles"]]
+    assert told == [[], ["[0/0] f0: graph breaks", "1 more compile differs"], ["[0/0] f0: not compiled", "2 more compiles differ"]]
 
 
 def test_the_most_ranks_come_first_then_who_parts_first(made: tuple[Run, dict[str, Any]]) -> None:
@@ -263,7 +263,7 @@ def test_kinds_that_look_alike_in_what_is_shown_are_one() -> None:
     assert [(str(row.ranks), row.times) for row in matrix.rows] == [("0–2", "==="), ("3", "=9=")]
     together = merged(matrix.rows, ASPECTS["difference"].key)
     assert [str(row.ranks) for row in together] == ["0–3"]
-    assert "All ranks have the same cells" in written(matrix, 80) and "2 kinds of ranks" in written(matrix, 80, "time")
+    assert "All ranks are the same in every row" in written(matrix, 80) and "2 kinds of ranks" in written(matrix, 80, "time")
 
 
 def test_of_a_rank_that_may_only_be_behind_nothing_is_said() -> None:

@@ -94,7 +94,7 @@ def test_an_older_torch_logs_less() -> None:
     assert of(run, Status.BREAK) == ["1/0"] and of(run, Status.EMPTY) == ["5/0"]
     assert of(run, Status.ERROR) == ["3/0", "4/0", "6/0"]
     assert [compiles(run)[ref].facts.reached_caller for ref in ("3/0", "4/0", "6/0")] == [None, None, True]
-    assert "Torch before 2.11 does not log whether this reached the caller" in " ".join(seen(page(run, "3/0")).split())
+    assert "Torch before 2.11 does not log whether the error was raised to the caller" in " ".join(seen(page(run, "3/0")).split())
     assert "does not log" in " ".join(seen(page(run, "@problems")).split())
 
 

@@ -51,7 +51,7 @@ def add_cold_start(page: Page, cold: ColdStart, processes: int, autotune: str) -
     """
     if not cold.compile_s or page.goes_on:
         return
-    page.heading(f"Cold start of the next process ({fmt.seconds(cold.compile_s)} of compiling)")
+    page.heading(f"Cold start of a new process (this run compiled for {fmt.seconds(cold.compile_s)})")
     page.table(LINES, list(_lines(cold)))
     added = f"The seconds of {fmt.count(processes)} processes are added up. " if processes > 1 else ""
     notes = [note for note, amount in ((ENTRIES, cold.cached_s), (AGAIN, cold.repeated_s)) if amount]
@@ -134,7 +134,7 @@ def add_cold_start_line(page: Page, scope: Scope) -> Generator[None, None, None]
         return
     if len(compiles) > AT_ONCE:
         page.blank()
-        page.row([("Cold start of the next process", tokens.STRONG), "  ", link], "")
+        page.row([("Cold start of a new process", tokens.STRONG), "  ", link], "")
         return
     caches: list[CompileCaches] = []
     for compile_ in compiles:
@@ -146,4 +146,4 @@ def add_cold_start_line(page: Page, scope: Scope) -> Generator[None, None, None]
     amounts = ((KEPT, cold.cached_s), (REPEATED, cold.repeated_s), (REST, cold.rest_s))
     words = " · ".join(f"{label}: {fmt.seconds(amount)}" for label, amount in amounts if amount)
     page.blank()
-    page.row([("Cold start of the next process", tokens.STRONG), f"  {words}  ", link], "")
+    page.row([("Cold start of a new process", tokens.STRONG), f"  {words}  ", link], "")

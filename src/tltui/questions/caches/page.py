@@ -332,8 +332,9 @@ def add_silent(page: Page, report: CachesReport, everyone: Sequence[CompileCache
     unrecorded = [compile_ for compile_ in everyone if compile_.is_lowered and not compile_.answers and not compile_.disabled]
     if unrecorded:
         page.blank()
-        text = f"{fmt.plural(len(unrecorded), 'compile')} lowered a graph without a cache record"
-        page.say(page.so_far(f"{text}: there was no lookup, or the record is missing."), "", tokens.DIM)
+        has = "has" if len(unrecorded) == 1 else "have"
+        text = f"{fmt.plural(len(unrecorded), 'compile')} lowered a graph but {has} no cache record"
+        page.say(page.so_far(f"{text}: no lookup was made, or it was not logged."), "", tokens.DIM)
     if report.not_lowered:
         page.blank()
         text = f"{fmt.plural(len(report.not_lowered), 'compile')} did not query a cache (Inductor lowered no graph)"

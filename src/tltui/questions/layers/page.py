@@ -337,7 +337,7 @@ NAMED = 8
 LISTED = 200
 """Compiles up to which each has its own line."""
 NO_PARAMETERS = "no graph input is named after a parameter of a module"
-NOTHING = "No layers. This page finds modules by graph inputs that are parameters; the graphs of this trace have none."
+NOTHING = "No layers. This page identifies modules by the parameters among graph inputs; the graphs of this trace have none."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

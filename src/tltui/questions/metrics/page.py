@@ -396,7 +396,7 @@ TOTALS: Table[Total] = Table((
            key=lambda total: -total.count),
     Column("max", lambda total: _amount(total, total.max), right=True, sort="max",
            key=lambda total: _descending(total, total.max)),
-    Column("", lambda total: (f"[{total.max_ref}]", tokens.LINK, _metrics(total.max_ref))),
+    Column("max in", lambda total: (f"[{total.max_ref}]", tokens.LINK, _metrics(total.max_ref))),
 ), indent="    ", order="group")  # fmt: skip
 
 

@@ -355,7 +355,7 @@ def _add_legend(page: Page, hints: Sequence[Hint]) -> None:
     for ref in (parse_ref(hint.ref) for hint in hints):
         if ref.view or ref.id is None or ref.id.autograd is not None or ref.id.frame is None or ref.id.compile is None:
             continue
-        text = f"Addresses: [{ref}] is compile {ref.id.compile} of function {ref.id.frame} (both count from 0)"
+        text = f"Compile ids: [{ref}] is compile {ref.id.compile} of function {ref.id.frame} (both numbers start at 0)"
         text += f" in epoch {ref.id.epoch}" if ref.id.epoch else ""
         process = f", process {ref.process}" if ref.process is not None else ""
         if ref.rank == NORANK:
@@ -491,7 +491,7 @@ def _most_expensive(summary: Summary, is_alone: bool) -> list[Hint]:
     top = summary.costs[0]
     share = fmt.percent(top.compile_s, summary.tally.compile_s)
     name = top.code.shown or "one frame"
-    text = f"{name} took {share} of the compile time, {fmt.seconds(top.slowest_s)} in this compile"
+    text = f"Most expensive: {name}, {share} of the compile time ({fmt.seconds(top.slowest_s)} in this compile)"
     return [Hint(top.slowest_ref, text, "tltui timing")]
 
 

@@ -44,8 +44,8 @@ FALLBACK_CAUSES = {
 NO_BREAKS = "This graph break is an error because fullgraph=True (or error_on_graph_break) was set."
 NO_RECOMPILES = "The recompilation is an error because error_on_recompile is set. The guards below failed for the call."
 UNSURE = (
-    "Torch before 2.11 does not log whether this reached the caller. With fullgraph=True it did; otherwise torch skipped the "
-    "function, and all of it runs in eager mode."
+    "Torch before 2.11 does not log whether the error was raised to the caller. With fullgraph=True it was; otherwise torch "
+    "skipped the function, and all of it runs in eager mode."
 )
 INTERRUPTED = "Interrupted (Ctrl-C, an exit, or a timeout of the test runner), not an error. Torch logs nothing further."
 LIMIT_EAGER = (

@@ -130,7 +130,8 @@ class Aspect:
             description = WORDS[COUNT].label if self.cells(usual)[number] == NONE else self.meaning(sign)
             yield _at(columns[number], description), self.target(columns[number], row, number)
         if len(numbers) > len(shown):
-            yield f"and {fmt.plural(len(numbers) - len(shown), 'more compile')}", ""
+            more = len(numbers) - len(shown)
+            yield f"{fmt.plural(more, 'more compile')} {'differs' if more == 1 else 'differ'}", ""
 
     def _unlike(self, row: Row, usual: Row) -> list[int]:
         """Return the columns in which a row differs from the usual row, the most telling first."""
@@ -335,7 +336,7 @@ class Grid:
         page, several = self._page, len(self._rows) > 1
         page.close(0)
         page.blank()
-        title = f"{fmt.plural(len(self._rows), 'kind')} of ranks" if several else "All ranks have the same cells"
+        title = f"{fmt.plural(len(self._rows), 'kind')} of ranks" if several else "All ranks are the same in every row"
         page.open(title)
         page.add((title, tokens.HEADING))
         for number, row in enumerate(self._rows):

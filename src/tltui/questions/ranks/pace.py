@@ -240,9 +240,9 @@ LATE_S = 3.0
 """Seconds that ranks may begin one after the other without any of them being late."""
 CRITERIA = {
     "slow": "a compile or phase took more than 3 times the median and more than 1 s above it, on fewer than half of the ranks",
-    "late": "a compile began more than 3 s after the median, and more than 3 times the usual distance from it",
-    "extra": "fewer than half of the ranks have the compile. Extra compiles count if they take a rank more than 1 s and more than "
-    "3 times the median of the ranks",
+    "late": "a compile began more than 3 s after the median start, and more than 3 times the ranks' median distance from it",
+    "extra": "fewer than half of the ranks have the compile; reported if a rank spends more than 1 s on such compiles, and more "
+    "than 3 times the ranks' median",
 }
 """Name of an outlier → when a rank, or a compile of a rank, is one."""
 RULE = " ".join(f"{name.capitalize()}: {text}." for name, text in CRITERIA.items())

@@ -28,7 +28,7 @@ ARGUMENTS = 30
 """Columns of the arguments before which others give way: enough for the sizes of one tensor."""
 VALUE = 40
 """Characters of a plain value in the table."""
-USE = "A script with these calls fills the caches before the first request. This command writes it:"
+USE = "A script that makes these calls can fill the caches before the first request. To write it:"
 COMMAND = "tltui warmup {} --module NAME -o warmup.py"
 READ = "NAME is the module that defines the functions. tltui never runs the script: read it before you run it."
 OBJECTS = "Methods need an object: the script has a place where you supply it."

@@ -49,13 +49,16 @@ def rows_of(recompiles: Sequence[Explained]) -> list[list[Explained]]:
     return rows
 
 
+NO_LONGER = "no longer"
+
+
 def change_of(reason: Reason) -> str:
     """Format a change: `3 → 5`; for a condition that it was false, with its values."""
     if reason.cause == guard_grammar.CONDITION:
         return _condition(reason)
     if reason.expected and reason.actual:
         return f"{reason.expected} → {reason.actual}"
-    return f"no longer {reason.expected}" if reason.expected else ""
+    return f"{NO_LONGER} {reason.expected}" if reason.expected else ""
 
 
 _WHO = {
@@ -320,7 +323,9 @@ def reason_text(reason: Reason, recompile: Explained | None = None) -> str:
     name = "" if reason.cause == guard_grammar.CONDITION else name_of(reason.source, reason.dim)
     if recompile is not None and reason.settings:
         name = ", ".join(setting for _, setting, _ in recompile.keys_of(reason))
-    return ": ".join(fmt.one_line(sanitize(part)) for part in (name, change_of(reason)) if part)
+    change = change_of(reason)
+    joint = " " if change.startswith(NO_LONGER) else ": "
+    return joint.join(fmt.one_line(sanitize(part)) for part in (name, change) if part)
 
 
 def add_where(page: Page, reason: Reason, indent: str) -> None:

@@ -201,7 +201,7 @@ def test_a_recompile_without_a_graph_is_told_with_its_end(writing: Writing) -> N
     writing.write(mt.start(**ids()), ended())
     writing.write(mt.artifact("recompile_reasons", '["0/0: n == 2"]', **ids(1)), mt.start(**ids(1)))
     assert writing.write(ended(1, graph_op_count=None)) == [
-        "recompile [0/1] recompile: int value, n: no longer 2", "ended [0/1] ended 1.50 s, no operations were captured",
+        "recompile [0/1] recompile: int value, n no longer 2", "ended [0/1] ended 1.50 s, no operations were captured",
     ]  # fmt: skip
 
 
@@ -272,7 +272,7 @@ def test_reasons_of_an_id_that_begins_again_are_not_those_of_the_older_compile(w
     assert writing.write(mt.artifact("recompile_reasons", '["0/0: n == 2"]', **ids(1))) == []
     assert writing.write(mt.start(**ids(1))) == ["begun [0/1~2] begun again"]
     graph = mt.record("dynamo_output_graph", {}, "graph", **ids(1))
-    assert writing.write(graph) == ["recompile [0/1~2] recompile: int value, n: no longer 2"]
+    assert writing.write(graph) == ["recompile [0/1~2] recompile: int value, n no longer 2"]
 
 
 def test_what_was_there_is_not_told_to_who_came_later(tmp_path: Path) -> None:
@@ -281,7 +281,7 @@ def test_what_was_there_is_not_told_to_who_came_later(tmp_path: Path) -> None:
     writing = Writing(tmp_path / "trace", *ready, quiet=True)
     assert writing.followed.news == []
     graph = mt.record("dynamo_output_graph", {}, "graph", **ids(1))
-    assert writing.write(graph) == ["recompile [0/1] recompile: int value, n: no longer 2"]
+    assert writing.write(graph) == ["recompile [0/1] recompile: int value, n no longer 2"]
     assert Watch(writing.followed.run, quiet=True)._open.popitem()[1].reported, "its graph was there"
     assert writing.write(ended(1)) == ["ended [0/1] ended 1.50 s"]
     late = Watch(writing.followed.run, quiet=True)

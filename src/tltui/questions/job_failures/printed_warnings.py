@@ -123,7 +123,7 @@ ROWS: tuple[WarningRow, ...] = (
     ),
     WarningRow(
         b"torch._dynamo hit config.", LIMIT_REACHED,
-        "Torch no longer compiles the function: calls that fit none of its compiled versions run in eager mode.",
+        "Torch no longer compiles the function: calls that match no compiled version run in eager mode.",
         'Run it with TORCH_LOGS="recompiles", or with tltui run: the log then has all recompilations and their reasons.',
         ALL, "torch/_dynamo/convert_frame.py", detail=r"^ +last reason: (?:\d+/\d+: )?(?P<detail>.*)", is_traced=True,
         place=r"^ +function: '[^'\n]+' \((?P<file>.+):(?P<line>\d{1,9})\)$",

@@ -96,6 +96,7 @@ class Version:
         self._lines = changes[1] if changes is not None else {}
         self._modules: dict[str, bool] = {}
         self._equalities: tuple[Condition, ...] | None = None
+        self._aliases: tuple[Property, ...] | None = None
 
     def value(self, key: Property) -> str | None:
         """Return the required value of a property; None for none."""
@@ -135,7 +136,9 @@ class Version:
 
     def aliases(self) -> tuple[Property, ...]:
         """Return the requirements that two sources are one object."""
-        return tuple(self._names(required.ALIASING))
+        if self._aliases is None:
+            self._aliases = tuple(self._names(required.ALIASING))
+        return self._aliases
 
     def _names(self, kind: str) -> Iterator[Property]:
         """Yield the required properties of a kind."""
@@ -210,7 +213,7 @@ def distinct_values(versions: Sequence[Version]) -> tuple[Property, ...]:
     if len(guarded) < FEWEST_DISTINCT:
         return ()
     results: list[Property] = []
-    for key in guarded[-1].changes or ():
+    for key in next((version.changes for version in guarded if version.changes), ()):  # the first guards have none
         values = [version.value(key) for version in guarded] if key.kind in (required.SIZE, required.VALUE) else []
         kinds = {value_kind(value) if value is not None else None for value in values}
         if values and len(set(values)) == len(values) and len(kinds) == 1 and kinds <= _COUNTLESS:

@@ -193,7 +193,7 @@ def table_of(frame: Frame, explained: Sequence[Explained]) -> Generator[None, No
         for reason in item.reasons if item is not None else ():
             reasons.setdefault(reason.earlier, []).append(reason)
         failed = {(key, reason.expected) for each in reasons.values() for reason in each for key in reason.keys if reason.expected}
-        distinct = distinct_values(versions[:n]) if version.changes is None and tried else ()
+        distinct = distinct_values([versions[number] for number in tried]) if version.changes is None else ()
         pairs = tuple(
             compared(older, version, number, reasons.get(older.ref, ()), modes, properties, failed, distinct)
             for number in tried for older in (versions[number],)

@@ -678,6 +678,11 @@ def _length(facts: CauseFacts, settings: Settings) -> Advice:
             "The length of a container is part of the graph. If the function itself appends to this global one, return the value "
             "and append it outside."
         )
+    if facts.is_foreign or "." in facts.source:  # a list that the program does not pass, such as the groups of an optimizer
+        return Advice(
+            "The length of a container is part of the graph: each length is compiled separately. "
+            "If possible, give it its final length before the first call."
+        )
     text = "The length of a container is part of the graph. Stack its tensors into one: a size can be dynamic."
     return Advice(text, "stack")
 

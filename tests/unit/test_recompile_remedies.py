@@ -387,6 +387,12 @@ def test_only_a_list_that_the_program_passes_can_be_stacked(source: str, is_fore
     assert advice is not None and advice.remedy == remedy
 
 
+def test_a_list_of_a_submodule_is_no_set_of_submodules() -> None:
+    """`ia3_merge` of docs/advice-corpus.md: PEFT lists the merged adapters of each layer."""
+    texts = [advice_for(CauseFacts(LENGTH, f"self._modules['dense'].{name}", None), Settings()) for name in ("_modules", "merged")]
+    assert ["set of submodules" in str(advice and advice.text) for advice in texts] == [True, False]
+
+
 @pytest.mark.parametrize("cause", [INT, FLOAT])
 def test_a_default_value_is_an_argument_where_numbers_become_dynamic(cause: str) -> None:
     facts = CauseFacts(cause, "loss.__defaults__[0]", None)

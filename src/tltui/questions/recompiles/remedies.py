@@ -663,7 +663,7 @@ def _tensor(facts: CauseFacts, settings: Settings) -> Advice:
 def _length(facts: CauseFacts, settings: Settings) -> Advice:
     if facts.source.endswith("_hooks"):
         return Advice("Hooks are part of the graph. Register them before the first call.", "hooks first")
-    if "._modules" in facts.source:
+    if facts.source.endswith("._modules"):
         return Advice("The set of submodules is part of the graph: each different structure is compiled separately.")
     if facts.source.startswith("G['__import_"):
         return Advice("It is a container of a library, which changed it between the calls. Each length is compiled separately.")

@@ -415,6 +415,24 @@ def test_values_that_differ_in_a_layer_index_are_one_cause(tmp_path: Path) -> No
     assert found.advice == "The guards name each index, so each index has a compiled version of its own."
 
 
+def test_values_that_change_at_all_indices_together_are_no_index(tmp_path: Path) -> None:
+    """`chat_turns` of docs/advice-corpus.md: all layers of a cache are empty in the first call, and filled in the second."""
+    ids = {"frame": 0, "compile": 1, "attempt": 0}
+    reasons = [f"0/0: cache.layers[{n}].is_initialized == False" for n in range(3)]
+    data = [string("/home/jane/f.py", 0), compiled(name="f", fields={"co_filename": "/home/jane/f.py"}), start("f", **ids),
+            artifact("recompile_reasons", json.dumps(reasons), "json", **ids), metrics(fields={"co_name": "f"}, **ids)]  # fmt: skip
+    result = page(open_run(discover([str(write(tmp_path, b"".join(data)))])), "@recompiles").data()
+    assert isinstance(result, Recompiles)
+    (cause,) = result.frames[0].variations
+    assert cause.sources and cause.advice.startswith("Bools cannot be dynamic: True and False are compiled separately")
+
+
+def test_the_size_of_a_tensor_behind_a_view_is_explained(tmp_path: Path) -> None:
+    """`torchrl_exploration` of docs/advice-corpus.md."""
+    (cause,) = recompiled(tmp_path, "0/0: 'NoneType' object has no attribute 'size'").variations
+    assert cause.cause == "other" and "such as the one behind a view (x._base)" in cause.advice
+
+
 def test_a_number_of_another_type_is_a_cause_by_its_type(tmp_path: Path) -> None:
     """Case 12: k was 0.0, 3 and 2.0, and the page called that a float that became dynamic, with nothing to do."""
     data = [string("/home/jane/f.py", 0)]

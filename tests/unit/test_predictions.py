@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from make_trace import record, start, write
 from pages import page
-from real import trace
+from real import fresh, trace
 from viewed import text
 
 from tltui.questions.recompiles import guard_requirements as required
 from tltui.questions.recompiles.explanations import explained_of, fixed_in
 from tltui.questions.recompiles.frame_recompiles import recompiles_of
 from tltui.questions.recompiles.guard_comparison import Comparison, Version, compared, distinct_values
-from tltui.questions.recompiles.guard_grammar import BOOL, CONDITION, FLOAT, GRAD, INT, LENGTH, SIZE
+from tltui.questions.recompiles.guard_grammar import BOOL, CONDITION, FLOAT, GRAD, INT, LENGTH, RANK, SIZE
 from tltui.questions.recompiles.guard_requirements import Property, requirements_in
 from tltui.questions.recompiles.guard_table import Call, _parameters
 from tltui.questions.recompiles.predictions import (
@@ -25,10 +27,13 @@ from tltui.questions.recompiles.predictions import (
     DYNAMIC,
     LAYOUT,
     LIMIT,
+    OTHER_VIEWS,
     REMOVED,
+    RESHAPED,
     SKIPPED,
     SPECIALIZED,
     UNBACKED,
+    VIEWS,
     Candidate,
     Simulation,
     has_unseen_floats,
@@ -36,6 +41,7 @@ from tltui.questions.recompiles.predictions import (
 )
 from tltui.questions.recompiles.remedies import CauseFacts
 from tltui.questions.recompiles.variations import _removed
+from tltui.questions.recompiles.views import varying_views
 from tltui.questions.trials.changes import Change, FrameCauses, Predictor, _options
 
 KEY = (SIZE, "x", 0)
@@ -276,3 +282,36 @@ def test_an_argument_that_is_a_parameter_has_static_sizes() -> None:
         "size=[2], stride=[1])"
     )
     assert _parameters([version(tensor.format("p", "Parameter"), tensor.format("x", "Tensor"))]) == {"p"}
+
+
+def test_a_version_for_a_view_serves_no_other_tensor_with_dynamic_true() -> None:
+    """`torchrl_exploration` of docs/advice-corpus.md: it guards on the size of the tensor behind the view."""
+    frame = calls(is_same_code=True)
+    viewed = [frame[0]._replace(views=frozenset({"x"})), frame[1]]
+    assert Simulation(viewed).outcome({KEY: DYNAMIC}, {}, True) == (0, 1, 1, VIEWS)
+    assert Simulation(viewed).outcome({KEY: DYNAMIC}, {}, False)[:3] == (0, 0, 0)  # a mark does not make that size dynamic
+    other = [frame[0]._replace(views=frozenset({"y"})), frame[1]._replace(views=frozenset({"y"}))]
+    assert Simulation(other).outcome({KEY: DYNAMIC}, {}, True) == (0, 1, 0, OTHER_VIEWS)
+
+
+def test_views_are_read_from_the_descriptions_of_tensors(tmp_path: Path) -> None:
+    def described(number: int, is_view: bool) -> bytes:
+        ids = {"frame": 0, "compile": number, "attempt": 0}
+        tensor = {"id": 3, "describer_id": number, **({"is_view": True} if is_view else {})}
+        source = {"describer_id": number, "id": 3, "source": "L['x']"}
+        return start("f", **ids) + record("describe_tensor", tensor, **ids) + record("describe_source", source, **ids)
+
+    run = fresh(write(tmp_path, described(0, True) + described(1, False)))
+    compiles = sorted((c for c in run.compiles() if c.is_compile), key=lambda c: c.id.compile or 0)
+    assert varying_views(compiles) == [{"x"}, set()] and varying_views(compiles[:1]) == [set()]
+
+
+def test_tensors_of_other_sizes_stay_different_after_a_reshape() -> None:
+    """`muon_optimizer` of docs/advice-corpus.md: a matrix and a bias, both flattened."""
+    tensor = "TENSOR_MATCH: check_tensor(p, Tensor, DispatchKeySet(CPU), torch.float32, device=None, requires_grad=False, {})"
+    matrix, row = [tensor.format("size=[4, 8], stride=[8, 1]")], [tensor.format("size=[32], stride=[1]")]
+    bias = [tensor.format("size=[8], stride=[1]")]
+    rank = (RANK, "p", None)
+    assert both(matrix, bias).reshaped == {rank} and not both(matrix, row).reshaped
+    frame = [Call("0/0", (), False, True), Call("0/1", (both(matrix, bias),), True, True)]
+    assert Simulation(frame).outcome({rank: REMOVED}, {}, False) == (0, 1, 1, RESHAPED)

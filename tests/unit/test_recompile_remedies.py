@@ -17,7 +17,7 @@ from viewed import text
 
 from tltui.questions.recompiles.failed_guard_text import cause_of
 from tltui.questions.recompiles.frame_recompiles import FrameRecompiles
-from tltui.questions.recompiles.guard_grammar import FLOAT, INT, MARKED
+from tltui.questions.recompiles.guard_grammar import FLOAT, INT, LENGTH, MARKED
 from tltui.questions.recompiles.page import Recompiles
 from tltui.questions.recompiles.recompile_reasons import in_exception
 from tltui.questions.recompiles.remedies import REFS_LISTED, REMEDIES, Advice, CauseFacts, Settings, advice_for, condition, size
@@ -376,6 +376,21 @@ def test_numbers_in_closures_are_dynamic_and_default_values_are_constants() -> N
         "Torch treats default values of arguments as constants. Pass the value as an argument, in a tensor: "
         "automatic_dynamic_shapes was off"
     ) in shown  # an int that is an argument is compiled 9 times too, with dynamic=False; a tensor once
+
+
+@pytest.mark.parametrize(("source", "is_foreign", "remedy"), [
+    ("rewards", False, "stack"), ("self.param_groups", True, ""), ("state.losses", False, ""), ("args", True, ""),
+])  # fmt: skip
+def test_only_a_list_that_the_program_passes_can_be_stacked(source: str, is_foreign: bool, remedy: str) -> None:
+    """`unfreeze_groups` of docs/advice-corpus.md: an optimizer gets more parameter groups."""
+    advice = advice_for(CauseFacts(LENGTH, source, None, is_foreign=is_foreign), Settings())
+    assert advice is not None and advice.remedy == remedy
+
+
+def test_a_list_of_a_submodule_is_no_set_of_submodules() -> None:
+    """`ia3_merge` of docs/advice-corpus.md: PEFT lists the merged adapters of each layer."""
+    texts = [advice_for(CauseFacts(LENGTH, f"self._modules['dense'].{name}", None), Settings()) for name in ("_modules", "merged")]
+    assert ["set of submodules" in str(advice and advice.text) for advice in texts] == [True, False]
 
 
 @pytest.mark.parametrize("cause", [INT, FLOAT])

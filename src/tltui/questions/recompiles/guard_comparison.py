@@ -69,8 +69,12 @@ class Comparison(NamedTuple):
     """Those that the same code specialized, because it needs the number itself."""
     aliased: frozenset[Key] = frozenset()
     """Keys of dicts, by which one of the two has a tensor twice: with equal keys, the other one has two tensors there."""
+    reshaped: frozenset[Key] = frozenset()
+    """Tensors with another number of dimensions and of elements: with equal dimensions, their sizes differ."""
     likely: frozenset[Key] = frozenset()
     """Values of a call without guards that differ from those of all other older versions."""
+    is_same_code: bool = False
+    """Whether only sizes and numbers differ."""
     is_branched: bool = False
     """Whether only numbers differ, and the versions guard other values: they traced different code."""
 
@@ -92,6 +96,7 @@ class Version:
         self._lines = changes[1] if changes is not None else {}
         self._modules: dict[str, bool] = {}
         self._equalities: tuple[Condition, ...] | None = None
+        self._aliases: tuple[Property, ...] | None = None
 
     def value(self, key: Property) -> str | None:
         """Return the required value of a property; None for none."""
@@ -131,7 +136,9 @@ class Version:
 
     def aliases(self) -> tuple[Property, ...]:
         """Return the requirements that two sources are one object."""
-        return tuple(self._names(required.ALIASING))
+        if self._aliases is None:
+            self._aliases = tuple(self._names(required.ALIASING))
+        return self._aliases
 
     def _names(self, kind: str) -> Iterator[Property]:
         """Yield the required properties of a kind."""
@@ -176,18 +183,17 @@ def compared(
         is_complete = False
     unknown = frozenset((*comparing.unknown, *comparing.new_aliases()))
     branches = comparing.branches()
-    is_same_code = all(map(_is_measure, differences.values()))
-    if not is_same_code:
+    if not all(map(_is_measure, differences.values())):
         aliased = frozenset(comparing.aliased(differences))
         return Comparison(number, tuple(differences.values()), unknown, is_complete, branches, comparing.is_relaid,
-                          aliased=aliased)  # fmt: skip
+                          aliased=aliased, reshaped=frozenset(filter(comparing.is_reshaped, differences)))  # fmt: skip
     fixed = fixed_in(call.compile_)
     needed = frozenset(
         key for key in differences if (reason := fixed.get(sized(key[1], key[2]))) is not None and reason.needs_number
     )
+    is_branched = all(map(_is_constant, differences.values())) and comparing.is_branched()
     return Comparison(number, tuple(differences.values()), unknown, is_complete, branches, comparing.is_relaid,
-                      frozenset(comparing.free), needed,
-                      is_branched=all(map(_is_constant, differences.values())) and comparing.is_branched())  # fmt: skip
+                      frozenset(comparing.free), needed, is_same_code=True, is_branched=is_branched)  # fmt: skip
 
 
 def _likely(older: Version, distinct: Collection[Property]) -> Iterator[Key]:
@@ -207,7 +213,7 @@ def distinct_values(versions: Sequence[Version]) -> tuple[Property, ...]:
     if len(guarded) < FEWEST_DISTINCT:
         return ()
     results: list[Property] = []
-    for key in guarded[-1].changes or ():
+    for key in next((version.changes for version in guarded if version.changes), ()):  # the first guards have none
         values = [version.value(key) for version in guarded] if key.kind in (required.SIZE, required.VALUE) else []
         kinds = {value_kind(value) if value is not None else None for value in values}
         if values and len(set(values)) == len(values) and len(kinds) == 1 and kinds <= _COUNTLESS:
@@ -479,6 +485,11 @@ class _Comparing:
                     if not other.kind(source):
                         yield from by_dict.get(guard_grammar.container(source), ())
 
+    def is_reshaped(self, key: Key) -> bool:
+        """Return whether a difference is the number of dimensions of a tensor that also has another number of elements."""
+        elements = [_elements(version, key[1]) for version in (self._older, self._call)] if key[0] == guard_grammar.RANK else [0, 0]
+        return elements[0] != elements[1]
+
     def is_branched(self) -> bool:
         """Return whether one of the two guards objects, types or keys of which the other one has no guard."""
         if self.free:
@@ -536,6 +547,14 @@ class _Comparing:
                 ):
                     results[frozenset(key for term in condition.terms for key in _keys_of_term(term))] = None
         return tuple(results)
+
+
+def _elements(version: Version, source: str) -> int:
+    """Return the number of elements of a tensor; 0 if a size is unknown."""
+    elements, dim = 1, 0
+    while (size := version.size(source, dim)) is not None:
+        elements, dim = elements * int(size) if size.isdigit() else 0, dim + 1
+    return elements
 
 
 def _values_of(condition: Condition, version: Version) -> tuple[dict[str, str], bool]:

@@ -24,6 +24,7 @@ from tltui.questions.recompiles.guard_requirements import (
     requirements_of_line,
 )
 from tltui.questions.recompiles.recompile_reasons import MOST_VERSIONS, ends_of, versions_compared
+from tltui.questions.recompiles.views import varying_views
 from tltui.text.frozen import frozen
 
 
@@ -37,6 +38,8 @@ class Call(NamedTuple):
     """Whether it was compared with each older version that torch tried."""
     is_at_limit: bool = False
     """Whether the recompile limit refused it: the log lacks the calls after it."""
+    views: frozenset[str] = frozenset()
+    """Its tensors that are views, and none in another call."""
 
 
 @frozen
@@ -171,6 +174,7 @@ def table_of(frame: Frame, explained: Sequence[Explained]) -> Generator[None, No
     by_ref = {item.ref: item for item in explained}
     base = base_of(frame)
     first = base_guards(base).requirements if base is not None else {}
+    views = varying_views(compiles)
     versions: list[Version] = []
     different: dict[frozenset[tuple[Property, str | None]], int] = {}
     firsts: list[int] = []  # the first version with each set of guards
@@ -189,12 +193,12 @@ def table_of(frame: Frame, explained: Sequence[Explained]) -> Generator[None, No
         for reason in item.reasons if item is not None else ():
             reasons.setdefault(reason.earlier, []).append(reason)
         failed = {(key, reason.expected) for each in reasons.values() for reason in each for key in reason.keys if reason.expected}
-        distinct = distinct_values(versions[:n]) if version.changes is None and tried else ()
+        distinct = distinct_values([versions[number] for number in tried]) if version.changes is None else ()
         pairs = tuple(
             compared(older, version, number, reasons.get(older.ref, ()), modes, properties, failed, distinct)
             for number in tried for older in (versions[number],)
         )  # fmt: skip
-        calls.append(Call(version.ref, pairs, compile_.is_recompile, is_every, compile_.facts.recompile_limit_hit))
+        calls.append(Call(version.ref, pairs, compile_.is_recompile, is_every, compile_.facts.recompile_limit_hit, views[n]))
         numbers[version.ref] = n
         if version.changes is not None and different.setdefault(frozenset(version.changes.items()), n) == n:
             firsts.append(n)

@@ -56,6 +56,7 @@ def effect_of(remedy: str) -> str:
 BRANCHES, SPECIALIZED, OTHER_CALLS, UNBACKED = "branches", "specialized", "other calls", "unbacked"
 SHARED, UNRECORDED, LAYOUT, STRIDES, SKIPPED = "shared", "unrecorded", "layout", "strides", "skipped"
 ALIASED, LIMIT, BRANCHED, AFTER_LIMIT = "aliased", "limit", "branched", "after the limit"
+VIEWS, OTHER_VIEWS, RESHAPED = "views", "other views", "reshaped"
 DOUBTS: dict[str, str] = {
     BRANCHES: "your code or torch branches on the value",
     SPECIALIZED: "a line specializes it again",
@@ -67,12 +68,15 @@ DOUBTS: dict[str, str] = {
     ALIASED: "an added key has the tensor of another one",
     LIMIT: "a call without guards has an older value",
     BRANCHED: "the code for one value serves the others",
+    VIEWS: "a tensor is a view in each call or in none",
+    OTHER_VIEWS: "a tensor is a view in some calls only",
+    RESHAPED: "reshaped tensors have equal sizes",
     AFTER_LIMIT: "calls after the limit are like earlier ones",
     STRIDES: "a stride does not follow from the sizes",
     SKIPPED: "torch does not skip the function",
 }
 """Facts that guards may not decide → the condition under which the number of recompilations is not the expected one."""
-EXPECTED = (LAYOUT, ALIASED, LIMIT, BRANCHED, AFTER_LIMIT)
+EXPECTED = (LAYOUT, ALIASED, LIMIT, BRANCHED, AFTER_LIMIT, VIEWS, RESHAPED)
 """The doubts that are taken for true: the log shows a sign of each, as in the programs of docs/advice-corpus.md."""
 _NEVER_SEEN = (UNBACKED, BRANCHES)
 """Doubts about remedies that no compile of the log had: a symbol in the call is no proof against them."""
@@ -166,6 +170,8 @@ class _Pair(NamedTuple):
     """Sizes and numbers that differ, and that code needs as numbers."""
     aliased: int
     """Keys of dicts, by which one of the two has a tensor twice."""
+    reshaped: int
+    """Tensors with another number of dimensions and of elements."""
     likely: int
     """Values that probably differ, of a call without guards."""
     is_branched: bool
@@ -197,6 +203,8 @@ class Simulation:
         self._bits: dict[Key, int] = {}
         self._is_complete = [call.is_complete for call in calls]
         self._recompiles = [call.is_recompile for call in calls]
+        self._views = [bool(call.views) for call in calls]
+        self._both = _with_both(calls)
         self._at_limit = {n: self._numbers(call) for n, call in enumerate(calls) if call.is_at_limit}
         self.before = sum(self._recompiles)
         self._pairs = [[self._reduced(call.ref, comparison) for comparison in call.comparisons] for call in calls]
@@ -224,7 +232,8 @@ class Simulation:
         divided, apart = map(self._union, sizes) if sizes is not None else (0, 0)
         return _Pair(comparison.version, differing, special_actual, special, unknown, is_decided, conditions, branches, divided,
                      apart, comparison.is_relaid, self._union(comparison.free), self._union(comparison.needed),
-                     self._union(comparison.aliased), self._union(comparison.likely), comparison.is_branched)  # fmt: skip
+                     self._union(comparison.aliased), self._union(comparison.reshaped), self._union(comparison.likely),
+                     comparison.is_branched)  # fmt: skip
 
     def _numbers(self, call: Call) -> int:
         """Return the numbers, other than sizes, that differ in a call."""
@@ -264,6 +273,9 @@ class Simulation:
                 count += 1
                 if self._at_limit.get(n, 0) & masks.fixed and AFTER_LIMIT in worst:  # each call after it has another number
                     return self.before
+            # a version for a view guards on the tensor that it is a view of, so a tensor that is none needs another version
+            if shares and ((n in self._both and VIEWS in worst) or (self._views[n] and OTHER_VIEWS in worst)):
+                count += 1
             became = 0
             if masks.automatic:
                 for pair in pairs:
@@ -335,6 +347,16 @@ class Simulation:
         return fewest, most, expected, doubt
 
 
+def _with_both(calls: Sequence[Call]) -> frozenset[int]:
+    """Return the versions for a view of which a call without one differs in sizes and numbers only, or the other way round."""
+    results: set[int] = set()
+    for n, call in enumerate(calls):
+        for pair in call.comparisons:
+            if calls[pair.version].views != call.views and pair.is_same_code and not pair.is_relaid:
+                results.add(pair.version if calls[pair.version].views else n)
+    return frozenset(results)
+
+
 def _together(candidates: Iterable[Candidate]) -> tuple[dict[Key, str], dict[Key, str], bool]:
     """Return the effects and the doubts of several remedies, and whether equal sizes share a symbol.
 
@@ -370,6 +392,8 @@ def _serving(
         if is_unrecorded and (pair.unknown & masks.fixed or not pair.is_decided):
             continue
         if pair.special & masks.dynamic or pair.special_actual & masks.automatic:
+            continue
+        if RESHAPED in masks.worst and pair.reshaped & ~masks.fixed:
             continue
         if (ALIASED in masks.worst and pair.aliased & ~masks.fixed) or (LIMIT in masks.worst and pair.likely & masks.fixed):
             continue

@@ -571,9 +571,24 @@ def _outside(noun: str) -> Callable[[CauseFacts, Settings], Advice]:
             return Advice(f"Torch treats {noun} as constants. Pass changing values as arguments.", "argument")
         if facts.fixed is not None:
             return Advice(_again(facts))
+        if facts.value == guard_grammar.BOOL:
+            return _BOOL
         return Advice("It cannot be dynamic: every new value triggers a recompilation.")
 
     return advice
+
+
+_SIZE_OF_NONE = "'NoneType' object has no attribute 'size'"
+"""The exception of a guard on the size of a tensor that is None in the call."""
+
+
+def _other(facts: CauseFacts, settings: Settings) -> Advice | None:
+    if not any(_SIZE_OF_NONE in reason.text for reason in facts.reasons):
+        return None
+    return Advice(
+        "A guard asks for the size of a tensor that is None in this call, such as the one behind a view (x._base). "
+        "If an argument x is a view in some calls only, pass x.clone() in those."
+    )
 
 
 def _object(facts: CauseFacts, settings: Settings) -> Advice:
@@ -648,7 +663,7 @@ def _tensor(facts: CauseFacts, settings: Settings) -> Advice:
 def _length(facts: CauseFacts, settings: Settings) -> Advice:
     if facts.source.endswith("_hooks"):
         return Advice("Hooks are part of the graph. Register them before the first call.", "hooks first")
-    if "._modules" in facts.source:
+    if facts.source.endswith("._modules"):
         return Advice("The set of submodules is part of the graph: each different structure is compiled separately.")
     if facts.source.startswith("G['__import_"):
         return Advice("It is a container of a library, which changed it between the calls. Each length is compiled separately.")
@@ -662,6 +677,11 @@ def _length(facts: CauseFacts, settings: Settings) -> Advice:
         return Advice(
             "The length of a container is part of the graph. If the function itself appends to this global one, return the value "
             "and append it outside."
+        )
+    if facts.is_foreign or "." in facts.source:  # a list that the program does not pass, such as the groups of an optimizer
+        return Advice(
+            "The length of a container is part of the graph: each length is compiled separately. "
+            "If possible, give it its final length before the first call."
         )
     text = "The length of a container is part of the graph. Stack its tensors into one: a size can be dynamic."
     return Advice(text, "stack")
@@ -745,6 +765,7 @@ _ADVICE: dict[str, Advice | Callable[[CauseFacts, Settings], Advice | None]] = {
     guard_grammar.LENGTH: _length,
     guard_grammar.KEY: _key,
     guard_grammar.ALIASING: _aliasing,
+    guard_grammar.OTHER: _other,
     guard_grammar.BACKEND: Advice("Make the backend once and pass the same object to each torch.compile call.", "one backend"),
     guard_grammar.FREED: Advice("Keep the object alive as long as the compiled function is used.", "keep alive"),
 }

@@ -524,12 +524,17 @@ def _others(members: Sequence[Key], every: Sequence[RecompileCauses]) -> list[st
     return list(dict.fromkeys(name_of_cause(*head, members) for head, members in groups.items()))
 
 
+def _change_together(members: Sequence[Key], every: Sequence[RecompileCauses]) -> bool:
+    """Return whether several sources of a cause differ in one recompile: their values change, and not only the index."""
+    return any(len({key[1] for key in set(members).intersection(item.causes)}) > 1 for item in every)
+
+
 def _effective(
     facts: CauseFacts, advice: Advice, members: tuple[Key, ...], prediction: Prediction | None, together: Prediction | None,
     every: Sequence[RecompileCauses],
 ) -> Advice:  # fmt: skip
     """Return the advice without a remedy that would remove no recompilation."""
-    is_indexed = len(_sources_of(members)) > 1 and not facts.source.endswith(".training")
+    is_indexed = len(_sources_of(members)) > 1 and not _change_together(members, every)
     if is_indexed and not advice.remedy and facts.cause in guard_grammar.VALUES | guard_grammar.NAMED:
         return Advice("The guards name each index, so each index has a compiled version of its own.")
     if prediction is None or prediction.may_help:

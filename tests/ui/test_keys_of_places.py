@@ -109,3 +109,14 @@ def test_each_place_has_keys_of_its_own() -> None:
     for where in Where:
         keys = [key for command in commands_of(where) for key in command.keys]
         assert len(keys) == len(set(keys)), where
+
+
+async def test_c_leads_to_generated_code_from_anywhere() -> None:
+    async with opened(DEMO, untouched=True) as driver:
+        await driver.press("c")
+        await driver.until(lambda: driver.browser.shown_ref == "0:0/0:inductor_output_code#1")
+        await driver.press("c")
+        await driver.until(lambda: driver.browser.shown_ref == "0:0/0:inductor_output_code#2")
+    async with opened(TRACES / "torch-2.13" / "errors", untouched=True) as driver:
+        await driver.press("c")
+        await driver.until(lambda: "no compile in this run has generated code" in driver.message)

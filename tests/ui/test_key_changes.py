@@ -186,3 +186,18 @@ async def test_a_configuration_of_the_first_version_works_as_before(monkeypatch:
         monkeypatch.setenv("PAGER", "no-such-pager")
         await driver.press("v")
         await driver.until(lambda: "no-such-pager" in driver.message)
+
+
+async def test_the_position_is_that_of_a_page_in_sight() -> None:
+    async with opened(BREAKS, size=(80, 24)) as driver:
+        driver.browser.tree_view.focus()
+        await driver.until(lambda: re.search(r"\d/\d+ *$", footer(driver.app)) is None)
+        await driver.press("j", "tab")
+        await driver.until(lambda: re.search(r" \d+/\d+ *$", footer(driver.app)) is not None)
+    async with opened(BREAKS, size=(120, 40)) as driver:
+        driver.browser.tree_view.focus()
+        await driver.until(lambda: re.search(r" \d+/\d+ *$", footer(driver.app)) is not None)
+        await driver.press("z")
+        await driver.until(lambda: re.search(r"\d/\d+ *$", footer(driver.app)) is None)
+        await driver.press("escape")
+        await driver.until(lambda: re.search(r" \d+/\d+ *$", footer(driver.app)) is not None)

@@ -605,10 +605,16 @@ class Browser(BrowserCommands):
             parts.append((f"{plural(moved.selected, 'line')} selected  ", tokens.STRONG))
         if moved.hits:
             parts.append((f"{moved.hits}  ", tokens.BREAK))
-        parts.append((f"{moved.position} ", tokens.DIM))
+        if self.has_class("-on-document") or not self.has_one_pane:  # otherwise the page is out of sight
+            parts.append((f"{moved.position} ", tokens.DIM))
         self._say_name(moved.line)
         self.status.place(parts)
         self.details.follow()
+
+    def name_panes(self) -> None:
+        """Show which keys lead to a pane out of sight, and the position in a page in sight."""
+        super().name_panes()
+        self._moved(self.document_view.whereabouts())
 
     def _say_name(self, line: int) -> None:
         """Describe the name under the caret, else the node that the line defines."""
@@ -639,4 +645,4 @@ class Browser(BrowserCommands):
         """Show the focused pane on a narrow or zoomed screen."""
         self.set_class(self.document_view.has_focus, "-on-document")
         self.say_keys()
-        self._say_name(self.document_view.current_line())
+        self._moved(self.document_view.whereabouts())

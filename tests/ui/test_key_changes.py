@@ -201,3 +201,13 @@ async def test_the_position_is_that_of_a_page_in_sight() -> None:
         await driver.until(lambda: re.search(r"\d/\d+ *$", footer(driver.app)) is None)
         await driver.press("escape")
         await driver.until(lambda: re.search(r" \d+/\d+ *$", footer(driver.app)) is not None)
+
+
+async def test_the_footer_of_a_log_has_no_commands_of_artifacts() -> None:
+    async with opened(TRACES / "inputs" / "ranks_merged", size=(120, 40)) as driver:
+        driver.browser.document_view.focus()
+        await driver.press("O")
+        await driver.shown("@log")
+        await driver.press("j")
+        await driver.until(lambda: footer(driver.app).startswith(" backspace back"))
+        assert "compare" not in footer(driver.app) and "/ find" in footer(driver.app)

@@ -440,6 +440,8 @@ class Situation:
     """Whether the frame of that compile has others."""
     shows_graph: bool = False
     """Whether the document is a compiler graph, which can be compared with its source graph."""
+    has_stored_text: bool = False
+    """Whether the document is an artifact or output, which can be shown as it is stored."""
     has_errors: bool = False
     """Whether a compile failed, or its function runs in eager mode."""
     has_breaks: bool = False
@@ -478,6 +480,7 @@ _REQUIREMENTS: dict[str, Callable[[Situation], bool]] = {
                      "document.previous_section"), lambda now: now.has_sections),
     **dict.fromkeys(("document.next_hit", "document.previous_hit"), lambda now: now.has_hits),
     "app.output": lambda now: now.has_output,
+    "app.raw": lambda now: now.has_stored_text,
     "app.sort": lambda now: now.has_orders,
     **dict.fromkeys(("app.zoom_in", "app.zoom_out", "app.earlier", "app.later", "app.whole_time"), lambda now: now.has_chart),
     "app.back": lambda now: now.has_past,

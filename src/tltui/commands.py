@@ -102,7 +102,8 @@ COMMANDS: tuple[Command, ...] = (
     Command("app.previous_artifact", ("left_square_bracket",), "previous artifact",
             "Go to the previous artifact of this compile.", E_),
     Command("app.generated_code", ("c",), "generated code",
-            "Go to the generated code of this compile; a second press goes to its next unit, such as the backward graph.",
+            "Go to the generated code of this compile, or of the first one with code; a second press goes to its next unit, "
+            "such as the backward graph.",
             E_, "code"),
     Command("app.other_down", ("J",), "other pane down", "Scroll the other pane without leaving this one.", E_),
     Command("app.other_up", ("K",), "other pane up", "Scroll the other pane without leaving this one.", E_),
@@ -439,6 +440,8 @@ class Situation:
     """Whether the frame of that compile has others."""
     shows_graph: bool = False
     """Whether the document is a compiler graph, which can be compared with its source graph."""
+    has_stored_text: bool = False
+    """Whether the document is an artifact or output, which can be shown as it is stored."""
     has_errors: bool = False
     """Whether a compile failed, or its function runs in eager mode."""
     has_breaks: bool = False
@@ -470,14 +473,14 @@ _REQUIREMENTS: dict[str, Callable[[Situation], bool]] = {
     **dict.fromkeys(("app.next_recompile", "app.previous_recompile"), lambda now: now.has_recompiles),
     "app.compare_previous": lambda now: now.has_recompiles or now.shows_graph,
     **dict.fromkeys(("app.next_rank", "app.previous_rank"), lambda now: now.has_ranks),
-    **dict.fromkeys(("app.next_artifact", "app.previous_artifact", "app.provenance", "app.generated_code"),
-                    lambda now: now.has_compile),
+    **dict.fromkeys(("app.next_artifact", "app.previous_artifact"), lambda now: now.has_compile),
     **dict.fromkeys(("app.other_down", "app.other_up", "app.zoom"), lambda now: now.shows_both),
     **dict.fromkeys(("app.news", "app.follow", "app.processes"), lambda now: now.is_live),
     **dict.fromkeys(("document.fold", "document.fold_all", "document.unfold_all", "document.next_section",
                      "document.previous_section"), lambda now: now.has_sections),
     **dict.fromkeys(("document.next_hit", "document.previous_hit"), lambda now: now.has_hits),
     "app.output": lambda now: now.has_output,
+    "app.raw": lambda now: now.has_stored_text,
     "app.sort": lambda now: now.has_orders,
     **dict.fromkeys(("app.zoom_in", "app.zoom_out", "app.earlier", "app.later", "app.whole_time"), lambda now: now.has_chart),
     "app.back": lambda now: now.has_past,

@@ -156,7 +156,7 @@ async def test_the_generated_code_of_a_compile_and_of_its_next_unit() -> None:
         await driver.shown("")
         driver.browser.tree_view.focus()
         await driver.press("g", "c")
-        assert "select a compile first" in driver.message
+        await driver.until(lambda: driver.at == seen[0])
 
 
 OLD = {
@@ -186,3 +186,28 @@ async def test_a_configuration_of_the_first_version_works_as_before(monkeypatch:
         monkeypatch.setenv("PAGER", "no-such-pager")
         await driver.press("v")
         await driver.until(lambda: "no-such-pager" in driver.message)
+
+
+async def test_the_position_is_that_of_a_page_in_sight() -> None:
+    async with opened(BREAKS, size=(80, 24)) as driver:
+        driver.browser.tree_view.focus()
+        await driver.until(lambda: re.search(r"\d/\d+ *$", footer(driver.app)) is None)
+        await driver.press("j", "tab")
+        await driver.until(lambda: re.search(r" \d+/\d+ *$", footer(driver.app)) is not None)
+    async with opened(BREAKS, size=(120, 40)) as driver:
+        driver.browser.tree_view.focus()
+        await driver.until(lambda: re.search(r" \d+/\d+ *$", footer(driver.app)) is not None)
+        await driver.press("z")
+        await driver.until(lambda: re.search(r"\d/\d+ *$", footer(driver.app)) is None)
+        await driver.press("escape")
+        await driver.until(lambda: re.search(r" \d+/\d+ *$", footer(driver.app)) is not None)
+
+
+async def test_the_footer_of_a_log_has_no_commands_of_artifacts() -> None:
+    async with opened(TRACES / "inputs" / "ranks_merged", size=(120, 40)) as driver:
+        driver.browser.document_view.focus()
+        await driver.press("O")
+        await driver.shown("@log")
+        await driver.press("j")
+        await driver.until(lambda: footer(driver.app).startswith(" backspace back"))
+        assert "compare" not in footer(driver.app) and "/ find" in footer(driver.app)

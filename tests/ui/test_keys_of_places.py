@@ -109,3 +109,26 @@ def test_each_place_has_keys_of_its_own() -> None:
     for where in Where:
         keys = [key for command in commands_of(where) for key in command.keys]
         assert len(keys) == len(set(keys)), where
+
+
+async def test_c_leads_to_generated_code_from_anywhere() -> None:
+    async with opened(DEMO, untouched=True) as driver:
+        await driver.press("c")
+        await driver.until(lambda: driver.browser.shown_ref == "0:0/0:inductor_output_code#1")
+        await driver.press("c")
+        await driver.until(lambda: driver.browser.shown_ref == "0:0/0:inductor_output_code#2")
+    async with opened(TRACES / "torch-2.13" / "errors", untouched=True) as driver:
+        await driver.press("c")
+        await driver.until(lambda: "no compile in this run has generated code" in driver.message)
+
+
+async def test_raw_text_is_offered_for_artifacts_only() -> None:
+    async with opened(DEMO) as driver:
+        await show(driver, "@guards")
+        await driver.press("i")
+        assert "only artifacts and the output of the job have a stored text" in driver.message
+        assert BY_ID["app.raw"] not in commands_here(driver.browser.situation())
+        await show(driver, "0:4/1:recompile_reasons")
+        assert BY_ID["app.raw"] in commands_here(driver.browser.situation())
+        await driver.press("i")
+        await driver.until(lambda: "as it was stored" in driver.message)

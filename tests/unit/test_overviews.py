@@ -348,3 +348,13 @@ def test_other_formats() -> None:
     assert fmt.wrap("a bb " + "c" * 25, 10) == ["a bb", "c" * 10, "c" * 10, "c" * 5]
     assert fmt.when(None) == "?" and fmt.when(1e300) == "?" and fmt.when(0) == "1970-01-01 00:00:00"
     assert fmt.percent(1, 1000) == "<1%" and fmt.percent(1, 0) == "0%" and fmt.percent(0, 5) == "0%"
+
+
+@pytest.mark.parametrize(
+    ("width", "reason"), [(70, "x dtype: float64 → float32"), (120, "tensor 'x' dtype mismatch. expected Double, actual Float")]
+)
+def test_the_last_reason_is_not_cut_before_its_numbers(width: int, reason: str) -> None:
+    document = run_document(real.trace("torch-2.13/recompiles"), Options(width=width))
+    while not document.advance():
+        pass
+    assert f"  last reason: [0/4] {reason}" in list(document.text())

@@ -28,7 +28,7 @@ def test_recorded_lines_alone() -> None:
         "120  (torch recorded no code)",
         "",
         "…/user/n.py  (recorded)",
-        "7  y",
+        "  7  y",
     ]
     assert lines == (1, 3, 6)
 

@@ -13,6 +13,7 @@ from pages import page
 from real import TRACES, fresh, trace
 from viewed import lead_somewhere, opened, targets, text
 
+from tltui.cli import main
 from tltui.export import to_json
 from tltui.model.artifacts import Artifact
 from tltui.model.ref import at_line, parse_ref, split_line
@@ -520,3 +521,9 @@ def test_a_name_that_looks_like_a_line_stays_a_name() -> None:
 def test_the_links_name_lines() -> None:
     found = targets(page(trace("torch-2.13/recompiles"), "@recompiles"))
     assert "0/0:dynamo_cpp_guards_str@L11" in found
+
+
+def test_a_size_of_a_trace_with_its_text_became_dynamic_once(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["recompiles", str(TRACES / "inputs" / "recompiles")]) == 0
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines() if "became dynamic" in line]
+    assert lines == ["x dim 0 became dynamic: s77 from here on", "n became dynamic: s86 from here on"]

@@ -261,8 +261,17 @@ class BrowserCommands(MainScreen):
         """Show the list of pages."""
         self._open("@pages")
 
+    @property
+    def _has_stored_text(self) -> bool:
+        """Whether the document is a text of the job, not a page about it."""
+        is_artifact = self.current_artifact is not None and not self.shown_ref.startswith("@")
+        return is_artifact or bool(self.document_view.document.language)
+
     def action_raw(self) -> None:
         """Show artifacts as stored, or laid out."""
+        if not self._has_stored_text:
+            self.show_message("only artifacts and the output of the job have a stored text")
+            return
         self.raw = not self.raw
         self.reload()
         self.show_message("as it was stored" if self.raw else "laid out")
@@ -279,6 +288,7 @@ class BrowserCommands(MainScreen):
             has_compile=compile_ is not None and compile_.is_compile,
             has_recompiles=compile_ is not None and len(compile_.frame.compiles) > 1,
             shows_graph=(artifact := self.current_artifact) is not None and has_counterpart(artifact),
+            has_stored_text=self._has_stored_text,
             has_errors=next_compile(run, None, has_error) is not None,
             has_breaks=next_compile(run, None, has_break) is not None,
             has_ranks=len(run.ranks) > 1,
@@ -605,10 +615,16 @@ class Browser(BrowserCommands):
             parts.append((f"{plural(moved.selected, 'line')} selected  ", tokens.STRONG))
         if moved.hits:
             parts.append((f"{moved.hits}  ", tokens.BREAK))
-        parts.append((f"{moved.position} ", tokens.DIM))
+        if self.has_class("-on-document") or not self.has_one_pane:  # otherwise the page is out of sight
+            parts.append((f"{moved.position} ", tokens.DIM))
         self._say_name(moved.line)
         self.status.place(parts)
         self.details.follow()
+
+    def name_panes(self) -> None:
+        """Show which keys lead to a pane out of sight, and the position in a page in sight."""
+        super().name_panes()
+        self._moved(self.document_view.whereabouts())
 
     def _say_name(self, line: int) -> None:
         """Describe the name under the caret, else the node that the line defines."""
@@ -639,4 +655,4 @@ class Browser(BrowserCommands):
         """Show the focused pane on a narrow or zoomed screen."""
         self.set_class(self.document_view.has_focus, "-on-document")
         self.say_keys()
-        self._say_name(self.document_view.current_line())
+        self._moved(self.document_view.whereabouts())

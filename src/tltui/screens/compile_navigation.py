@@ -114,7 +114,7 @@ class CompileWalk:
         bench = self._bench
         compile_, shown = bench.current_compile, bench.current_artifact
         if compile_ is None:
-            bench.show_message("select a compile first")
+            bench.scheduler.do(self._seeking_code(), owner=self)
             return
         codes = [artifact for artifact in artifacts_of(compile_) if artifact.name in CODE_ARTIFACTS]
         if not codes:
@@ -124,6 +124,22 @@ class CompileWalk:
         place = (records.index(shown.record) + 1) % len(codes) if shown is not None and shown.record in records else 0
         if bench.arrive(str(codes[place].ref)):
             self._say(f"code {place + 1} of {len(codes)}" if len(codes) > 1 else "")
+
+    def _seeking_code(self) -> Steps:
+        """Find the first compile with generated code; nothing that belongs to a compile is shown."""
+        from tltui.questions.problems.absent_artifacts import no_code
+
+        no_code_reason = yield from no_code(self._bench.trace, None)
+        self._bench.answer(partial(self._to_code, no_code_reason))
+
+    def _to_code(self, no_code: NoCode) -> None:
+        bench = self._bench
+        if bench.current_compile is not None:
+            return  # somebody went on
+        if no_code.nearest is None:
+            bench.show_message("no compile in this run has generated code")
+        elif bench.arrive(no_code.nearest.ref):
+            self.generated_code()
 
 
 WIDE = 140

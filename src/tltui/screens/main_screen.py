@@ -224,7 +224,7 @@ class MainScreen(Workbench[None]):
             return "tree"
         if self.shown_ref.startswith("@grep"):
             return "search"
-        return "code" if self.document_view.document.language else "page"
+        return "code" if self.document_view.document.language and not self.shown_ref.startswith("@") else "page"
 
     # selection
 

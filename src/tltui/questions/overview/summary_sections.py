@@ -219,7 +219,12 @@ def _add_recompiled(page: Page, summary: Summary) -> None:
     unlogged = NEVER_LOGGED if worst.torch_logs_no_reason else page.so_far("torch logged no reason")
     reason = sanitize(fmt.one_line(worst.reason)) if worst.reason else unlogged
     last = f"[{worst.newest_ref}]"
-    page.add("  last reason: ", (last, tokens.LINK, worst.newest_ref), " ", fmt.clip(reason, max(page.width - len(last) - 16, 10)))
+    room = max(page.width - len(last) - 16, 10)
+    if len(reason) > room:
+        from tltui.questions.recompiles.failed_guard_text import short_change  # most reasons fit
+
+        reason = sanitize(short_change(reason)) or reason
+    page.add("  last reason: ", (last, tokens.LINK, worst.newest_ref), " ", fmt.clip(reason, room))
 
 
 def _add_costs(page: Page, summary: Summary, shown: int) -> None:

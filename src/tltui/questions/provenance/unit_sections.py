@@ -338,29 +338,42 @@ def source_lines(
     if not places:
         page.say("torch recorded no source line for this.", "", tokens.DIM)
     tails = file_tails(place.file for place in places)
-    for count, (file, members) in enumerate(groupby(enumerate(places), key=lambda item: item[1].file)):
-        text = read(file) if count < MAX_FILES else None
+    files: list[tuple[str, list[tuple[int, Place]], list[str] | None]] = []
+    for file, group in groupby(enumerate(places), key=lambda item: item[1].file):
+        files.append((file, list(group), read(file) if len(files) < MAX_FILES else None))
+    pad = max((len(str(max(_shown(members, text)))) for _, members, text in files), default=0)
+    for file, members, text in files:
         is_missing = text is None and not file.startswith("<")
         page.close(0)
         page.blank()
         page.open(tails[file])
         headings[len(page.growing().lines)] = f"{fmt.home(file)}{UNREADABLE if is_missing else ''}"
         page.add((tails[file], tokens.HEADING), (RECORDED if is_missing else "", tokens.DIM))
-        _file(page, file, list(members), text, lines)
+        _file(page, file, members, text, lines, pad)
     document = page.document()
     return SourceLines(document, tuple(lines), {line: n for n, line in enumerate(lines) if line >= 0}, headings)
 
 
-def _file(page: Page, file: str, members: list[tuple[int, Place]], text: list[str] | None, lines: list[int]) -> None:
-    """Add the lines of one file, after the differences between file and trace."""
-    unchanged = {place.line for _, place in members if text is not None and _same(text, place)}
+def _unchanged(members: list[tuple[int, Place]], text: list[str] | None) -> set[int]:
+    """Return the numbers of the lines that the file has as they were recorded."""
+    return {place.line for _, place in members if text is not None and _same(text, place)}
+
+
+def _shown(members: list[tuple[int, Place]], text: list[str] | None) -> set[int]:
+    """Return the numbers of the lines of a file that are shown."""
+    return _around(_unchanged(members, text), len(text or ())) | {place.line for _, place in members}
+
+
+def _file(
+    page: Page, file: str, members: list[tuple[int, Place]], text: list[str] | None, lines: list[int], pad: int
+) -> None:
+    """Add the lines of one file, after the differences between file and trace. `pad`: cells of the longest line number."""
+    unchanged = _unchanged(members, text)
     if note := _note(file, members, text, unchanged):
         page.say(note, "  ", tokens.DIM)
     recorded = {place.line: (n, place) for n, place in members}
-    shown = _around(unchanged, len(text or ())) | recorded.keys()
-    pad = len(str(max(shown)))
     before = 0
-    for number in sorted(shown):
+    for number in sorted(_shown(members, text)):
         if before and number > before + 1:
             page.add((f"{'⋮':>{pad}}", tokens.DIM))
         before = number

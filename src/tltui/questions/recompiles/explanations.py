@@ -186,7 +186,7 @@ def explained_of(compile_: Compile, reader: Reader, with_guards: bool = True) ->
     fixed_here = fixed_in(compile_) if changes else {}
     free = texts.free(reasons[0].earlier) if reasons and changes else frozenset()
     sizes = {(reason.source, reason.dim) for reason in reasons}
-    became = tuple(
+    became = (
         dynamic for change in changes if (dynamic := _dynamic(change, symbols, guards, fixed_here)) is not None
         and (dynamic.fixed is not None or sized(dynamic.source, dynamic.dim) not in free)
         and (not change.lacks_values or (dynamic.source, dynamic.dim) in sizes)  # another dim may have varied, or their number
@@ -195,8 +195,13 @@ def explained_of(compile_: Compile, reader: Reader, with_guards: bool = True) ->
     failure = class_name(facts.fail_type or "?").rpartition(".")[2] if facts.failed and not facts.recompile_limit_hit else ""
     return Explained(
         compile_.address, str(status) if status else None, compile_.duration_s, reasons, recompile.reasons_from, recompile.ref,
-        became, facts.recompile_limit_hit, failure, _settings(reasons), recompile.contexts, others,
+        _distinct(became), facts.recompile_limit_hit, failure, _settings(reasons), recompile.contexts, others,
     )  # fmt: skip
+
+
+def _distinct(changes: Iterable[Dynamic]) -> tuple[Dynamic, ...]:
+    """Return each size or number once: a trace and a text of one job both record that it became dynamic."""
+    return tuple({(change.source, change.dim, change.symbol): change for change in changes}.values())
 
 
 def reason_for(compile_: Compile, earlier: str, text: str) -> Reason:

@@ -198,7 +198,8 @@ def _exclusive_nodes(
             continue
         nodes = [n for n in range(first, last + 1) if pre.nodes[n].graph == 0 and pre.nodes[n].kind in COMPUTED]
         lines = [line for n in nodes if (line := _line(pre, n)) is not None]
-        if all(owner_of(path) is not Owner.USER for path, _ in lines):
+        call = place.file, place.line
+        if all(line == call or owner_of(line[0]) is not Owner.USER for line in lines):
             yield module, nodes
 
 

@@ -4,7 +4,7 @@ The truth is what Inductor's scheduler knew in the process that compiled, one JS
 `traces/scripts/truth_recorder.py`): of each kernel call its nodes, all nodes that had a part in it (`allowed`) and the stacks of
 their lines, outermost frame first. Of a stack the innermost own frame is meant, else the innermost of a library, else of torch.
 Newer files also have the callers of the compiled function: they are a part of the stacks of torch's frames alone.
-Of each node it has the stack and, in newer files, the module. A layer is right if it is a module of the nodes or around one.
+Of each node it has the stack and, in newer files, the module and the subgraph that it is in. A layer is right if it is a module of the nodes or around one.
 
     python tests/kit/provenance_truth.py [LOG TRUTH]     # a table; without arguments of the traces in tests/traces/provenance
 """
@@ -29,10 +29,13 @@ from tltui.questions.layers.layer_costs import is_below
 from tltui.questions.layers.layer_kernels import layers_of
 from tltui.questions.provenance.provenance import graph_at, provenance_json, provenance_of
 from tltui.questions.provenance.records import WRITTEN
+from tltui.text.graphs.fx_graph import SubGraph
 
 CASES = real.TRACES / "provenance"
 Row = dict[str, Any]
 Pairs = set[tuple[object, str]]
+OfNodes = dict[tuple[str | None, str], Row]
+"""Nodes by subgraph, None for the outermost graph, and name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +128,7 @@ def measured(name: str) -> list[UnitMeasures]:
 def measures(name: str, run: Run, truth: Path) -> Iterator[UnitMeasures]:
     """Every unit of a run that the truth knows."""
     units: dict[tuple[str, str], list[Row]] = defaultdict(list)
-    nodes: dict[tuple[str, str], dict[str, Row]] = defaultdict(dict)
+    nodes: dict[tuple[str, str], OfNodes] = defaultdict(dict)
     with lzma.open(truth, "rt") if truth.suffix == ".xz" else truth.open() as file:
         lines = file.read().splitlines()
     for line in lines:
@@ -133,7 +136,7 @@ def measures(name: str, run: Run, truth: Path) -> Iterator[UnitMeasures]:
         if row["kind"] == "kernel":
             units[row["compile"], row["unit"]].append(row)
         else:
-            nodes[row["compile"], row["unit"]][row["node"]] = row
+            nodes[row["compile"], row["unit"]][row.get("subgraph"), row["node"]] = row
     for where, rows in units.items():
         _add_callers(rows, nodes[where])
     answers: dict[str, Row] = {}
@@ -144,7 +147,8 @@ def measures(name: str, run: Run, truth: Path) -> Iterator[UnitMeasures]:
             [at] = (pane["ref"] for pane in unit["panes"] if pane["pane"] == "post")
             graph = graph_at(compile_, at) if at else None
             defined = () if graph is None else (node for node in graph.nodes if node.kind not in ("placeholder", "output"))
-            unit["post_names"] = {node.line + 1: node.name for node in defined}
+            names = {node.line + 1: (_subgraph(graph.graph.graphs[node.graph]), node.name) for node in defined}
+            unit["post_names"] = names
         for unit_layers in layers_of(compile_).units:
             answers[answer["ref"]][unit_layers.unit]["layers"] = unit_layers.of_kernel
     for (ref, unit), rows in units.items():
@@ -153,7 +157,17 @@ def measures(name: str, run: Run, truth: Path) -> Iterator[UnitMeasures]:
         yield _measured(title, unit, rows, nodes[ref, unit], answers.get(ref, {}).get(unit))
 
 
-def _add_callers(rows: list[Row], of_nodes: dict[str, Row]) -> None:
+def _subgraph(graph: SubGraph) -> str | None:
+    """Return a subgraph as Inductor names it: one in another has the names of both."""
+    return graph.path.partition(".")[2].replace(".", "_") if graph.parent >= 0 else None
+
+
+def _node(of_nodes: OfNodes, subgraph: str | None, name: str) -> Row:
+    """Return a node that a kernel of a subgraph counts: one of its graph, else of one around it."""
+    return of_nodes.get((subgraph, name)) or of_nodes.get((None, name), {})
+
+
+def _add_callers(rows: list[Row], of_nodes: OfNodes) -> None:
     """Add the callers of the compiled function to stacks of torch's frames alone."""
     callers = rows[0].get("callers", [])
     for row in rows:
@@ -178,7 +192,7 @@ def _as_in_the_code(rows: list[Row]) -> None:
         counts[row["kernel"]] += 1
 
 
-def _measured(name: str, unit: str, rows: list[Row], of_nodes: dict[str, Row], answer: Row | None) -> UnitMeasures:
+def _measured(name: str, unit: str, rows: list[Row], of_nodes: OfNodes, answer: Row | None) -> UnitMeasures:
     kernels = _numbered(answer["kernels"] if answer else [])
     nodes, allowed, lines, near, derived = set[tuple[object, str]](), set(), set(), set(), set[object]()
     for row in rows:
@@ -187,7 +201,7 @@ def _measured(name: str, unit: str, rows: list[Row], of_nodes: dict[str, Row], a
         allowed |= {(key, node) for node in row["allowed"]}
         lines |= {(key, line_of(stack)) for stack in row["stacks"] if stack}
         near |= {(key, stack[-1]) for stack in row["stacks"] if stack and stack[0] in row.get("callers", ())}
-        near |= {(key, line_of(stack)) for name in row["allowed"] if (stack := of_nodes.get(name, {}).get("stack"))}
+        near |= {(key, line_of(stack)) for name in row["allowed"] if (stack := _node(of_nodes, row["subgraph"], name).get("stack"))}
         if kernels.get(key, {}).get("nodes_from") not in WRITTEN:
             derived.add(key)
     calls = {(row["kernel"], row["nth"]) for row in rows}
@@ -202,25 +216,18 @@ def _measured(name: str, unit: str, rows: list[Row], of_nodes: dict[str, Row], a
     )  # fmt: skip
 
 
-def _node_lines(of_nodes: dict[str, Row], answer: Row | None) -> Measure:
-    """Node → its line: the innermost one outside of torch, under which a node is listed. A line around it is not wrong.
-
-    A name of several graphs is left out.
-    """
-    said: dict[str, set[str]] = defaultdict(set)
-    defined: dict[str, set[int]] = defaultdict(set)
+def _node_lines(of_nodes: OfNodes, answer: Row | None) -> Measure:
+    """Node → its line: the innermost one outside of torch, under which a node is listed. A line around it is not wrong."""
+    said: dict[tuple[str | None, str], set[str]] = defaultdict(set)
     for born in answer["lines"] if answer else ():
-        for node in born["post_nodes"]:
-            defined[_name(node["name"])].add(node["line"])
-            if born["file"]:
-                said[_name(node["name"])].add(f"{born['file']}:{born['line']}")
-    of_nodes = {name: row for name, row in of_nodes.items() if len(defined[name]) == 1}
-    true = {(name, outside_torch(row["stack"])) for name, row in of_nodes.items() if row["stack"]}
+        for node in born["post_nodes"] if born["file"] else ():
+            said[answer["post_names"][node["line"]]].add(f"{born['file']}:{born['line']}")
+    true = {(node, outside_torch(row["stack"])) for node, row in of_nodes.items() if row["stack"]}
     claimed = set()
-    for name, lines in said.items():
+    for node, lines in said.items():
         best = min(map(owner_rank, lines))
-        claimed |= {(name, line) for line in lines if owner_rank(line) == best and of_nodes.get(name, {}).get("stack")}
-    return measure(claimed, true, {(name, line) for name, row in of_nodes.items() for line in row["stack"]})
+        claimed |= {(node, line) for line in lines if owner_rank(line) == best and of_nodes.get(node, {}).get("stack")}
+    return measure(claimed, true, {(node, line) for node, row in of_nodes.items() for line in row["stack"]})
 
 
 def _line_kernels(kernels: dict[tuple[str, int], Row], lines: Pairs, near: Pairs, answer: Row | None) -> Measure:
@@ -231,12 +238,12 @@ def _line_kernels(kernels: dict[tuple[str, int], Row], lines: Pairs, near: Pairs
     return measure(said, true, near)
 
 
-def _layers(rows: list[Row], of_nodes: dict[str, Row], kernels: dict[tuple[str, int], Row], answer: Row | None) -> Measure:
+def _layers(rows: list[Row], of_nodes: OfNodes, kernels: dict[tuple[str, int], Row], answer: Row | None) -> Measure:
     said = answer.get("layers", {}) if answer else {}
     claimed, right, true = set[tuple[object, str]](), set[tuple[object, str]](), set[tuple[object, str]]()
     for row in rows:
         key = row["kernel"], row["nth"]
-        modules = {_module(module) for name in row["nodes"] if (module := of_nodes.get(name, {}).get("module"))}
+        modules = {_module(module) for name in row["nodes"] if (module := _node(of_nodes, row["subgraph"], name).get("module"))}
         if not modules:  # of sums of gradients torch knows none
             continue
         told = {(key, layer) for layer in said.get(kernels.get(key, {}).get("key"), ())}
@@ -278,7 +285,7 @@ def _node_kernels(unit: Row, kernels: dict[tuple[str, int], Row]) -> Pairs:
     at = {line: key for key, kernel in kernels.items() for line in kernel["call_lines"]}
     maps = (unit["post_to_py_code"], unit["post_to_cpp_code"])
     return {
-        (at[to], names[int(line)]) for line_map in maps for line, targets in line_map.items() for to in targets
+        (at[to], names[int(line)][1]) for line_map in maps for line, targets in line_map.items() for to in targets
         if to in at and int(line) in names
     }  # fmt: skip
 

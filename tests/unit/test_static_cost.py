@@ -32,6 +32,15 @@ def test_external_kernels_tell_by_the_types_of_their_nodes() -> None:
     assert cost == StaticCost(3, 1, None, 4 * (24 + 8 * 8 + 8 * 24 + 8 * 24)), "bias, input, weight, result"
 
 
+def test_nodes_of_a_subgraph_are_meant_by_its_kernels() -> None:
+    """The outermost graph of this backward has an `addmm_default` of 8 × 8 too; its branches have one of 4 × 8, and `mm_1` of their own."""
+    _, backward = units("provenance/cond")
+    inner, outer = 4 * (4 * 8 + 4 * 8 + 8 * 8 + 4 * 8), 4 * (8 * 8 + 8 * 4 + 4 * 8 + 8 * 8)
+    moved = {key: cost.moved_bytes for key, cost in backward.costs.items() if key.startswith("extern_kernels.")}
+    assert [moved[f"extern_kernels.addmm:{n}"] for n in (4, 9, 12)] == [inner, inner, outer]
+    assert [moved[f"extern_kernels.mm:{n}"] for n in (2, 7)] == [4 * (8 * 4 + 4 * 8 + 8 * 8)] * 2
+
+
 def test_triton_kernels_tell_what_inductor_counted() -> None:
     [inference] = units("tlparse/two_gpus", "0:0/1")
     norm = inference.costs["triton_per_fused_all_reduce_gelu_native_layer_norm_0"]

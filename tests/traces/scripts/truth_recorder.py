@@ -27,6 +27,8 @@ ARTIFACTS_LEFT_OUT = ("guards", "fx_graph_cache", "aotautograd_cache", "config",
                       "dynamo_side_effects")  # fmt: skip
 kernels: list[dict] = []
 nodes: dict[tuple, dict] = {}
+subgraphs: dict[int, str | None] = {}
+"""Graph of torch.fx → name of the subgraph that it is, None for the outermost one."""
 
 
 def keep(record):
@@ -88,8 +90,9 @@ def record(schedule, kernel_name, is_extern=False):
         "nth": nth, "nodes": sorted(exact), "allowed": sorted(every), "stacks": stacks,
         "callers": callers(),
     })  # fmt: skip
+    subgraphs[id(graph.module.graph)] = graph.name
     for name, node in every.items():
-        nodes[(*where, name)] = {"stack": stack_of(node), "module": module_of(node)}
+        nodes[(*where, id(node.graph), name)] = {"stack": stack_of(node), "module": module_of(node)}
     return real(schedule, kernel_name, is_extern)
 
 
@@ -97,8 +100,9 @@ def save(path):
     with open(path, "w") as file:
         for row in kernels:
             file.write(json.dumps(row) + "\n")
-        for (compile_, unit, name), row in nodes.items():
-            file.write(json.dumps({"kind": "node", "compile": compile_, "unit": unit, "node": name, **row}) + "\n")
+        for (compile_, unit, graph, name), row in nodes.items():
+            where = {"compile": compile_, "unit": unit, "subgraph": subgraphs.get(graph), "node": name}
+            file.write(json.dumps({"kind": "node", **where, **row}) + "\n")
 
 
 def with_guards():

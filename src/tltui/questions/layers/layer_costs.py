@@ -330,9 +330,10 @@ def _argument(text: str, buffers: dict[str, _Buffer]) -> _Buffer | None:
 
 def _of_node(kernel: Kernel, post: GraphText | None) -> StaticCost:
     """Return the cost of an external kernel from its only graph node that is no view."""
-    nodes = [node for name in kernel.post_nodes if post is not None and (node := post.find(name)) is not None]
-    nodes = [node for node in nodes if node.kind == "call" and not _VIEW.match(node.target)]
-    if post is None or len(nodes) != 1:
+    if post is None:
+        return StaticCost()
+    nodes = [node for node in post.nodes_in(kernel.function, kernel.post_nodes) if node.kind == "call" and not _VIEW.match(node.target)]
+    if len(nodes) != 1:
         return StaticCost()
     reads = post.graph.producers(nodes[0])
     sizes = [_bytes(node) for node in (*reads, nodes[0])]

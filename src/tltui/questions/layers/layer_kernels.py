@@ -342,9 +342,7 @@ def _of_kernel(kernel: Kernel, unit_nodes: _UnitNodes) -> tuple[str, ...]:
     graph = unit_nodes.graph
     nodes = kernel.post_nodes
     if kernel.function and graph is not None:  # it is in the layers of its own graph, not in those of what the graph is given
-        number = graph.inner(kernel.function)
-        inner = [node for name in nodes if number is not None and (node := graph.graph.find(name, number)) is not None]
-        nodes = tuple(map(graph.key, inner)) or nodes
+        nodes = tuple(map(graph.key, graph.nodes_in(kernel.function, nodes))) or nodes
     layers: Iterable[str | None] = [unit_nodes.post.get(name) for name in nodes]
     if not kernel.post_nodes:
         layers = [unit_nodes.pre.get(name) for name in kernel.pre_nodes]

@@ -47,6 +47,7 @@ from tltui.questions.provenance.unit_artifacts import TEXTS, Parts, parts_of
 from tltui.questions.shapes import shape_env
 from tltui.questions.stacks.tracebacks import display_name
 from tltui.text.frozen import frozen, mutable
+from tltui.text.graphs.fx_graph import FxNode
 from tltui.text.torch_names import parameter_of
 
 FORWARD, BACKWARD = "aot_forward_graph", "aot_backward_graph"
@@ -578,9 +579,10 @@ def _results_of(graph: _Graph) -> Results:
     Where provenance has no node for the call, the nodes of the operator count if all of them have results of one type. If these
     differ in their sizes only, the sizes come from the wrapper's check of the result.
     """
-    nodes: dict[int, tuple[str, ...]] = {}
+    nodes: dict[int, list[FxNode]] = {}
     for kernel in graph.kernels:
-        nodes.update(dict.fromkeys((line - 1 for line in kernel.call_lines), kernel.post_nodes))
+        of_kernel = graph.post.nodes_in(kernel.function, kernel.post_nodes) if graph.post is not None else []
+        nodes.update(dict.fromkeys((line - 1 for line in kernel.call_lines), of_kernel))
     values = values_of(graph.post) if graph.post is not None else {}
 
     def of_node(value: Value, inside: Values) -> dict[int, TensorType]:
@@ -590,11 +592,10 @@ def _results_of(graph: _Graph) -> Results:
         return {user.item: tensor for user in users if user.op == "getitem" and (tensor := tensor_type(user.type)) is not None}
 
     def results(line: int, operator: str) -> dict[int, TensorType]:
-        for name in nodes.get(line, ()):
-            node = graph.post.find(name) if graph.post is not None else None
-            inside = values.get(node.graph) if node is not None else None
-            if inside is not None and inside.nodes[name].op == operator:
-                return of_node(inside.nodes[name], inside)
+        for node in nodes.get(line, ()):
+            inside = values.get(node.graph)
+            if inside is not None and inside.nodes[node.name].op == operator:
+                return of_node(inside.nodes[node.name], inside)
         same = [of_node(inside.nodes[name], inside) for inside in values.values() for name in inside.by_op.get(operator, ())]
         if same and all(tensors == same[0] for tensors in same):
             return same[0]

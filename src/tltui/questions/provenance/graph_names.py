@@ -161,6 +161,15 @@ class GraphText:
         )  # fmt: skip
         return matches[0] if len(matches) == 1 else None
 
+    def nodes_in(self, function: str, names: Sequence[str]) -> list[FxNode]:
+        """Return the nodes of a kernel in a function of the code.
+
+        In the function of a subgraph names are those of its graph: the nodes around it, which Inductor also counts, are left out.
+        """
+        number = self.inner(function) if function else None
+        inner = [node for name in names if number is not None and (node := self.graph.find(name, number)) is not None]
+        return inner or [node for name in names if (node := self.find(name)) is not None]
+
     def inputs(self) -> tuple[int, ...]:
         """Lines of the parameters of the outermost graph."""
         return tuple(sorted({node.line for node in self.nodes if node.kind == "placeholder" and node.graph == 0}))

@@ -4,7 +4,8 @@ The truth is what Inductor's scheduler knew in the process that compiled, one JS
 `traces/scripts/truth_recorder.py`): of each kernel call its nodes, all nodes that had a part in it (`allowed`) and the stacks of
 their lines, outermost frame first. Of a stack the innermost own frame is meant, else the innermost of a library, else of torch.
 Newer files also have the callers of the compiled function: they are a part of the stacks of torch's frames alone.
-Of each node it has the stack and, in newer files, the module and the subgraph that it is in. A layer is right if it is a module of the nodes or around one.
+Of each node it has the stack and, in newer files, the module and the subgraph that it is in. A layer is right if it is a module
+of the nodes or around one.
 
     python tests/kit/provenance_truth.py [LOG TRUTH]     # a table; without arguments of the traces in tests/traces/provenance
 """

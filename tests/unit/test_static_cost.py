@@ -33,7 +33,7 @@ def test_external_kernels_tell_by_the_types_of_their_nodes() -> None:
 
 
 def test_nodes_of_a_subgraph_are_meant_by_its_kernels() -> None:
-    """The outermost graph of this backward has an `addmm_default` of 8 × 8 too; its branches have one of 4 × 8, and `mm_1` of their own."""
+    """The outermost graph of this backward has an `addmm_default` of 8 × 8; its branches have one of 4 × 8, and a `mm_1`."""
     _, backward = units("provenance/cond")
     inner, outer = 4 * (4 * 8 + 4 * 8 + 8 * 8 + 4 * 8), 4 * (8 * 8 + 8 * 4 + 4 * 8 + 8 * 8)
     moved = {key: cost.moved_bytes for key, cost in backward.costs.items() if key.startswith("extern_kernels.")}

@@ -18,7 +18,6 @@ from tltui.api.rows import (
     FailureRow,
     HitRow,
     LimitRow,
-    RecordRow,
     SourceRow,
     damage_rows,
     diff_rows,
@@ -56,7 +55,7 @@ from tltui.questions.question import question_of
 from tltui.questions.records.damage_page import DamageReport, damage_document
 from tltui.questions.records.grep_page import GrepResult, Query, grep_document
 from tltui.questions.records.log_page import OutputReport, log_document
-from tltui.questions.records.records_page import Records
+from tltui.questions.records.records_page import RecordRow, Records
 from tltui.questions.source_lines.page import SourceFile, SourceLine
 from tltui.text.document import Document, Options
 from tltui.trace.files import Gone

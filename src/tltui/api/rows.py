@@ -14,7 +14,7 @@ from tltui.questions.compare.artifacts_page import CompareResult, DiffResult
 from tltui.questions.records.damage_page import DamageReport
 from tltui.questions.records.grep_page import GrepResult
 from tltui.questions.records.log_page import OutputReport
-from tltui.questions.records.records_page import Records
+from tltui.questions.records.records_page import RecordRow, Records
 from tltui.questions.source_lines.page import SourceFile, SourceLine
 from tltui.questions.stacks.tracebacks import display_code
 from tltui.text.frozen import frozen
@@ -189,40 +189,9 @@ class ArtifactRow:
         )  # fmt: skip
 
 
-@frozen
-class RecordRow:
-    """One record of a log."""
-
-    record: int
-    """Its number in its log, from 1."""
-    file: str
-    """The log."""
-    offset_bytes: int
-    """Its offset in bytes."""
-    time: str | None
-    """The time in the log."""
-    pid: int
-    """The process that wrote it."""
-    id: str
-    """The compile id, as torch prints it."""
-    attempt: int | None
-    """The attempt."""
-    event: str
-    """The kind of record."""
-    name: str
-    """The name of an artifact."""
-    site: str | None
-    """The line of torch that wrote it."""
-    envelope_bytes: int
-    """Bytes of its first line."""
-    payload_bytes: int
-    """Bytes of its payload."""
-
-
 def record_rows(data: Records) -> Iterator[RecordRow]:
     """Yield a row per record."""
-    for record in data["records"]:
-        yield _row(RecordRow, record)
+    yield from data["records"]
 
 
 @frozen

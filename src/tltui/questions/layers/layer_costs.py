@@ -332,7 +332,8 @@ def _of_node(kernel: Kernel, post: GraphText | None) -> StaticCost:
     """Return the cost of an external kernel from its only graph node that is no view."""
     if post is None:
         return StaticCost()
-    nodes = [node for node in post.nodes_in(kernel.function, kernel.post_nodes) if node.kind == "call" and not _VIEW.match(node.target)]
+    nodes = post.nodes_in(kernel.function, kernel.post_nodes)
+    nodes = [node for node in nodes if node.kind == "call" and not _VIEW.match(node.target)]
     if len(nodes) != 1:
         return StaticCost()
     reads = post.graph.producers(nodes[0])

@@ -24,22 +24,32 @@ CACHED_LINES = 4096
 
 @frozen
 class RecordRow:
-    """One record, for JSON."""
+    """One record of a log."""
 
     record: int
-    """Number in its log, from 1."""
+    """Its number in its log, from 1."""
     file: str
+    """The log."""
     offset_bytes: int
+    """Its offset in bytes."""
     time: str | None
-    """`MM-DD HH:MM:SS.micros`, local time of the job."""
+    """The time in the log: `MM-DD HH:MM:SS.micros`, local time of the job."""
     pid: int
+    """The process that wrote it."""
     id: str
+    """The compile id, as torch prints it."""
     attempt: int | None
+    """The attempt."""
     event: str
+    """The kind of record."""
     name: str
+    """The name of an artifact."""
     site: str | None
+    """The line of torch that wrote it."""
     envelope_bytes: int
+    """Bytes of its first line."""
     payload_bytes: int
+    """Bytes of its payload."""
 
 
 class Records(TypedDict):

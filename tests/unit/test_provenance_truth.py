@@ -96,6 +96,8 @@ LEAST = {
     ("optimizer_recorded 0/1", "inference"): Least(1, 1, 1),
     ("optimizer_recorded 1/0", "inference"): Least(1, 1, 1),
     ("optimizer_recorded 3/0", "inference"): Least(1, 1, 1),
+    ("autograd_functions", "forward"): Least(1, 1, 1, 1),
+    ("autograd_functions", "backward"): Least(1, 1, 1, 0.9),
     ("adversarial 0/0", "forward"): Least(1, 1, 0.96, 1),
     ("adversarial 0/0", "backward"): Least(1, 1, 1, 1),
     ("adversarial 1/0", "forward"): Least(0.97, 1, 0.94, 1),

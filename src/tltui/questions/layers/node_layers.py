@@ -150,6 +150,8 @@ def ancestors(path: str) -> Iterable[str]:
 Key = tuple[str, int]
 """File and line."""
 _CHECKPOINT = "tag_activation_checkpoint"
+_FUNCTION = "autograd_function_apply"
+"""Runs the `forward` of an own `torch.autograd.Function`, the first of its graphs; the second one is its `backward`."""
 _RUNS = re.compile(r"\bhigher_order\.(?:cond|while_loop|invoke_subgraph)$")
 """Operators that run graphs inside of the graph, which take the last arguments."""
 
@@ -281,11 +283,16 @@ def _add_inner(program: Program, graph: GraphText, region: Region, held: dict[st
 
 
 def _in_order(graph: GraphText, number: int, held: dict[str, int]) -> Iterator[tuple[FxNode, dict[str, int]]]:
-    """Yield the computing nodes as they run, with the parameters that names mean there: a checkpointed region is a graph inside."""
+    """Yield the computing nodes as they run, with the parameters that names mean there.
+
+    A checkpointed region and an own autograd function are graphs inside.
+    """
     for node in graph.nodes:
         if node.kind not in COMPUTED or node.graph != number:
             continue
-        regions = regions_of(graph, node) if _CHECKPOINT in node.target else []
+        regions = regions_of(graph, node) if _CHECKPOINT in node.target or _FUNCTION in node.target else []
+        if _FUNCTION in node.target:
+            del regions[1:]
         if not regions:
             yield node, held
         for region in regions:
@@ -308,7 +315,7 @@ class Region:
 
 def regions_of(graph: GraphText, node: FxNode) -> list[Region]:
     """Return the graphs that a node runs: a checkpointed region, the branches of a `cond`, the condition and the body of a loop."""
-    if _CHECKPOINT not in node.target and not _RUNS.search(node.target):
+    if not any(word in node.target for word in (_CHECKPOINT, _FUNCTION)) and not _RUNS.search(node.target):
         return []
     attributes = {
         other.name: other.target.rpartition(".")[2] for other in graph.nodes
@@ -372,7 +379,7 @@ def _anchors(program: Program, frames: Frames) -> None:
             frames.add(step.at, step.layer)
             last = None
             continue
-        same = last is not None and (last.at.file, last.at.function) == (step.at.file, step.at.function)
+        same = last is not None and _function(last) == _function(step)
         given = [*given, step] if same else [step]
         last = step
         around = common(anchor_step.layer or "" for anchor_step in given)
@@ -381,6 +388,11 @@ def _anchors(program: Program, frames: Frames) -> None:
                 anchor_step.layer = around
         else:
             given = [step]
+
+
+def _function(step: Step) -> tuple[str, str, str]:
+    """Return the function of a step: in another graph it is another one, as the `forward` of an own autograd function."""
+    return step.name.rpartition(".")[0], step.at.file, step.at.function
 
 
 def _owners_of_reads(program: Program, frames: Frames, step: Step) -> list[str]:

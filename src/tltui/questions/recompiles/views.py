@@ -24,6 +24,8 @@ def views_in(compile_: Compile, reader: Reader) -> Mapping[str, bool]:
         if not isinstance(fields, dict):
             continue
         key = (fields.get("describer_id"), fields.get("id"))
+        if not all(isinstance(number, int) for number in key):
+            continue
         if event == _TENSOR:
             views[key] = fields.get("is_view") is True
         elif isinstance(source := fields.get("source"), str):

@@ -142,7 +142,11 @@ _SHORT = re.compile(rb"^(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):torch\.[\w.]+\.__\
 _OLD = re.compile(
     rb"^(?:\[rank\d+\]:)?\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] (?:\[[^\]\n]*\] )?torch\.[\w.]+: \[\w+\]", re.MULTILINE
 )
-_LIMIT = re.compile(rb"^[^\s\"'#][^\n\"']{0,200}torch\._dynamo hit config\.\w{1,60}_limit \(\d+\)\r?$", re.MULTILINE)
+_LIMIT = re.compile(
+    rb"^[^\n\"'#]{0,200}(?:WARN|torch\._dynamo\.convert_frame)[^\n\"'#]{0,100}"
+    rb"torch\._dynamo hit config\.\w{1,60}_limit \(\d+\)\r?$",
+    re.MULTILINE,
+)
 """The warning of the recompile limit, as a program's own logging prints it."""
 _SCHEDULED = re.compile(r"^slurm-[^/]+\.out(?:\.\d+)?$")
 """What sbatch calls the output of a job without `--output` (sbatch(1)): it may be plain text without any text of a launcher."""

@@ -143,7 +143,11 @@ _SHORT = lazy_pattern(rb"^(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):torch\.[\w.]+\._
 _OLD = lazy_pattern(
     rb"^(?:\[rank\d+\]:)?\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] (?:\[[^\]\n]*\] )?torch\.[\w.]+: \[\w+\]", re.MULTILINE
 )
-_LIMIT = lazy_pattern(rb"^[^\s\"'#][^\n\"']{0,200}torch\._dynamo hit config\.\w{1,60}_limit \(\d+\)\r?$", re.MULTILINE)
+_LIMIT = lazy_pattern(
+    rb"^[^\n\"'#]{0,200}(?:WARN|torch\._dynamo\.convert_frame)[^\n\"'#]{0,100}"
+    rb"torch\._dynamo hit config\.\w{1,60}_limit \(\d+\)\r?$",
+    re.MULTILINE,
+)
 """The warning of the recompile limit, as a program's own logging prints it."""
 _SCHEDULED = lazy_pattern(r"^slurm-[^/]+\.out(?:\.\d+)?$")
 """What sbatch calls the output of a job without `--output` (sbatch(1)): it may be plain text without any text of a launcher."""

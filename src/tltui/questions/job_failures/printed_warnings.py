@@ -37,6 +37,8 @@ class WarningRow:
     """A pattern for its details, in its own line or the next `BELOW` ones; '' for none."""
     is_traced: bool = False
     """Whether a trace records the same."""
+    begins: str = ""
+    """A pattern for the beginning of its line; '' for any."""
     place: str = ""
     """A pattern for the user's line in the next lines, up to the details; '' for none."""
 
@@ -126,6 +128,7 @@ ROWS: tuple[WarningRow, ...] = (
         "Torch no longer compiles the function: calls that match no compiled version run in eager mode.",
         'Run it with TORCH_LOGS="recompiles", or with tltui run: the log then has all recompilations and their reasons.',
         ALL, "torch/_dynamo/convert_frame.py", detail=r"^ +last reason: (?:\d+/\d+: )?(?P<detail>.*)", is_traced=True,
+        begins=r".*(?:WARN|torch\._dynamo\.convert_frame)",
         place=r"^ +function: '[^'\n]+' \((?P<file>.+):(?P<line>\d{1,9})\)$",
     ),
     WarningRow(
@@ -218,7 +221,7 @@ class WarningReader:
     def read(self, line: TextLine) -> None:
         """Read a line that no logger of torch wrote."""
         row = next((row for row in ROWS if row.needle in line.data), None)
-        if row is None or self.is_full or _is_quoted(row, line.data):
+        if row is None or self.is_full or _is_quoted(row, line.data) or not re.match(row.begins, line.text[:LINE_LIMIT]):
             self._read_detail(line)
             return
         text = line.text[:LINE_LIMIT]

@@ -142,6 +142,10 @@ _NUMBERS = (guard_grammar.INT, guard_grammar.FLOAT, guard_grammar.CONDITION)
 """Causes that are a number, of which each call may have another one."""
 
 
+MOST_DIMS = 8
+"""Dimensions of a reshaped tensor whose remedies count."""
+
+
 class _Pair(NamedTuple):
     """A comparison as sets of causes: bit n is the nth cause."""
 
@@ -170,8 +174,8 @@ class _Pair(NamedTuple):
     """Sizes and numbers that differ, and that code needs as numbers."""
     aliased: int
     """Keys of dicts, by which one of the two has a tensor twice."""
-    reshaped: int
-    """Tensors with another number of dimensions and of elements."""
+    reshaped: tuple[tuple[int, int], ...]
+    """Tensors with another number of dimensions and of elements, each with its sizes."""
     likely: int
     """Values that probably differ, of a call without guards."""
     is_branched: bool
@@ -229,10 +233,12 @@ class Simulation:
         is_decided = bool(differing) and (comparison.is_complete or bool(unknown))
         branches = tuple(self._union(keys) for keys in comparison.branches)
         sizes = self._equal.get((ref, comparison.version))
+        reshaped = tuple((self._bit(key), self._union((guard_grammar.SIZE, key[1], dim) for dim in range(MOST_DIMS)))
+                         for key in comparison.reshaped)  # fmt: skip
         divided, apart = map(self._union, sizes) if sizes is not None else (0, 0)
         return _Pair(comparison.version, differing, special_actual, special, unknown, is_decided, conditions, branches, divided,
                      apart, comparison.is_relaid, self._union(comparison.free), self._union(comparison.needed),
-                     self._union(comparison.aliased), self._union(comparison.reshaped), self._union(comparison.likely),
+                     self._union(comparison.aliased), reshaped, self._union(comparison.likely),
                      comparison.is_branched)  # fmt: skip
 
     def _numbers(self, call: Call) -> int:
@@ -393,7 +399,7 @@ def _serving(
             continue
         if pair.special & masks.dynamic or pair.special_actual & masks.automatic:
             continue
-        if RESHAPED in masks.worst and pair.reshaped & ~masks.fixed:
+        if RESHAPED in masks.worst and any(rank & ~masks.fixed and not sizes & ~masks.fixed for rank, sizes in pair.reshaped):
             continue
         if (ALIASED in masks.worst and pair.aliased & ~masks.fixed) or (LIMIT in masks.worst and pair.likely & masks.fixed):
             continue

@@ -579,8 +579,6 @@ def output_warnings(run: Run) -> tuple[OutputWarning, ...]:
         for warned in printed_of(model.log).warnings:
             if has_trace and warned.row.is_traced:
                 continue
-            if warned.row.place and warned.file is None:  # torch prints the function in the next line: this is text about torch
-                continue
             groups.setdefault((warned.row.title, warned.file, warned.line, warned.detail), []).append((model, warned))
     warnings = [_warning(run, members) for members in groups.values()]
     return tuple(sorted(warnings, key=lambda warning: -warning.count))

@@ -40,9 +40,11 @@ def test_what_does_nothing_here_is_not_offered() -> None:
     assert everything - bare == _REQUIREMENTS.keys() - {"provenance.next_unit", "app.other_down", "app.other_up", "app.zoom"}
     for field, name in (
         ("has_errors", "app.next_error"), ("has_breaks", "app.previous_break"), ("has_recompiles", "app.compare_previous"),
-        ("has_ranks", "app.next_rank"), ("has_compile", "app.provenance"), ("is_live", "app.follow"), ("has_output", "app.output"),
+        ("has_ranks", "app.next_rank"), ("has_compile", "app.next_artifact"), ("is_live", "app.follow"),
+        ("has_output", "app.output"),
         ("has_orders", "app.sort"), ("has_sections", "document.fold"), ("has_hits", "document.next_hit"), ("has_past", "app.back"),
         ("has_future", "app.forward"), ("shows_graph", "app.compare_previous"),
+        ("has_stored_text", "app.raw"),
     ):  # fmt: skip
         assert name not in bare
         assert name in ids(commands_for(replace(Situation(), **{field: True})))  # type: ignore[arg-type]

@@ -28,6 +28,7 @@ from tltui.questions.recompiles.predictions import (
     LAYOUT,
     LIMIT,
     OTHER_VIEWS,
+    REFUSED,
     REMOVED,
     RESHAPED,
     SKIPPED,
@@ -267,6 +268,11 @@ def test_after_the_limit_each_call_may_have_another_number() -> None:
     frame = [Call("0/0", (), False, True), Call("0/1", (Comparison(0, (size,), frozenset(), True),), True, True)]
     at_limit = [*frame, Call("0/2", tuple(refused), True, True, is_at_limit=True)]
     assert Simulation(at_limit).outcome({KEY: DYNAMIC}, {}, False) == (1, 2, 2, AFTER_LIMIT)
+    removed = Simulation(at_limit).outcome({KEY: DYNAMIC, rate.key: REMOVED}, {}, False)
+    assert removed[:3] == (0, 1, 0)  # the refused call is served, and so are those like it
+    grad: Any = SimpleNamespace(cause=GRAD, source="x", dim=None, expected="no", actual="yes", key=(GRAD, "x", None))
+    other = at_limit[2]._replace(comparisons=tuple(Comparison(n, (grad,), frozenset(), False) for n in range(2)))
+    assert Simulation([*frame, other]).outcome({KEY: DYNAMIC}, {}, False) == (1, 2, 1, REFUSED)
     assert Simulation([*frame, at_limit[2]._replace(is_at_limit=False)]).outcome({KEY: DYNAMIC}, {}, False)[:3] == (1, 1, 1)
 
 

@@ -56,7 +56,7 @@ def effect_of(remedy: str) -> str:
 BRANCHES, SPECIALIZED, OTHER_CALLS, UNBACKED = "branches", "specialized", "other calls", "unbacked"
 SHARED, UNRECORDED, LAYOUT, STRIDES, SKIPPED = "shared", "unrecorded", "layout", "strides", "skipped"
 ALIASED, LIMIT, BRANCHED, AFTER_LIMIT = "aliased", "limit", "branched", "after the limit"
-VIEWS, OTHER_VIEWS, RESHAPED = "views", "other views", "reshaped"
+VIEWS, OTHER_VIEWS, RESHAPED, REFUSED = "views", "other views", "reshaped", "refused"
 DOUBTS: dict[str, str] = {
     BRANCHES: "your code or torch branches on the value",
     SPECIALIZED: "a line specializes it again",
@@ -72,12 +72,14 @@ DOUBTS: dict[str, str] = {
     OTHER_VIEWS: "a tensor is a view in some calls only",
     RESHAPED: "reshaped tensors have equal sizes",
     AFTER_LIMIT: "calls after the limit are like earlier ones",
+    REFUSED: "calls after the limit need versions too",
     STRIDES: "a stride does not follow from the sizes",
     SKIPPED: "torch does not skip the function",
 }
 """Facts that guards may not decide → the condition under which the number of recompilations is not the expected one."""
 EXPECTED = (LAYOUT, ALIASED, LIMIT, BRANCHED, AFTER_LIMIT, VIEWS, RESHAPED)
 """The doubts that are taken for true: the log shows a sign of each, as in the programs of docs/advice-corpus.md."""
+_WORST = tuple(doubt for doubt in DOUBTS if doubt != REFUSED)
 _NEVER_SEEN = (UNBACKED, BRANCHES)
 """Doubts about remedies that no compile of the log had: a symbol in the call is no proof against them."""
 
@@ -277,7 +279,9 @@ class Simulation:
                     served[n] = version
                     continue
                 count += 1
-                if self._at_limit.get(n, 0) & masks.fixed and AFTER_LIMIT in worst:  # each call after it has another number
+                if n in self._at_limit and (
+                    REFUSED in worst or (AFTER_LIMIT in worst and self._at_limit[n] & masks.fixed)
+                ):  # each version less leaves room for a call after it, which has another number if this one needs the number
                     return self.before
             # a version for a view guards on the tensor that it is a view of, so a tensor that is none needs another version
             if shares and ((n in self._both and VIEWS in worst) or (self._views[n] and OTHER_VIEWS in worst)):
@@ -323,7 +327,9 @@ class Simulation:
 
         A size that is specialized again shares no symbol, so with uncertain effects equal sizes may be apart.
         """
-        fewest, most = self.remaining(effects, doubts, (), shares), self.remaining(effects, doubts, DOUBTS, shares)
+        fewest, most = self.remaining(effects, doubts, (), shares), self.remaining(effects, doubts, _WORST, shares)
+        if self._at_limit:  # where the refused call is served, those after it are taken to be
+            most = max(most, self.remaining(effects, doubts, (*EXPECTED, REFUSED), shares))
         if shares and doubts:
             fewest = min(fewest, self.remaining(effects, doubts))
         return fewest, max(fewest, most)

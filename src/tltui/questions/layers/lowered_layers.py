@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 from tltui.questions.layers.layer_costs import is_below
 from tltui.questions.layers.leaf_modules import masked, operator_of, same_operator
 from tltui.questions.layers.node_layers import Key, Program, regions_of
+from tltui.questions.provenance.dataflow.value_graph import COPIES, VIEWS
 from tltui.questions.provenance.graph_names import COMPUTED, GraphText
 from tltui.text.graphs.fx_graph import FxNode
 from tltui.text.torch_names import common
@@ -17,6 +18,9 @@ _PRIMAL = re.compile(r"^primals_(\d{1,9})$")
 _INPUT = re.compile(r"(?:Plain|Param)AOTInput\(.*?idx=(\d{1,9})\)")
 _VIEW = re.compile(r"^torch\.ops\.(?:aten|prims)\.(?:t|permute|transpose|view|unsqueeze|expand|_to_copy|convert_element_type)\.")
 _RESHAPE, _PRODUCT = "torch.ops.aten.reshape.default", "torch.ops.aten.mm.default"
+_ENDS_WITH_PARAMETERS = frozenset(("batch_norm", "conv1d", "conv2d", "conv3d", "group_norm", "layer_norm", "linear", "rms_norm"))
+"""Operators that a lowered graph ends with a node that reads a parameter, but for conversions and views."""
+_MAY_FOLLOW = VIEWS | COPIES | {"_to_copy", "convert_element_type", "getitem"}
 _SUMS = ("torch.ops.aten.add.Tensor", "torch.ops.aten.addmm.default")
 _FROZEN = "._frozen_param"
 """Constants of a graph that were parameters: which, the trace does not have."""
@@ -220,6 +224,7 @@ def _layers_between(
     chain = _rising(anchors)
     places = [n for n, _ in chain]
     anchored = dict(anchors)
+    last_of = {step: n for n, step in anchors}
     for n, (node, key) in enumerate(nodes):
         if node.name in layer_by_node or not key[0]:
             continue
@@ -231,11 +236,23 @@ def _layers_between(
             if backward:
                 low, high = None if high is None else -high, None if low is None else -low
             steps = program.steps_in(key, low or 0, high)
+            if not backward and low is not None and program.steps[low].operator in _ENDS_WITH_PARAMETERS:
+                steps = _after(node, steps, low, n, last_of) or steps
             layer = program.layer_of_steps(same_operator(program, operator_of(node.target), steps) or steps)
             if layer is None:
                 layer = program.layer_of(key)
         if layer is not None:
             layer_by_node[node.name] = layer
+
+
+def _after(node: FxNode, steps: Sequence[int], low: int, n: int, last_of: dict[int, int]) -> list[int]:
+    """Return the steps of a node after the last one that reads a parameter of step `low`; [] if it may still belong to that step.
+
+    Conversions and views may.
+    """
+    if n < last_of.get(low, n) or not node.args or operator_of(node.target) in _MAY_FOLLOW:
+        return []
+    return [step for step in steps if step != low]
 
 
 def _sums_between(

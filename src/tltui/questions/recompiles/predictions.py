@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from itertools import combinations
 from types import MappingProxyType
 from typing import NamedTuple
@@ -215,6 +215,21 @@ class Simulation:
         self.before = sum(self._recompiles)
         self._pairs = [[self._reduced(call.ref, comparison) for comparison in call.comparisons] for call in calls]
         self.steps = sum(map(len, self._pairs)) or 1
+        self._open = self._open_doubts()
+        self._counts: dict[tuple[Hashable, ...], int] = {}
+
+    def _open_doubts(self) -> frozenset[str]:
+        """Return the doubts that make a difference in these calls, whatever the remedies are."""
+        pairs = [pair for pairs in self._pairs for pair in pairs]
+        facts = {
+            UNRECORDED: any(pair.unknown or not pair.is_decided or pair.branches for pair in pairs),
+            RESHAPED: any(pair.reshaped for pair in pairs), ALIASED: any(pair.aliased for pair in pairs),
+            LIMIT: any(pair.likely for pair in pairs), SHARED: any(pair.divided or pair.apart for pair in pairs),
+            LAYOUT: any(pair.is_relaid for pair in pairs), BRANCHED: any(pair.is_branched for pair in pairs),
+            VIEWS: bool(self._both), OTHER_VIEWS: any(self._views),
+            REFUSED: bool(self._at_limit), AFTER_LIMIT: bool(self._at_limit),
+        }  # fmt: skip
+        return frozenset(doubt for doubt, is_open in facts.items() if is_open)
 
     def _reduced(self, ref: str, comparison: Comparison) -> _Pair:
         differing = special = special_actual = conditions = 0
@@ -267,6 +282,14 @@ class Simulation:
 
         `doubts`: causes that a remedy may not remove; `shares`: equal sizes share a symbol.
         """
+        worst = self._open.union(doubts.values()).intersection(worst)
+        key = frozenset(effects.items()), frozenset(doubts.items()), shares, worst
+        if key not in self._counts:
+            self._counts[key] = self._count(effects, doubts, worst, shares)
+        return self._counts[key]
+
+    def _count(self, effects: Mapping[Key, str], doubts: Mapping[Key, str], worst: frozenset[str], shares: bool) -> int:
+        """Play the calls again and count the recompilations."""
         masks = self._masks(effects, {key for key, doubt in doubts.items() if doubt in worst}, doubts, shares, worst)
         compiled: dict[int, int] = {}  # the version → what is dynamic in it, because it differed from an older one
         served: dict[int, int] = {}  # a call that needs no version of its own → the version that serves it
@@ -338,6 +361,7 @@ class Simulation:
         self, effects: Mapping[Key, str], doubts: Mapping[Key, str], shares: bool, skipped: bool = False
     ) -> tuple[int, int, int, str]:
         """Return the fewest, the most and the expected recompilations that remain, and the doubt (a key of `DOUBTS`)."""
+        self._counts.clear()  # they serve one set of remedies
         fewest, most = self._range(effects, doubts, shares)
         expected = 0 if skipped else min(max(self.remaining(effects, doubts, EXPECTED, shares), fewest), most)
         may_break = UNBACKED in doubts.values()  # a branch on an unbacked size breaks the graph: the rest is another function

@@ -79,21 +79,41 @@ RULES: tuple[Rule, ...] = (
     Rule("time", "-", lazy_pattern(r"(?<!\d)\d{4}-\d\d-\d\d[ T_]\d\d[:_]\d\d[:_]\d\d(?:[.,_]\d+)?"), "‹time›"),
     Rule("pid", "pid", lazy_pattern(r"(\bpid[ _:=]{1,3})\d+"), r"\1‹pid›"),
 )
-_NEEDED = {
-    "": lazy_pattern(r"[0-9a-f]{8}(?:[0-9a-f]{6}|[-_][0-9a-f]{4}[-_])"),
-    "/c": lazy_pattern(r"c[a-z2-7]{50}"),
-    "-": lazy_pattern(r"-\d\d-\d\d[ T_]"),
-}
-"""Needle → an expression that matches wherever a rule with this needle does, and is faster: it begins with a fixed letter, or one
-stands for several rules."""
-_SHORTEST = 14
-"""Characters below which none of these expressions matches."""
+_NEEDED = {"/c": lazy_pattern(r"c[a-z2-7]{50}"), "-": lazy_pattern(r"-\d\d-\d\d[ T_]")}
+"""Needle → an expression that matches wherever a rule with this needle does, and begins with a fixed letter, which is faster."""
+
+
+def _letters(letters: str, others: str = "") -> bytes:
+    """Return a table for `bytes.translate`: `h` for these letters, `-` for others, a blank for the rest."""
+    table = bytearray(b" " * 256)
+    table[ord("\n")] = ord("\n")
+    for sign, group in (("h", letters), ("-", others)):
+        for letter in group:
+            table[ord(letter)] = ord(sign)
+    return bytes(table)
+
+
+_HEX, _BASE32 = _letters("0123456789abcdef", "-_"), _letters("abcdefghijklmnopqrstuvwxyz234567")
+_HEX_RUNS = (b"h" * 14, b"h" * 8 + b"-" + b"h" * 4 + b"-")
+_KEY_RUN = b"h" * 50
+
+
+def _has_run(text: str, table: bytes, runs: Sequence[bytes]) -> bool:
+    """Return whether a text has one of these sequences of letters; much faster than an expression for them."""
+    if len(text) < min(map(len, runs)):
+        return False
+    shape = text.encode("utf-8", "replace").translate(table)
+    return any(run in shape for run in runs)
+
+
 _SET = lazy_pattern(r"\{('[^'{}\n]{0,200}'(?:, '[^'{}\n]{0,200}')+)\}")
 
 
 def rules_of(text: str) -> tuple[Rule, ...]:
     """Return the rules that match anywhere in a text, so that each line is tested against few of them."""
-    absent = {needle for needle, needed in _NEEDED.items() if len(text) < _SHORTEST or not needed.search(text)}
+    absent = {needle for needle, needed in _NEEDED.items() if not needed.search(text)}
+    if not _has_run(text, _HEX, _HEX_RUNS):
+        absent.add("")
     return tuple(r for r in RULES if r.needle not in absent and r.needle in text and r.pattern.search(text))
 
 
@@ -160,7 +180,8 @@ def own_rules(identity: RankIdentity, text: str) -> tuple[Rule, ...]:
     """Return the rules for one side from its full text; process groups are numbered in order of occurrence."""
     rules = _device_rules(identity.device, identity.index) if identity.device else ()
     if identity.of_rank:
-        rules += (*_group_rules(text), *_RANK)
+        rules += (*_group_rules(text), _OWN_GROUP)
+        rules += (_CACHE_KEY,) if _has_run(text, _BASE32, (_KEY_RUN,)) else ()
     return tuple(rule for rule in rules if rule.needle in text and rule.pattern.search(text))
 
 
@@ -183,10 +204,8 @@ def _device_rules(kind: str, index: int) -> tuple[Rule, ...]:
     return tuple(Rule("own device", needle, re.compile(pattern), rf"\g<1>{SIGN}") for needle, pattern in patterns)
 
 
-_RANK = (
-    Rule("own group", "'size': ", lazy_pattern(r"('size': \d{1,9}, 'rank': )\d{1,9}"), rf"\g<1>{SIGN}"),
-    Rule("cache key", "", lazy_pattern(r"(?<![A-Za-z0-9])[a-z2-7]{50,53}(?![A-Za-z0-9])"), "‹hash›"),
-)
+_OWN_GROUP = Rule("own group", "'size': ", lazy_pattern(r"('size': \d{1,9}, 'rank': )\d{1,9}"), rf"\g<1>{SIGN}")
+_CACHE_KEY = Rule("cache key", "", lazy_pattern(r"(?<![A-Za-z0-9])[a-z2-7]{50,53}(?![A-Za-z0-9])"), "‹hash›")
 """Between ranks the keys of a cache differ by device and group, and say no more than what they were made of, which is compared."""
 
 

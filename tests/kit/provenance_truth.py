@@ -17,7 +17,7 @@ import lzma
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -91,6 +91,24 @@ class UnitMeasures:
         calls = f"{matched}/{total}" + (f" +{more}" if more else "")
         row = (self.kernel_node, self.kernel_line, self.node_kernel, self.derived, self.node_line, self.line_kernel, self.layer)
         return f"{self.trace:25}{self.unit:12}{calls:10}" + "".join(f"{matched!s:13}" for matched in row)
+
+
+RELATIONS = ("kernel_node", "kernel_line", "node_kernel", "node_line", "line_kernel", "layer")
+
+
+def by_kind(rows: Iterable[UnitMeasures]) -> dict[tuple[str, str], dict[str, Measure]]:
+    """Add up the units of a kind: recorded or not, and forward, backward or inference."""
+    kinds: dict[tuple[str, str], list[UnitMeasures]] = {}
+    for row in rows:
+        kind = "unrecorded" if row.derived.true == row.kernel_node.true else "recorded"
+        kinds.setdefault((kind, row.unit), []).append(row)
+    return {
+        kind: {name: _sum([getattr(unit, name) for unit in units]) for name in RELATIONS} for kind, units in sorted(kinds.items())
+    }
+
+
+def _sum(measures_: Sequence[Measure]) -> Measure:
+    return Measure(*(sum(column) for column in zip(*((m.claimed, m.right, m.true, m.recalled) for m in measures_), strict=True)))
 
 
 HEAD = f"{'trace':25}{'unit':12}{'calls':10}" + "".join(
@@ -300,6 +318,8 @@ def main() -> None:
     else:
         rows = [row for name in cases() for row in measured(name)]
     print(*rows, sep="\n")
+    for (kind, unit), sums in by_kind(rows).items():
+        print(f"{kind:25}{unit:12}" + ", ".join(f"{name} {sums[name]}" for name in RELATIONS))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from functools import cache
 from typing import NamedTuple
 
 import pytest
-from provenance_truth import CASES, UnitMeasures, cases, line_of, measured, outside_torch
+from provenance_truth import CASES, UnitMeasures, by_kind, cases, line_of, measured, outside_torch
 from real import opened
 
 from tltui.questions.provenance.provenance import provenance_of
@@ -134,6 +134,20 @@ def test_what_is_said_is_true(trace: str, unit: str) -> None:
     assert one.line_kernel.precision >= PRECISION
     assert one.layer.precision >= PRECISION
     assert one.calls[2] == 0, "no call that is none"
+
+
+EXCEPTIONS = ("optimizer", "optimizer_recorded", "functional")
+"""Traces whose nodes are of torch's own code: graphs have only its innermost line, and the parameters belong to no module."""
+
+
+def test_how_much_of_each_kind_of_unit_is_known() -> None:
+    kinds = by_kind(row for name in cases() if name not in EXCEPTIONS for row in measured(name))
+    assert set(kinds) == {(kind, unit) for kind in ("recorded", "unrecorded") for unit in ("forward", "backward", "inference")} - {
+        ("recorded", "backward")
+    }
+    for (kind, unit), sums in kinds.items():
+        for name, one in sums.items():
+            assert one.recall >= (0.95 if kind == "recorded" else 0.85), (kind, unit, name, str(one))
 
 
 @pytest.mark.parametrize("trace, unit", LEAST)

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from opened import opened
 from real import TRACES
 from screen import screen_text
+
+from tltui.inputs import profile_reader
+from tltui.model.profiles_and_dumps import Profiles
+from tltui.screens import live_updates
 
 BROKEN = TRACES / "profiler" / "broken"
 
@@ -38,3 +44,25 @@ async def test_sorting_and_a_compile_of_its_own() -> None:
         await driver.press("T")
         await driver.until(lambda: driver.browser.shown_ref == "@runtime:2/2")
         await driver.until(lambda: "No calls while the profiler ran." in screen_text(driver.app))
+
+
+async def test_the_first_rows_are_shown_while_the_rest_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps, is_held = Profiles.steps, True
+
+    def held(profiles: Profiles) -> Iterator[float]:
+        for number, part in enumerate(steps(profiles)):
+            yield part
+            while number == 1 and is_held:
+                yield part
+
+    monkeypatch.setattr(Profiles, "steps", held)
+    monkeypatch.setattr(profile_reader, "STEP", 1 << 14)
+    monkeypatch.setattr(live_updates, "FIRST_ROWS", 0.0)
+    async with opened(BROKEN, size=(120, 40)) as driver:
+        await driver.press("T")
+        await driver.until(lambda: "of profile.json" in screen_text(driver.app))
+        shown = screen_text(driver.app)
+        assert "First " in shown and "is not read yet" in shown and "Where a step goes" not in shown
+        is_held = False
+        await driver.until(lambda: "Where a step goes" in screen_text(driver.app))
+        assert "is not read yet" not in screen_text(driver.app)

@@ -16,12 +16,13 @@ from results import result_in
 from viewed import lead_somewhere, text
 
 from tltui.cli import main
+from tltui.inputs import profile_reader
 from tltui.model.follow import open_run
 from tltui.model.ref import split_line
 from tltui.model.run import Run
 from tltui.questions.runtime.costs import Costs, costs_of, self_us
 from tltui.questions.runtime.profile_results import Runtime, line_times, rank_kernels
-from tltui.questions.runtime.profile_sums import runtimes_of
+from tltui.questions.runtime.profile_sums import first_rows, runtimes_of
 from tltui.sources.discover import discover
 from tltui.text.formatting import cells, micros
 
@@ -411,6 +412,26 @@ def test_a_profile_that_is_not_read_yet() -> None:
     run = open_run(discover([str(PROFILED / "mlp")]))
     shown = text(page(run, "@runtime", 100))
     assert "profile.json (237 KB) is not read yet. The run times appear here" in shown and "No profile" not in shown
+
+
+def test_the_first_rows_of_a_profile_that_is_being_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(profile_reader, "STEP", 1 << 15)
+    run = open_run(discover([str(PROFILED / "mlp")]))
+    steps = run.profiles.steps()
+    share = [next(steps) for _ in range(3)][-1]
+    reading = run.profiles.reading
+    assert reading is not None and 0.2 < share < 0.9
+    run.profiles.first = first = first_rows(reading)
+    assert first.share == share and [row.us for row in first.rows] == sorted((row.us for row in first.rows), reverse=True)
+    profile = reading.profile
+    mm = [n for n in range(len(profile)) if profile.name_of(n) == "aten::mm"]
+    [row] = [row for row in first.rows if row.name == "aten::mm"]
+    assert row.calls == len(mm) and row.us == sum(profile.duration[n] for n in mm) / 1000
+    shown = text(page(run, "@runtime", 100))
+    assert f"First {share:.0%} of profile.json" in shown and "aten::mm" in shown and "ProfilerStep" not in shown
+    assert "%" not in shown.partition("of profile.json")[2], "no shares before the end"
+    assert all(part <= 1 for part in steps) and run.profiles.first is None and run.profiles.reading is None
+    assert "First " not in text(page(run, "@runtime", 100))
 
 
 def test_a_profile_of_another_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

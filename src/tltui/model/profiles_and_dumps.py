@@ -11,7 +11,7 @@ from tltui.sources.discovery_results import FoundDump, FoundProfile
 from tltui.text.frozen import frozen, mutable
 
 if TYPE_CHECKING:
-    from tltui.inputs.profile_reader import Profile
+    from tltui.inputs.profile_reader import Profile, Reading
 
 MOST = 4096
 """Dumps that are read."""
@@ -96,6 +96,10 @@ class Profiles:
         self.cached_for: tuple[int, int] = (-1, -1)
         """For which versions of the run and of the profiles that was found to be true."""
         self._derived: dict[int, tuple[Profile, object]] = {}
+        self.reading: Reading | None = None
+        """Reads the profile that `steps` is at."""
+        self.first: object = None
+        """What a first part of it holds: for `tltui.questions.runtime.profile_sums`."""
 
     def __bool__(self) -> bool:
         return bool(self.files)
@@ -118,7 +122,7 @@ class Profiles:
         size = sum(file.export.size for file in unread) or 1
         before = 0
         for file in unread:
-            reading = Reading(file.export.path)
+            reading = self.reading = Reading(file.export.path)
             try:
                 for part in reading.steps():
                     yield min((before + part * file.export.size) / size, 1.0)
@@ -127,6 +131,7 @@ class Profiles:
             except NoProfile as no:
                 file.fault = str(no)
             before += file.export.size
+            self.reading, self.first = None, None
             self.version += 1
 
     def read(self) -> None:

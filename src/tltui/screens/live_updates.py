@@ -125,6 +125,10 @@ SOON = 0.5
 """Seconds after which it is told how far it is, and between two such remarks."""
 
 
+FIRST_ROWS = 1.0
+"""Seconds after which the first rows of a profile are shown that takes longer."""
+
+
 class ProfileReading:
     """Reads the profiles of a run in the background, each once. On the UI thread."""
 
@@ -154,11 +158,14 @@ class ProfileReading:
         return True
 
     def _steps(self) -> Steps:
-        from tltui.questions.runtime.profile_sums import Refused, preparing, runtimes_of  # few runs have a profile
+        from tltui.questions.runtime.profile_sums import Refused, first_rows, preparing, runtimes_of  # few runs have a profile
 
         run = self._run
-        reported_s = time.monotonic()
+        began_s = reported_s = time.monotonic()
         for part in run.profiles.steps():
+            if run.profiles.first is None and run.profiles.reading is not None and time.monotonic() - began_s >= FIRST_ROWS:
+                run.profiles.first = first_rows(run.profiles.reading)
+                self._bench.answer(self._show_first)
             if time.monotonic() - reported_s >= SOON:
                 reported_s = time.monotonic()
                 self._bench.answer(partial(self._report_progress, part))
@@ -169,6 +176,11 @@ class ProfileReading:
         yield Place.NODES  # what follows reads nodes
         profiles = runtimes_of(run)
         self._bench.answer(partial(self._read, tuple(one for one in profiles if isinstance(one, Refused)), len(profiles)))
+
+    def _show_first(self) -> None:
+        if self.is_reading and not self._is_stopped:
+            self._run.version += 1
+            self._bench.run_changed(False, False)
 
     def _report_progress(self, part: float) -> None:
         if self.is_reading and not self._is_stopped:  # a stopped task goes on to the end of its slice

@@ -46,7 +46,7 @@ from tltui.questions.runtime.profile_results import (
     process_of,
     rank_kernels,
 )
-from tltui.questions.runtime.profile_sums import StepFlame, compiling_us, runtimes_of, step_flames
+from tltui.questions.runtime.profile_sums import FirstRow, FirstRows, StepFlame, compiling_us, runtimes_of, step_flames
 from tltui.questions.runtime.rank_waits import Waits, waits_of
 from tltui.questions.runtime.runtime_report import Fact, Finding, RuntimeJson, RuntimesJson, findings_of, runtimes_json
 from tltui.questions.stacks.tracebacks import StackFrame, callers_of, user_frames
@@ -498,6 +498,11 @@ RANK_KERNELS: Table[RankKernel] = Table((
 ), "kernels", KERNELS_SHOWN, FOLDED, order="time")  # fmt: skip
 
 
+FIRST: Table[FirstRow] = Table((
+    Column("name", lambda row: (sanitize(row.name), tokens.NAME)),
+    Column("calls", lambda row: (fmt.count(row.calls), tokens.NUMBER), right=True),
+    Column("time", lambda row: (micros(row.us), tokens.NUMBER), right=True),
+), indent="  ")  # fmt: skip
 FULL = 12
 """Compiles whose graphs are shown; the table has links to the others."""
 FLAME = "flame"
@@ -569,6 +574,10 @@ def _add_no_profile(page: Page, run: Run, scope: Scope, has_profiles: bool) -> N
         first = sanitize(fmt.file_name(unread[0].export.name))
         subject = f"{first} ({size}) is" if len(unread) == 1 else f"{fmt.plural(len(unread), 'profile')} ({size}) are"
         page.say(f"{subject} not read yet. The run times appear here as soon as they are known.", "", tokens.STRONG)
+        if isinstance(early := run.profiles.first, FirstRows) and early.rows:
+            page.heading(f"First {fmt.percent(early.share, 1.0)} of {first}")
+            page.say("Times include the calls inside. Shares and the join with the trace follow at the end.", "", tokens.DIM)
+            page.table(FIRST, early.rows)
         return
     page.say(page.so_far("No profile, so run times are unknown."), "", tokens.STRONG)
     page.blank()

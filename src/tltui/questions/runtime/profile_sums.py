@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import cast
 
-from tltui.inputs.profile_reader import Profile
+from tltui.inputs.profile_reader import Profile, Reading
 from tltui.model.nodes import Compile, Process
 from tltui.model.run import Run
 from tltui.questions.runtime import event_nesting
@@ -530,3 +530,44 @@ def _flame(step: str, spans: list[RunSpan], begin: int, end: int, profile: Profi
     )  # fmt: skip
     kinds = {span.name: span.kind for span in shown}
     return StepFlame(step, Flame(step, profile.epoch_us(begin), (end - begin) / 1e9, bars), kinds, len(spans) > MOST)
+
+
+FIRST_EVENTS = 200_000
+"""Events that are added up while the rest of a profile is read."""
+FIRST_SHOWN = 12
+_FIRST = ("kernel", "cpu_op", "user_annotation")
+
+
+@frozen
+class FirstRow:
+    """The calls of one name in the first part of a profile."""
+
+    name: str
+    calls: int
+    us: float
+    """Of all these calls, with the calls inside of them."""
+
+
+@frozen
+class FirstRows:
+    """The names with the longest times in the first part of a profile."""
+
+    share: float
+    """The part of the file, from 0 to 1."""
+    rows: tuple[FirstRow, ...]
+
+
+def first_rows(reading: Reading) -> FirstRows:
+    """Add up the first events of a profile that is being read."""
+    profile = reading.profile
+    count = min(len(profile), FIRST_EVENTS)
+    wanted = {number for number, category in enumerate(profile.categories) if category in _FIRST}
+    sums: dict[int, list[int]] = {}
+    for category, name, duration in zip(profile.category[:count], profile.name[:count], profile.duration[:count], strict=True):
+        if category in wanted:
+            entry = sums.setdefault(name, [0, 0])
+            entry[0] += 1
+            entry[1] += duration
+    rows = [FirstRow(profile.names[name], calls, ns / 1000) for name, (calls, ns) in sums.items()]
+    rows = sorted((row for row in rows if not _PROFILER.match(row.name)), key=lambda row: -row.us)
+    return FirstRows(min(reading.done / reading.size, 1.0) * count / max(len(profile), 1), tuple(rows[:FIRST_SHOWN]))

@@ -13,7 +13,7 @@ from tltui.inputs import profile_reader
 from tltui.model.profiles_and_dumps import Profiles
 from tltui.screens import live_updates
 
-BROKEN = TRACES / "profiler" / "broken"
+BROKEN, MLP = TRACES / "profiler" / "broken", TRACES / "profiler" / "mlp"
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 50)])
@@ -58,7 +58,7 @@ async def test_the_first_rows_are_shown_while_the_rest_is_read(monkeypatch: pyte
     monkeypatch.setattr(Profiles, "steps", held)
     monkeypatch.setattr(profile_reader, "STEP", 1 << 14)
     monkeypatch.setattr(live_updates, "FIRST_ROWS", 0.0)
-    async with opened(BROKEN, size=(120, 40)) as driver:
+    async with opened(MLP, size=(120, 40)) as driver:
         await driver.press("T")
         await driver.until(lambda: "of profile.json" in screen_text(driver.app))
         shown = screen_text(driver.app)

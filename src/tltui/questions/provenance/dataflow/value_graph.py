@@ -425,8 +425,8 @@ def traceless(values: Values, name: str) -> bool:
         return True
     if node.op in SPLITS:
         items = [values.nodes[user] for user in values.users.get(name, ())]
-        whole = values.nodes[node.operands[0]].type
-        return len(items) == 1 and bool(whole) and items[0].type == whole
+        input_type = values.nodes[node.operands[0]].type
+        return len(items) == 1 and bool(input_type) and items[0].type == input_type
     return values.is_view(name) and bool(node.type) and node.type == values.nodes[node.operands[0]].type
 
 

@@ -402,7 +402,7 @@ class _Walk:
         positional = [part for part in operands if not _KEYWORD.match(part)]
         step.complete = bool(uses)
         written: list[tuple[str, Version | None]] = []
-        whole: list[str] = []
+        entire_buffers: list[str] = []
         for place, part in enumerate(positional):
             use = uses[place] if place < len(uses) else NEITHER
             base = BASE.match(part)
@@ -411,7 +411,7 @@ class _Walk:
                     continue
                 step.complete, use = False, BOTH
             if use == READ and self.is_joined_by(part, positional):
-                whole.append(part)
+                entire_buffers.append(part)
                 continue
             before = self.read(part) if use in (READ, BOTH) else None
             if before is not None:
@@ -423,10 +423,10 @@ class _Walk:
             if version is not None:
                 step.writes.append(version)
                 step.updates += [(before, version)] if before is not None else []
-        step.reads += [version for part in whole if (version := self.read(part)) is not None]
+        step.reads += [version for part in entire_buffers if (version := self.read(part)) is not None]
 
     def is_joined_by(self, argument: str, others: Iterable[str]) -> bool:
-        """Return whether a kernel reads memory whole of which it writes parts itself: the last pieces of a `cat`."""
+        """Return whether a kernel reads memory entire_buffers of which it writes parts itself: the last pieces of a `cat`."""
         match = BASE.match(argument)
         buffer = self.buffers.get(match[1]) if match else None
         if buffer is None or buffer.offset or not buffer.storage.parts:

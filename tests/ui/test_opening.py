@@ -93,7 +93,7 @@ async def test_a_run_without_problems_leads_to_what_took_longest() -> None:
     async with opened(TRACES / "torch-2.13" / "cache_hit", untouched=True) as driver:
         assert "No error, graph break or recompile." in caret(driver)
         said = " ".join(" ".join(driver.browser.document_view.document.text()).split())
-        assert "Sequential.__call__ took" in said
+        assert "Most expensive: Sequential.__call__" in said
         await driver.press("enter")
         await driver.shown("0/0")
 

@@ -52,8 +52,16 @@ async def test_marks_laid_out_again() -> None:
     async with opened(BREAKS) as driver:
         await marked(driver)
         before = driver.browser.current_document
-        await driver.press("i")
+        driver.browser.reload()
         await is_made_again(driver, before)
+
+
+async def test_marks_have_no_stored_text() -> None:
+    async with opened(BREAKS) as driver:
+        await marked(driver)
+        await driver.press("i")
+        await driver.until(lambda: driver.message == "only artifacts and the output of the job have a stored text")
+        assert driver.title == "marks" and "look here" in screen_text(driver.app)
 
 
 async def test_marks_at_the_end_of_the_scan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

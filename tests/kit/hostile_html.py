@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -26,6 +27,10 @@ TAGS = {"html", "head", "meta", "title", "style", "body", "header", "nav", "main
 ATTRIBUTES = {"lang", "class", "charset", "http-equiv", "content", "name", "id", "href", "rel", "title", "aria-label", "open"}
 
 
+BAR = re.compile(r'<svg viewBox="0 0 \d+ 8" preserveAspectRatio=none aria-hidden=true><path d="[Mhvz\d -]+"/></svg>')
+"""The image over a run of block elements: nothing of it comes from a trace but its lengths."""
+
+
 class Read(HTMLParser):
     """What a browser makes of a file: tags, attributes, ids, and the text outside of styles."""
 
@@ -36,7 +41,7 @@ class Read(HTMLParser):
         self.comments: list[str] = []
         self.text = ""
         self._open: list[str] = []
-        self.feed(text)
+        self.feed(BAR.sub("", text))
         self.close()
         assert not self._open, f"never closed: {self._open}"
         self.ids = [value for name, value in self.attributes if name == "id"]

@@ -18,7 +18,7 @@ from tltui.questions.index import QUESTIONS
 from tltui.text import tokens
 from tltui.text.bytes_document import BytesDocument
 from tltui.text.composite_documents import DocumentPart
-from tltui.text.document import Builder, Document, Line, Link, Options, TextDocument
+from tltui.text.document import Builder, Document, Line, Link, Options, Span, TextDocument
 from tltui.text.payload import Payload
 from tltui.text.sanitize import BEYOND
 
@@ -193,3 +193,13 @@ def test_a_fragment_for_somebody_elses_page_has_its_styles_to_itself() -> None:
     selectors = re.findall(r"(?:^|\})\s*([^{}]+)\{", rules)
     assert selectors and all(part.strip().startswith(".tltui") for rule in selectors for part in re.split(r",(?![^(]*\))", rule))
     assert text.startswith("<div class=tltui><style>")
+
+
+def test_bars_are_drawn_over_their_text() -> None:
+    line = Line("a ██▌ ▂█ <b>", (Span(2, 5, tokens.OK),))
+    html = "".join(fragment(TextDocument("r", "t", lines=[line])))
+    image = '<svg viewBox="0 0 {} 8" preserveAspectRatio=none aria-hidden=true><path d="{}"/></svg>'
+    assert f"<span class=ok><span class=bars>██▌{image.format(24, 'M0 0h20v8h-20z')}</span></span>" in html
+    assert f"<span class=bars>▂█{image.format(16, 'M0 6h8v2h-8zM8 0h8v8h-8z')}</span> &lt;b&gt;" in html
+    assert "<svg" not in "".join(fragment(TextDocument("r", "t", language="python", lines=[line]))), "code stays text"
+    assert "a ██▌ ▂█ <b>" in told(html)

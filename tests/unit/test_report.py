@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import gettempdir
 
 import pytest
+from hostile_html import BAR
 from made_logs import Log
 from real import DEMO, TRACES, demo, fresh, trace
 
@@ -39,7 +40,7 @@ class Read(HTMLParser):
         self.titles: list[str] = []
         self.wrong: list[str] = []
         self._open: list[str] = []
-        self.feed(text)
+        self.feed(BAR.sub("", text))
         self.close()
         self.wrong += self._open
 

@@ -88,6 +88,8 @@ font-size:clamp(11px,calc((100vw - 2.5rem)/61),14px)}}
 .tltui .head h1{{margin:0;font-size:1.1em;min-width:0}}
 .tltui nav ul{{list-style:none;margin:0 0 1em;padding:0;display:flex;flex-wrap:wrap;gap:.25em 1.4em}}
 .tltui footer{{margin-top:2.5em;padding-top:.6em;border-top:1px solid var(--rule);color:var(--dim);overflow-wrap:anywhere}}
+.tltui .bars{{position:relative;-webkit-text-fill-color:transparent}}
+.tltui .bars svg{{position:absolute;left:0;top:0;width:100%;height:100%;fill:currentColor;pointer-events:none}}
 .tltui .skip{{position:absolute;left:-99rem}}
 .tltui .skip:focus{{left:1.25rem;top:.4rem;padding:.2em .6em;background:var(--page);z-index:1}}
 {_tokens()}@media print{{.tltui{{font-size:9pt}}.tltui body{{max-width:none;padding:0}}.tltui nav,.tltui .skip{{display:none}}
@@ -247,7 +249,7 @@ class _Body:
             at = len(start) - len(start.lstrip())
         while True:
             line = self._document.line(n, at, length)
-            yield _marked_up(line, self._href)
+            yield _marked_up(line, self._href, self._is_page)
             at += len(line.text)
             if not line.text or at >= length:
                 break
@@ -299,11 +301,12 @@ def _is_heading(line: Line) -> bool:
     return any(span.style == tokens.HEADING and span.start == 0 and span.end >= len(line.text) for span in line.spans)
 
 
-def _marked_up(line: Line, target: Target) -> str:
-    """Return a line, or a window of one, with its styles and links, cut where they overlap."""
+def _marked_up(line: Line, target: Target, is_page: bool) -> str:
+    """Return a line, or a window of one, with its styles and links, cut where they overlap; bars of pages are drawn."""
+    marked = _with_bars if is_page else text
     whole_text = line.text
     if not line.spans and not line.links:
-        return text(whole_text)
+        return marked(whole_text)
     marks: tuple[Span | Link, ...] = (*line.spans, *line.links)
     ends = {min(max(at - line.first, 0), len(whole_text)) for mark in marks for at in (mark.start, mark.end)}
     out: list[str] = []
@@ -316,12 +319,38 @@ def _marked_up(line: Line, target: Target) -> str:
         if opening != before:
             out.append(_closing(before) + opening)
             before = opening
-        piece = text(whole_text[start:end])
+        piece = marked(whole_text[start:end])
         if style == tokens.LINK and link is not None and not opening:
             style = ""  # what looks like a link is one
         out.append(f"<span class={style}>{piece}</span>" if style in _STYLES else piece)
     out.append(_closing(before))
     return "".join(out)
+
+
+_BLOCKS = re.compile("[▏▎▍▌▋▊▉█▁▂▃▄▅▆▇]+")
+_WIDTHS = {glyph: (eighths, 8) for eighths, glyph in enumerate("▏▎▍▌▋▊▉█", 1)}
+_HEIGHTS = {glyph: (8, eighths) for eighths, glyph in enumerate("▁▂▃▄▅▆▇", 1)}
+_SIZES = {**_WIDTHS, **_HEIGHTS}
+"""Glyph → width and height in eighths of its cell; it fills the cell from the left and from below."""
+
+
+def _with_bars(raw: str) -> str:
+    """Escape a text and draw its runs of block elements, whose glyphs differ between fonts and leave gaps between lines."""
+    return _BLOCKS.sub(lambda run: _bars(run[0]), text(raw))
+
+
+def _bars(glyphs: str) -> str:
+    """Lay an image over a run of block elements. Its text is invisible, but gives the width, and can be copied and read aloud."""
+    boxes: list[list[int]] = []
+    for number, glyph in enumerate(glyphs):
+        width, height = _SIZES[glyph]
+        if boxes and boxes[-1][2] == height and boxes[-1][0] + boxes[-1][1] == 8 * number:
+            boxes[-1][1] += width
+        else:
+            boxes.append([8 * number, width, height])
+    path = "".join(f"M{left} {8 - height}h{width}v{height}h-{width}z" for left, width, height in boxes)
+    image = f'<svg viewBox="0 0 {8 * len(glyphs)} 8" preserveAspectRatio=none aria-hidden=true><path d="{path}"/></svg>'
+    return f"<span class=bars>{glyphs}{image}</span>"
 
 
 def _opened(link: Link, target: Target) -> str:

@@ -19,14 +19,12 @@ import os
 import shutil
 import warnings
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-
-from tltui.text.frozen import mutable
 
 if TYPE_CHECKING:
     from tltui.model.run import Run
@@ -45,7 +43,7 @@ class NothingCompiled(pytest.PytestWarning):
     """A test has limits on torch.compile, but nothing was compiled in it."""
 
 
-@mutable(slots=False)
+@dataclass
 class TorchCompiles:
     """Compiles of torch in a test so far: the fixture `torch_compiles`."""
 

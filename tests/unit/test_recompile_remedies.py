@@ -385,6 +385,7 @@ def test_only_a_list_that_the_program_passes_can_be_stacked(source: str, is_fore
     """`unfreeze_groups` of docs/advice-corpus.md: an optimizer gets more parameter groups."""
     advice = advice_for(CauseFacts(LENGTH, source, None, is_foreign=is_foreign), Settings())
     assert advice is not None and advice.remedy == remedy
+    assert ("Python loop" in advice.text) == (remedy == "stack"), "torch unrolls a loop over a stacked tensor as one over a list"
 
 
 def test_a_list_of_a_submodule_is_no_set_of_submodules() -> None:

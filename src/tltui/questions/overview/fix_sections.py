@@ -57,7 +57,7 @@ INSTRUCTIONS = {
     "tensor": "make {} a tensor",
     "argument": "pass {} as an argument",
     "keep strings out": "pass a value computed from {} instead of the string",
-    "stack": "pass {} as one stacked tensor",
+    "stack": "pass {} as one stacked tensor, and replace loops over it",
     "same keys": "give {} the same keys in the same order",
     "hooks first": "register hooks before the first call",
     "buffer": "make {} a buffer of the module",

@@ -683,7 +683,10 @@ def _length(facts: CauseFacts, settings: Settings) -> Advice:
             "The length of a container is part of the graph: each length is compiled separately. "
             "If possible, give it its final length before the first call."
         )
-    text = "The length of a container is part of the graph. Stack its tensors into one: a size can be dynamic."
+    text = (
+        "The length of a container is part of the graph. Stack its tensors into one and compute on all of them at once: "
+        "a size can be dynamic, but not where a Python loop runs over it, because torch unrolls the loop."
+    )
     return Advice(text, "stack")
 
 

@@ -123,7 +123,7 @@ def _advice_of(changes: tuple[str, ...], shown: int | None = None, more: str = "
     count = fmt.plural(len(changes), "change")
     if shown is None:
         return f"Make {count}: {fmt.joined(changes)}"
-    return f"Make {count}: {fmt.joined(changes[:shown])} and {len(changes) - shown} {more}" if shown else f"Make {count} {more}"
+    return f"Make {count}: {fmt.joined(changes[:shown])} and {len(changes) - shown} {more}" if shown else f"Make {count}: {more}"
 
 
 def _predicted(prediction: Prediction) -> str:

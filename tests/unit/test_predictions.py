@@ -321,3 +321,14 @@ def test_tensors_of_other_sizes_stay_different_after_a_reshape() -> None:
     assert both(matrix, bias).reshaped == {rank} and not both(matrix, row).reshaped
     frame = [Call("0/0", (), False, True), Call("0/1", (both(matrix, bias),), True, True)]
     assert Simulation(frame).outcome({rank: REMOVED}, {}, False) == (0, 1, 1, RESHAPED)
+
+
+def test_a_symbolic_stride_that_sizes_do_not_explain_needs_a_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`scale(x)`, then `scale(x[:, ::2])`: with mark_dynamic(x, 1) before both calls torch compiles twice."""
+    hints = {"x.size()[1]": "2", "x.stride()[1]": "2"}
+    monkeypatch.setattr(Version, "hint", lambda _, source: hints.get(source, ""))
+    tensor = "TENSOR_MATCH: check_tensor(x, Tensor, DispatchKeySet(CPU), torch.float32, device=None, requires_grad=False, {})"
+    whole, columns = [tensor.format("size=[4, 4], stride=[4, 1]")], [tensor.format("size=[4, None], stride=[None, None]")]
+    assert both(whole, columns).is_relaid
+    hints["x.stride()[1]"] = "1"
+    assert not both(whole, columns).is_relaid

@@ -234,7 +234,8 @@ def size(facts: CauseFacts, settings: Settings) -> Advice:
             return Advice(f"Sizes {ONES}.")
         return Advice(
             f"Sizes {ONES}. {unbacked} before the first call lets one compiled version serve all sizes, "
-            "if no line of the program branches on the size.", "mark unbacked", (unbacked,),
+            "if no line of the program branches on the size. Where a size of 1 is broadcast, torch then raises an error.",
+            "mark unbacked", (unbacked,),
         )  # fmt: skip
     if facts.resumed:
         return _after_a_break(facts)

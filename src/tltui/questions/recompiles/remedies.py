@@ -451,8 +451,8 @@ def _from_a_break(facts: CauseFacts) -> Advice:
     return Advice(f"{start}; the value then needs no guard.")
 
 
-_FROM_CODE = ("mark dynamic", "mark unbacked", "dynamic=True", "dynamic parameters", "nothing to do", "dynamic attribute")
-"""Remedies that a compile has to show: it finished with the value as a symbol."""
+_FROM_CODE = ("mark dynamic", "mark unbacked", "dynamic=True", "dynamic parameters", "nothing to do", "dynamic attribute", "tensor")
+"""Remedies that a compile has to show: it finished with the value as a symbol, or did not make it one."""
 
 
 def _failed(facts: CauseFacts) -> Advice:

@@ -358,3 +358,11 @@ def test_the_last_reason_is_not_cut_before_its_numbers(width: int, reason: str) 
     while not document.advance():
         pass
     assert f"  last reason: [0/4] {reason}" in list(document.text())
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("outcomes", "3 graph breaks, for example: "), ("breaks", "3 graph breaks, most common: ")]
+)
+def test_the_first_of_equally_frequent_breaks_is_an_example(name: str, words: str) -> None:
+    document = run_document(opened(f"torch-2.13/{name}"), Options(width=160))
+    assert any(words in document.line(n).text for n in range(len(document)))

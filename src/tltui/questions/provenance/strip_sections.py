@@ -99,8 +99,8 @@ def _kernel_names(panes: Panes, kernels: Sequence[Kernel], room: int) -> list[Pi
         left = room - cells(separator) - len(letter) - 1
         if not number:
             is_next_again = len(kernels) > 1 and kernels[1].name == kernel.name
-            kept = AGAIN if is_next_again else len(MORE) if len(kernels) > 1 else 0
-            name = formatting.middle(name, max(min(left - kept, LONGEST), 1))
+            reserved = AGAIN if is_next_again else len(MORE) if len(kernels) > 1 else 0
+            name = formatting.middle(name, max(min(left - reserved, LONGEST), 1))
         elif cells(name) > left - (len(MORE) if number < len(kernels) - 1 else 0):
             pieces.append((MORE, tokens.DIM))
             break

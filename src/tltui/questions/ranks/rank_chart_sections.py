@@ -53,8 +53,8 @@ def add_chart(page: Page, chart: RankChart | None, pace: Pace | None = None) -> 
     letters = letters_of(drawn)
     if (begin_s, end_s) != (0.0, chart.duration_s):
         whole_rows = (cells_of(row.bars, 0.0, chart.duration_s, width) for row in chart.rows[:ROWS])
-        whole = [bar.function for cells in whole_rows for bar in cells if bar is not None]
-        letters = {number: letter for number, letter in letters_of_part(whole, len(chart.functions)).items() if number in drawn}
+        functions = [bar.function for cells in whole_rows for bar in cells if bar is not None]
+        letters = {number: letter for number, letter in letters_of_part(functions, len(chart.functions)).items() if number in drawn}
     short = 0
     for row, cells in shown:
         short += len(row.bars) - len({bar.ref for bar in cells if bar is not None})

@@ -520,7 +520,7 @@ class _Comparing:
 
         The guard is about one of them, but each would have it alone.
         """
-        pending, seen = [term], {term.text}
+        pending, visited = [term], {term.text}
         while pending:
             text = pending.pop().text
             for condition in self._older.equalities():
@@ -528,8 +528,8 @@ class _Comparing:
                     continue
                 for other in condition.terms:
                     size = self._call.size(other.source, other.dim) if other.dim is not None else None
-                    if other.text not in seen and size in guard_grammar.SPECIAL:
-                        seen.add(other.text)
+                    if other.text not in visited and size in guard_grammar.SPECIAL:
+                        visited.add(other.text)
                         pending.append(other)
                         bound = f"2 <= {other.text}"
                         key = (guard_grammar.CONDITION, other.source, other.dim)

@@ -373,8 +373,8 @@ def identify(
     by_constant = _by_constants(identified)
     _contradict(identified, extern_nodes)
     for step in walked.steps:
-        said = "" if step.number in identified.contradicted else extern_nodes.get(step.line, "")
-        node = said or by_constant.get(step.number, "")
+        commented = "" if step.number in identified.contradicted else extern_nodes.get(step.line, "")
+        node = commented or by_constant.get(step.number, "")
         if step.kind == EXTERN and node in values.nodes:
             _run(identified, step, node)
         elif step.kind in (EXTERN, FUNCTION):

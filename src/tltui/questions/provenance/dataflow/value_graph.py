@@ -425,8 +425,8 @@ def traceless(values: Values, name: str) -> bool:
         return True
     if node.op in SPLITS:
         items = [values.nodes[user] for user in values.users.get(name, ())]
-        whole = values.nodes[node.operands[0]].type
-        return len(items) == 1 and bool(whole) and items[0].type == whole
+        undivided = values.nodes[node.operands[0]].type
+        return len(items) == 1 and bool(undivided) and items[0].type == undivided
     return values.is_view(name) and bool(node.type) and node.type == values.nodes[node.operands[0]].type
 
 

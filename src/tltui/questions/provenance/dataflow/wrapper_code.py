@@ -402,7 +402,7 @@ class _Walk:
         positional = [part for part in operands if not _KEYWORD.match(part)]
         step.complete = bool(uses)
         written: list[tuple[str, Version | None]] = []
-        whole: list[str] = []
+        joined: list[str] = []
         for place, part in enumerate(positional):
             use = uses[place] if place < len(uses) else NEITHER
             base = BASE.match(part)
@@ -411,7 +411,7 @@ class _Walk:
                     continue
                 step.complete, use = False, BOTH
             if use == READ and self.is_joined_by(part, positional):
-                whole.append(part)
+                joined.append(part)
                 continue
             before = self.read(part) if use in (READ, BOTH) else None
             if before is not None:
@@ -423,7 +423,7 @@ class _Walk:
             if version is not None:
                 step.writes.append(version)
                 step.updates += [(before, version)] if before is not None else []
-        step.reads += [version for part in whole if (version := self.read(part)) is not None]
+        step.reads += [version for part in joined if (version := self.read(part)) is not None]
 
     def is_joined_by(self, argument: str, others: Iterable[str]) -> bool:
         """Return whether a kernel reads memory whole of which it writes parts itself: the last pieces of a `cat`."""

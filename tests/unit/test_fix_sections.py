@@ -66,6 +66,12 @@ def test_of_a_set_of_changes_those_without_room_are_counted() -> None:
     assert [(line.text[link.start : link.end], link.target) for link in line.links] == [("more → recompiles", "@recompiles:0/")]
 
 
+def test_a_set_without_room_for_any_change_is_not_read_as_further_changes() -> None:
+    changes = ("self.calls (dynamic attribute)", "tensor stride of x dim 0 (contiguous)")
+    fix = Fix(f"Make 2 changes: {changes[0]}, {changes[1]}", "predicted: 6 → 3 recompilations (up to 6)", changes=changes)
+    assert fix_lines(fix, 53) == ["Make 2 changes: more → recompiles; predicted: 6 → 3", "recompilations (up to 6)"]
+
+
 @pytest.mark.parametrize("room", [20, 60, 90, 400])
 def test_code_of_a_fix_can_be_copied_at_any_width(room: int) -> None:
     """One line has it whole: a break or a cut in the middle would make another command of it."""

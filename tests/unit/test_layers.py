@@ -8,7 +8,7 @@ import pytest
 from real import TRACES, trace
 
 from tltui.questions.layers.layer_costs import Layers, UnitLayers, is_below, merged, signature_of, source_path
-from tltui.questions.layers.layer_kernels import layers_of
+from tltui.questions.layers.layer_kernels import captured_layers, layers_of
 from tltui.questions.layers.node_layers import frames_of_guards
 from tltui.questions.layers.page import chosen, layer_names, layers_in, matches, near
 from tltui.text.torch_names import Parameter, common, parameter_of
@@ -178,6 +178,19 @@ def test_paths() -> None:
     assert is_below("a.b", "a") and is_below("a", "") and not is_below("ab", "a")
     assert source_path("L['self']._modules['blocks']._modules['0']") == ("self", ("blocks", "0"))
     assert source_path("L['self'].blocks[0].attn") == ("self", ("blocks", "0", "attn")) and source_path("f()") is None
+    assert source_path("L['self'].tails[0]._modules['fc']") == ("self", ("tails", "0", "fc"))
+
+
+def test_modules_in_a_python_list_are_layers_like_others() -> None:
+    [compile_] = [compile_ for compile_ in trace("python_list").compiles() if compile_.is_compile]
+    captured = captured_layers(compile_)
+    assert captured is not None
+    block = ["norm", "fc", "", ""]
+    assert list(captured.layers.values()) == [
+        *(".".join(filter(None, ("blocks.0", part))) for part in block), "heads.0", "heads.1",
+        *(".".join(filter(None, ("tails.0", part))) for part in block), "",
+    ]  # fmt: skip
+    assert captured.parameters["L_self_heads_1_parameters_weight_"] == "heads.1.weight"
 
 
 def test_guards_tell_whose_code_a_line_is() -> None:

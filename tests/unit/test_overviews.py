@@ -358,3 +358,27 @@ def test_the_last_reason_is_not_cut_before_its_numbers(width: int, reason: str) 
     while not document.advance():
         pass
     assert f"  last reason: [0/4] {reason}" in list(document.text())
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("outcomes", "3 graph breaks, for example: "), ("breaks", "3 graph breaks, most common: ")]
+)
+def test_the_first_of_equally_frequent_breaks_is_an_example(name: str, words: str) -> None:
+    document = run_document(opened(f"torch-2.13/{name}"), Options(width=160))
+    assert any(words in document.line(n).text for n in range(len(document)))
+
+
+@pytest.mark.parametrize(
+    ("compile_", "words"),
+    [
+        ("9/1", "torch saw that L['module'].index varies: it was 3, then 4. It is a constant in this compile."),
+        ("4/1", "torch marked L['n'] as dynamic: it was 7, then 9"),
+    ],
+)
+def test_a_number_that_torch_noted_but_kept_is_called_a_constant(compile_: str, words: str) -> None:
+    run = opened("torch-2.13/reasons")
+    node = run.resolve(parse_ref(compile_))
+    assert isinstance(node, Compile)
+    document = compile_document(run, node, Options(width=160))
+    lines = [document.line(n).text for n in range(len(document))]
+    assert any(words in line for line in lines), [line for line in lines if "torch " in line]

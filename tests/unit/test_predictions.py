@@ -40,8 +40,8 @@ from tltui.questions.recompiles.predictions import (
     has_unseen_floats,
     other_outcomes,
 )
-from tltui.questions.recompiles.remedies import CauseFacts
-from tltui.questions.recompiles.variations import _removed
+from tltui.questions.recompiles.remedies import Advice, CauseFacts
+from tltui.questions.recompiles.variations import _doubt, _removed
 from tltui.questions.recompiles.views import varying_views
 from tltui.questions.trials.changes import Change, FrameCauses, Predictor, _options
 
@@ -321,3 +321,23 @@ def test_tensors_of_other_sizes_stay_different_after_a_reshape() -> None:
     assert both(matrix, bias).reshaped == {rank} and not both(matrix, row).reshaped
     frame = [Call("0/0", (), False, True), Call("0/1", (both(matrix, bias),), True, True)]
     assert Simulation(frame).outcome({rank: REMOVED}, {}, False) == (0, 1, 1, RESHAPED)
+
+
+def test_a_symbolic_stride_that_sizes_do_not_explain_needs_a_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`scale(x)`, then `scale(x[:, ::2])`: with mark_dynamic(x, 1) before both calls torch compiles twice."""
+    hints = {"x.size()[1]": "2", "x.stride()[1]": "2"}
+    monkeypatch.setattr(Version, "hint", lambda _, source: hints.get(source, ""))
+    tensor = "TENSOR_MATCH: check_tensor(x, Tensor, DispatchKeySet(CPU), torch.float32, device=None, requires_grad=False, {})"
+    whole, columns = [tensor.format("size=[4, 4], stride=[4, 1]")], [tensor.format("size=[4, None], stride=[None, None]")]
+    assert both(whole, columns).is_relaid
+    hints["x.stride()[1]"] = "1"
+    assert not both(whole, columns).is_relaid
+
+
+def test_a_size_that_never_had_a_symbol_may_be_broadcast() -> None:
+    """`x + y` with y of 4 and 1 columns: with mark_unbacked(y, 1) torch raises an error for the second call."""
+    advice, guards = Advice("", "mark unbacked"), SimpleNamespace(related=frozenset())
+    facts = CauseFacts(SIZE, "y", 1)
+    assert _doubt(facts, advice, frozenset({KEY}), guards) == UNBACKED  # type: ignore[arg-type]
+    facts.became = "0/1"
+    assert _doubt(facts, advice, frozenset({KEY}), guards) == ""  # type: ignore[arg-type]

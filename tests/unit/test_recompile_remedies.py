@@ -385,6 +385,15 @@ def test_only_a_list_that_the_program_passes_can_be_stacked(source: str, is_fore
     """`unfreeze_groups` of docs/advice-corpus.md: an optimizer gets more parameter groups."""
     advice = advice_for(CauseFacts(LENGTH, source, None, is_foreign=is_foreign), Settings())
     assert advice is not None and advice.remedy == remedy
+    assert ("Python loop" in advice.text) == (remedy == "stack"), "torch unrolls a loop over a stacked tensor as one over a list"
+
+
+def test_a_number_of_failed_compiles_only_is_no_proof_that_it_stays_constant() -> None:
+    """`assert n > 0` in a compiled function that is called with -1: n has a symbol in the compile that failed."""
+    failed = advice_for(CauseFacts(INT, "n", None, refs=["0/1"], failures=["Unsupported"]), Settings(traced=True))
+    compiled = advice_for(CauseFacts(INT, "n", None, refs=["0/1"]), Settings(traced=True))
+    assert failed is not None and failed.text.startswith("This compile failed (Unsupported)") and not failed.remedy
+    assert compiled is not None and compiled.text.startswith("It did not become dynamic in this log.")
 
 
 def test_a_list_of_a_submodule_is_no_set_of_submodules() -> None:

@@ -19,6 +19,7 @@ from tltui.model.run import Run
 from tltui.questions.shapes.shape_env import Symbol
 from tltui.questions.warmup.page import argument_text
 from tltui.questions.warmup.recorded_calls import (
+    Argument,
     Guarded,
     NotCallable,
     RecordedCall,
@@ -235,6 +236,16 @@ def test_strings_and_tuples_that_guards_fix_are_literals(tmp_path: Path) -> None
     assert r"""'mode': "dou'ble\n\xe9",""" in script
     assert "'opts': ('a', None, True, 2, 1.5)," in script
     assert argument_text(one.arguments[1]) == f"mode {one.arguments[1].value!r}"
+    assert "Without a call" not in script, "a heading without lines"
+
+
+@pytest.mark.parametrize(
+    ("size", "stride", "words"),
+    [((4, 16), (16, 1), ""), ((4, 16), (1, 4), " stride [1, 4]"), ((1, 16), (99, 1), ""), ((0, 3), (3, 1), ""), ((), (), "")],
+)
+def test_calls_that_differ_in_strides_only_are_told_apart(size: tuple[int, ...], stride: tuple[int, ...], words: str) -> None:
+    argument = Argument("x", "float32", size, stride, "cpu", False, (), None)
+    assert argument_text(argument) == f"x float32[{', '.join(map(str, size))}]{words}"
 
 
 @pytest.mark.parametrize(

@@ -104,6 +104,8 @@ _SIGNATURE = re.compile(r"^\s*#?\s*(?P<name>\w+): (?:PARAMETER|BUFFER)\b[^\n]*?t
 _MODULE = re.compile(r"_modules\['([^'\]]+)'\]")
 _SOURCE = re.compile(r"^[LG]\['(\w+)'\]")
 _STEP = re.compile(r"\.(\w+)|\['([^'\]]+)'\]|\[(\d+)\]")
+_IN_LIST = re.compile(r"\.(?!_)(\w+)\[(\d+)\](?=\._)")
+_LISTED = re.compile(r"[LG]\['(\w+)'\]\.(?!_)(\w+)\[(\d+)\]\._(?:modules|parameters|buffers)\b")
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9]+")
 IN_DICTIONARY = ".__dict__['_modules']"
 """Modules in guards of a class with a `__getattr__`, like the models of diffusers."""
@@ -123,16 +125,23 @@ def signature_of(text: str) -> dict[str, Parameter]:
 def source_path(source: str) -> tuple[str, tuple[str, ...]] | None:
     """Split a source into variable and module path; None if no variable holds it.
 
-    `L['self']._modules['layers']._modules['0']` → `self` and `layers`, `0`.
+    `L['self']._modules['layers']._modules['0']` → `self` and `layers`, `0`; so is a module in a Python list: `L['self'].layers[0]`.
     """
     root = _SOURCE.match(source)
     if root is None:
         return None
     rest = source[root.end() :]
     if not rest or "_modules[" in rest:
-        return root[1], unwrapped(tuple(_as_in_names(word) for word in _MODULE.findall(rest)))
+        held = in_list.groups() if (in_list := _IN_LIST.match(rest)) is not None else ()
+        return root[1], unwrapped(tuple(_as_in_names(word) for word in (*held, *_MODULE.findall(rest))))
     steps = [a or b or c for a, b, c in _STEP.findall(rest)]
     return root[1], unwrapped(tuple(map(_as_in_names, steps)))
+
+
+def modules_in_lists(guards: str) -> dict[str, tuple[str, tuple[str, ...]]]:
+    """Return the modules in a Python list that is an attribute: name in graphs (`self_layers_0`) → `self` and `layers`, `0`."""
+    held = {match.groups() for match in _LISTED.finditer(guards)}
+    return {f"{root}_{_as_in_names(name)}_{n}": (root, (_as_in_names(name), n)) for root, name, n in held}
 
 
 def _as_in_names(word: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 
 from tltui.model.artifacts import GUARDS, OUTPUT_CODE, Artifact, artifacts_of, units_of
@@ -18,6 +18,7 @@ from tltui.questions.layers.layer_costs import (
     UnitLayers,
     costs_of_unit,
     is_below,
+    modules_in_lists,
     signature_of,
     together,
 )
@@ -109,6 +110,14 @@ def _content_of(compile_: Compile, reader: Reader) -> bytes:
     return content_key(compile_, reader, _READ, LIMIT)
 
 
+def _in_list(parameter: Parameter, listed: Mapping[str, tuple[str, tuple[str, ...]]]) -> Parameter:
+    """Return a parameter of a module in a Python list with the list and the number of the module in its path."""
+    if parameter.root not in listed:
+        return parameter
+    root, held = listed[parameter.root]
+    return replace(parameter, root=root, path=(*held, *parameter.path))
+
+
 def _outside_dictionaries(parameter: Parameter, guards: str) -> Parameter:
     """Return a parameter without the suffix that its name has after each module that guards read through its `__dict__`."""
     path = (
@@ -184,13 +193,15 @@ class _Texts:
             parsed_parameter = signed.get(name) or parameter_of(name, exported is not None)
             if parsed_parameter is not None:
                 parameters[name] = parsed_parameter
+        guards = self.last(GUARDS, pre.attempt) or self.last(GUARDS)
+        text = self.reader.text(guards.record, LIMIT) if guards is not None and parameters else ""
+        listed = modules_in_lists(text)
+        parameters = {name: _in_list(parameter, listed) for name, parameter in parameters.items()}
         one = len({parameter.root for parameter in parameters.values()}) <= 1
 
         def naming(root: str, path: tuple[str, ...]) -> str:
             return ".".join(path if one or not root else (root, *path))
 
-        guards = self.last(GUARDS, pre.attempt) or self.last(GUARDS)
-        text = self.reader.text(guards.record, LIMIT) if guards is not None and parameters else ""
         if _DICTIONARY_OF in text:
             parameters = {name: _outside_dictionaries(parameter, text) for name, parameter in parameters.items()}
         return parameters, naming, text.replace(IN_DICTIONARY, "._modules")

@@ -46,6 +46,9 @@ from tltui.questions.problems.reason_sections import (
     limit_text,
 )
 from tltui.questions.question import question_of
+from tltui.questions.recompiles.explanations import symbols_of
+from tltui.questions.recompiles.failed_guard_text import strip_local
+from tltui.questions.recompiles.recompile_reasons import Recompile
 from tltui.questions.runtime.cost_sections import compile_sentence
 from tltui.questions.runtime.costs import costs_of
 from tltui.questions.shapes.shape_env import inputs_of
@@ -186,7 +189,8 @@ def compile_document(run: Run, node: Compile, options: Options) -> TextDocument:
     _breaks(page, node, facts)
     if facts.recompile is not None:
         page.heading("Why it recompiled" if node.is_recompile or node.is_compile else "Why")
-        reason_sections.add_recompile(page, facts.recompile, {str(other.ref) for other in node.frame.compiles})
+        logged = {str(other.ref) for other in node.frame.compiles}
+        reason_sections.add_recompile(page, facts.recompile, logged, _constants(node, facts.recompile))
         if facts.facts.recompile_limit_hit:
             link = to_page("recompiles", f"@recompiles:{node.frame.ref}")
             page.row([link, ("  all causes, and how to avoid them", tokens.DIM)])
@@ -365,6 +369,14 @@ def _no_compile(page: Page, node: Compile) -> None:
         for follower in followers[:8]:
             pieces += [(follower.label, tokens.LINK, str(follower.ref)), " "]
         page.row(pieces)
+
+
+def _constants(node: Compile, recompile: Recompile) -> set[str]:
+    """Return the sources of numbers that varied and have no symbol in a complete compile: attributes of modules, globals."""
+    if not node.is_traced or node.status not in (Status.OK, Status.BREAK) or not recompile.became_dynamic:
+        return set()
+    symbols = symbols_of(node)
+    return {change.source for change in recompile.became_dynamic if strip_local(change.source) not in symbols}
 
 
 def _breaks(page: Page, node: Compile, study: Study) -> None:

@@ -57,7 +57,7 @@ INSTRUCTIONS = {
     "tensor": "make {} a tensor",
     "argument": "pass {} as an argument",
     "keep strings out": "pass a value computed from {} instead of the string",
-    "stack": "pass {} as one stacked tensor",
+    "stack": "pass {} as one stacked tensor, and replace loops over it",
     "same keys": "give {} the same keys in the same order",
     "hooks first": "register hooks before the first call",
     "buffer": "make {} a buffer of the module",
@@ -123,7 +123,7 @@ def _advice_of(changes: tuple[str, ...], shown: int | None = None, more: str = "
     count = fmt.plural(len(changes), "change")
     if shown is None:
         return f"Make {count}: {fmt.joined(changes)}"
-    return f"Make {count}: {fmt.joined(changes[:shown])} and {len(changes) - shown} {more}" if shown else f"Make {count} {more}"
+    return f"Make {count}: {fmt.joined(changes[:shown])} and {len(changes) - shown} {more}" if shown else f"Make {count}: {more}"
 
 
 def _predicted(prediction: Prediction) -> str:

@@ -471,7 +471,8 @@ def _slowed(summary: Summary) -> list[Hint]:
         location = (place.user_file, place.user_line) if place.user_file else (place.file, place.line)
         at = f", {fmt.place(*location)}" if location[0] else ""
         breaks = summary.tally.breaks
-        how = "" if breaks == 1 else "most common: " if breaks == summary.breaks_read else "for example: "
+        is_first = len(summary.breaks) == 1 or place.count > summary.breaks[1].count
+        how = "" if breaks == 1 else "most common: " if breaks == summary.breaks_read and is_first else "for example: "
         text = f"{fmt.plural(breaks, 'graph break')}, {how}{place.headline}{at}"
         hints.append(Hint(place.first_ref, text, "tltui problems", BREAK, "break", place.headline))
     worst = summary.most_recompiled

@@ -342,8 +342,13 @@ def add_explanation(page: Page, explanation: str, hints: Sequence[str], indent: 
         page.labelled("try" if number == 1 else "", f"{number} {fmt.one_line(hint)}", indent, 5)
 
 
-def add_recompile(page: Page, recompile: Recompile, logged: Collection[str], indent: str = "  ", shown: int = 4) -> None:
-    """Add why it recompiled; of many earlier compiles the older ones are folded. `logged` are those in the log."""
+def add_recompile(
+    page: Page, recompile: Recompile, logged: Collection[str], constants: Collection[str] = (), indent: str = "  ", shown: int = 4
+) -> None:
+    """Add why it recompiled; of many earlier compiles the older ones are folded. `logged` are those in the log.
+
+    `constants` are sources of numbers that varied and that the compile took for constants nevertheless.
+    """
     add_contexts(page, recompile.contexts, indent)
     if not recompile.reasons:
         page.say(page.so_far(no_reason(recompile)), indent, tokens.DIM)
@@ -355,7 +360,8 @@ def add_recompile(page: Page, recompile: Recompile, logged: Collection[str], ind
                 add_reason(page, reason, logged, indent + "  ")
     for change in recompile.became_dynamic:
         if change.reason in ("size change", "scalar change") and isinstance(change.before, int) and isinstance(change.now, int):
-            page.say(became(change), indent, tokens.VALUE, indent + "  ")
+            text = became(change, change.dim is None and change.source in constants)
+            page.say(text, indent, tokens.VALUE, indent + "  ")
     if recompile.reasons_from == "metrics":
         title = "(from the metrics, which record only one reason; this log has no recompile_reasons record)"
         page.say(title, indent, tokens.DIM)
@@ -401,9 +407,11 @@ def add_reason(page: Page, reason: RecompileReason, logged: Collection[str], ind
     page.code(reason.code, hang)
 
 
-def became(change: Became) -> str:
+def became(change: Became, is_constant: bool = False) -> str:
     """Format a change: `torch marked dim 0 of L['x'] as dynamic: it was 3, then 5`."""
     source = change.source if change.dim is None else f"dim {change.dim} of {change.source}"
+    if is_constant:
+        return f"torch saw that {source} varies: it was {change.before}, then {change.now}. It is a constant in this compile."
     if change.lacks_values:
         return f"torch marked {source} as dynamic: it varied"
     return f"torch marked {source} as dynamic: it was {change.before}, then {change.now}"

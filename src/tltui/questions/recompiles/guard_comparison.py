@@ -369,6 +369,8 @@ class _Comparing:
         if source in self._others or expected == ANY:
             return
         if kind == required.STRIDE and source in self._resized:
+            if actual == ANY and (hint := self._call.hint(f"{source}.stride()[{key.name}]")).isdigit():
+                actual = hint
             self.is_relaid |= actual is not None and actual != ANY and self._is_other_layout(key, expected, actual)
             return
         if kind == required.CLASS:

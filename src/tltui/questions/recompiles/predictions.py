@@ -65,7 +65,7 @@ DOUBTS: dict[str, str] = {
     SHARED: "sizes that were equal differ in a call",
     UNRECORDED: "guarded values that the log lacks differ",
     LAYOUT: "sizes explain the layout in memory",
-    ALIASED: "an added key has the tensor of another one",
+    ALIASED: "an added key or item has the tensor of another one",
     LIMIT: "a call without guards has an older value",
     BRANCHED: "the code for one value serves the others",
     VIEWS: "a tensor is a view in each call or in none",

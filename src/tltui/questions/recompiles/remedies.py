@@ -234,7 +234,8 @@ def size(facts: CauseFacts, settings: Settings) -> Advice:
             return Advice(f"Sizes {ONES}.")
         return Advice(
             f"Sizes {ONES}. {unbacked} before the first call lets one compiled version serve all sizes, "
-            "if no line of the program branches on the size.", "mark unbacked", (unbacked,),
+            "if no line of the program branches on the size. Where a size of 1 is broadcast, torch then raises an error.",
+            "mark unbacked", (unbacked,),
         )  # fmt: skip
     if facts.resumed:
         return _after_a_break(facts)
@@ -450,8 +451,8 @@ def _from_a_break(facts: CauseFacts) -> Advice:
     return Advice(f"{start}; the value then needs no guard.")
 
 
-_FROM_CODE = ("mark dynamic", "mark unbacked", "dynamic=True", "dynamic parameters", "nothing to do", "dynamic attribute")
-"""Remedies that a compile has to show: it finished with the value as a symbol."""
+_FROM_CODE = ("mark dynamic", "mark unbacked", "dynamic=True", "dynamic parameters", "nothing to do", "dynamic attribute", "tensor")
+"""Remedies that a compile has to show: it finished with the value as a symbol, or did not make it one."""
 
 
 def _failed(facts: CauseFacts) -> Advice:
@@ -683,7 +684,10 @@ def _length(facts: CauseFacts, settings: Settings) -> Advice:
             "The length of a container is part of the graph: each length is compiled separately. "
             "If possible, give it its final length before the first call."
         )
-    text = "The length of a container is part of the graph. Stack its tensors into one: a size can be dynamic."
+    text = (
+        "The length of a container is part of the graph. Stack its tensors into one and compute on all of them at once: "
+        "a size can be dynamic, but not where a Python loop runs over it, because torch unrolls the loop."
+    )
     return Advice(text, "stack")
 
 

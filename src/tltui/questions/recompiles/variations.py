@@ -396,6 +396,8 @@ def _doubt(facts: CauseFacts, advice: Advice, keys: frozenset[Key], guards: Fram
         return OTHER_CALLS
     if advice.remedy == "unbacked sources" or (advice.remedy == "mark unbacked" and not guards.related.isdisjoint(keys)):
         return UNBACKED
+    if advice.remedy == "mark unbacked" and facts.cause == guard_grammar.SIZE and facts.became is None:
+        return UNBACKED  # no version shows the conditions on a size that was a constant in all of them
     if advice.remedy in NEVER_DYNAMIC and facts.became is None:
         return BRANCHES  # no version shows the conditions on a number that was a constant in all of them
     return ""

@@ -35,11 +35,24 @@ OBJECTS = "Methods need an object: the script has a place where you supply it."
 
 
 def argument_text(argument: Argument) -> str:
-    """Return an argument in short: `x float32[4, 8] dim 0 mark_dynamic`, `scale 0.5`."""
+    """Return an argument in short: `x float32[4, 8] dim 0 mark_dynamic`, `scale 0.5`; with the strides of another layout."""
     if argument.size is None:
         return f"{argument.name} {fmt.clip(repr(argument.value), VALUE)}"
     marks = "".join(f" dim {one.dim} {one.mark}" for one in argument.marks)
-    return f"{argument.name} {argument.dtype}[{', '.join(map(str, argument.size))}]{marks}"
+    laid = ""
+    if argument.stride is not None and not _is_contiguous(argument.size, argument.stride):
+        laid = f" stride [{', '.join(map(str, argument.stride))}]"
+    return f"{argument.name} {argument.dtype}[{', '.join(map(str, argument.size))}]{laid}{marks}"
+
+
+def _is_contiguous(size: Sequence[int], stride: Sequence[int]) -> bool:
+    """Return whether strides are those of a contiguous tensor; that of a dimension of one element does not matter."""
+    expected = 1
+    for many, step in zip(reversed(size), reversed(stride), strict=True):
+        if many != 1 and step != expected:
+            return False
+        expected *= max(many, 1)
+    return True
 
 
 CALLS: Table[RecordedCall] = Table((

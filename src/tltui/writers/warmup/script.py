@@ -42,7 +42,7 @@ def script_of(calls: Sequence[RecordedCall], uncalled: Sequence[UncalledCompile]
         "MODULES": [*(f"import {name}" for name in names), "", f"MODULES = ({', '.join(names)},)"],
         "OBJECTS": [f"    {name!r}: None," for name in dict.fromkeys(call.name for call in calls if call.receiver)],
         "CALLS": [line for call in calls for line in call_lines(call)],
-        "UNCALLED": list(_uncalled(uncalled)),
+        "UNCALLED": ["# Without a call:", *_uncalled(uncalled)] if uncalled else [],
     }
     for line in template:
         lines += parts.get(line.removeprefix("#: "), [line]) if line.startswith("#: ") else [line]

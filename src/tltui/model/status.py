@@ -216,7 +216,7 @@ TABLE: dict[Status, Row] = {
         "fell back to eager mode without an exception: torch skipped the function, or the function hit the recompile limit"),
     Status.BREAK: Row(
         "⚑", "!", tokens.BREAK, "with_breaks", "with breaks", "break", "b",
-        "compiled, with a graph break"),
+        "compiled with a graph break, or not finished after one"),
     Status.EMPTY: Row(
         "∅", "0", tokens.EMPTY, "empty", "empty", "empty", "",
         "no operations were captured; torch may also skip later calls of the function, even if they run operations"),

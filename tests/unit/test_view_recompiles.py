@@ -527,3 +527,12 @@ def test_a_size_of_a_trace_with_its_text_became_dynamic_once(capsys: pytest.Capt
     assert main(["recompiles", str(TRACES / "inputs" / "recompiles")]) == 0
     lines = [line.strip() for line in capsys.readouterr().out.splitlines() if "became dynamic" in line]
     assert lines == ["x dim 0 became dynamic: s77 from here on", "n became dynamic: s86 from here on"]
+
+
+def test_the_first_compile_of_a_frame_names_the_further_ones() -> None:
+    run = trace("torch-2.13/recompiles")
+    document = page(run, "@recompiles:0/0")
+    lines = text(document).splitlines()
+    assert "[0/0] is the first compile of its frame" in lines[1]
+    assert lines[2] == "The frame has 4 further compiles: 0/" and "@recompiles:0/" in targets(document)
+    lead_somewhere(run, document)

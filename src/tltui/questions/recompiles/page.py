@@ -346,6 +346,10 @@ def _add_no_recompiles(page: Page, scope: Scope, compiles: list[Compile]) -> Non
     elif len(compiles) == 1:
         text = f"Torch recorded no recompilation; [{compiles[0].ref}] is the first compile of its frame."
         page.say(page.so_far(text), "", tokens.STRONG)
+        frame = compiles[0].frame
+        if further := len(frame.compiles) - 1:
+            text = f"The frame has {fmt.plural(further, 'further compile')}: "
+            page.row([text, (str(frame.ref), tokens.LINK, f"@{NAME}:{frame.ref}")], "")
     else:
         text = f"Torch recorded no recompilation; each of the {fmt.plural(len(compiles), 'frame')} was compiled once."
         page.say(page.so_far(text), "", tokens.STRONG)

@@ -685,8 +685,8 @@ def _length(facts: CauseFacts, settings: Settings) -> Advice:
             "If possible, give it its final length before the first call."
         )
     text = (
-        "The length of a container is part of the graph. Stack its tensors into one and compute on all of them at once: "
-        "a size can be dynamic, but not where a Python loop runs over it, because torch unrolls the loop."
+        "The length of a container is part of the graph. Stack its tensors into one and compute on all of them at once. "
+        "A size can be dynamic, but torch unrolls a Python loop over it."
     )
     return Advice(text, "stack")
 

@@ -18,7 +18,7 @@ from tltui.questions.recompiles.frame_recompiles import recompiles_of
 from tltui.questions.recompiles.guard_comparison import Comparison, Version, compared, distinct_values
 from tltui.questions.recompiles.guard_grammar import BOOL, CONDITION, FLOAT, GRAD, INT, LENGTH, RANK, SIZE
 from tltui.questions.recompiles.guard_requirements import Property, requirements_in
-from tltui.questions.recompiles.guard_table import Call, _parameters
+from tltui.questions.recompiles.guard_table import Call, _parameters, varying_views
 from tltui.questions.recompiles.predictions import (
     AFTER_LIMIT,
     BRANCHED,
@@ -42,7 +42,6 @@ from tltui.questions.recompiles.predictions import (
 )
 from tltui.questions.recompiles.remedies import Advice, CauseFacts
 from tltui.questions.recompiles.variations import _doubt, _removed
-from tltui.questions.recompiles.views import varying_views
 from tltui.questions.trials.changes import Change, FrameCauses, Predictor, _options
 
 KEY = (SIZE, "x", 0)

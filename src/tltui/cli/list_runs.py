@@ -12,6 +12,7 @@ from tltui.cli.options import add_json, add_output, add_text
 from tltui.cli.parser import Command, Parser, argument
 from tltui.cli.printing import as_json, as_text, layout
 from tltui.documents.envelope import envelope
+from tltui.documents.format import plural
 
 if TYPE_CHECKING:
     from tltui.questions.compare.run_list import RunList
@@ -104,7 +105,7 @@ def _show(options: argparse.Namespace, names: list[str]) -> int:
 
 def _without_runs(result: RunList) -> Failure:
     """Return the error for a directory without runs: entries that cannot be opened, and the number of the others."""
-    others = f"{result.other_entries} {'entry' if result.other_entries == 1 else 'entries'} without a trace"
+    others = f"{plural(result.other_entries, 'entry', 'entries')} without a trace"
     lines = [*result.not_opened, *([others] if result.other_entries else ()), "give a directory with a subdirectory for each run"]
     return Failure(f"no run in '{result.directory}'", "\n  ".join(lines))
 

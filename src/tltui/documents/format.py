@@ -59,14 +59,10 @@ def seconds(value: float) -> str:
     return f"{minutes // 60} h {minutes % 60:02d} min"
 
 
-EIGHTHS = "▏▎▍▌▋▊▉"
-"""A cell filled from the left by one to seven eighths."""
-
-
 def bar(cells: float) -> str:
     """Draw a bar of a length in cells, to an eighth of a cell; '' for less than that."""
     full, eighths = divmod(int(cells * 8 + 1e-6), 8)
-    return "█" * full + (EIGHTHS[eighths - 1] if eighths else "")
+    return "█" * full + (formatting.EIGHTHS[eighths - 1] if eighths else "")
 
 
 def size_of(value: float) -> str:

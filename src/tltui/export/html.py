@@ -13,6 +13,7 @@ from tltui.text import tokens
 from tltui.text.bytes_document import BytesDocument
 from tltui.text.composite_documents import DocumentPart
 from tltui.text.document import Document, Line, Link, Section, Span
+from tltui.text.formatting import EIGHTHS, LEVELS
 from tltui.text.sanitize import sanitize
 from tltui.text.tokens import COLOURS, TRUE
 from tltui.text.torch_names import is_graph_break_page
@@ -327,11 +328,14 @@ def _marked_up(line: Line, target: Target, is_page: bool) -> str:
     return "".join(out)
 
 
-_BLOCKS = re.compile("[▏▎▍▌▋▊▉█▁▂▃▄▅▆▇]+")
-_WIDTHS = {glyph: (eighths, 8) for eighths, glyph in enumerate("▏▎▍▌▋▊▉█", 1)}
-_HEIGHTS = {glyph: (8, eighths) for eighths, glyph in enumerate("▁▂▃▄▅▆▇", 1)}
-_SIZES = {**_WIDTHS, **_HEIGHTS}
+_SIZES = {
+    **{glyph: (eighths, 8) for eighths, glyph in enumerate(EIGHTHS, 1)},
+    **{glyph: (8, eighths) for eighths, glyph in enumerate(LEVELS) if eighths},
+}
 """Glyph → width and height in eighths of its cell; it fills the cell from the left and from below."""
+
+
+_BLOCKS = re.compile(f"[{''.join(_SIZES)}]+")
 
 
 def _with_bars(raw: str) -> str:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
 ELLIPSIS = "…"
+EIGHTHS, LEVELS = "▏▎▍▌▋▊▉", " ▁▂▃▄▅▆▇█"
+"""Glyphs of parts of a cell: from the left, without the full one, and from below, from none to all."""
 
 _NARROW = re.compile(
     "[ -~\xa0-\xac\xae-\u02ff\u0370-\u0482\u2010-\u2027\u2030-\u205e\u2190-\u2319\u2400-\u25fc\u2691\u2713\u2717]*"

@@ -15,7 +15,7 @@ from tltui.documents import format as fmt
 from tltui.questions.provenance.kernel_letters import Label
 from tltui.text.annotations import Unannotated
 from tltui.text.document import Document
-from tltui.text.formatting import script_for
+from tltui.text.formatting import LEVELS, script_for
 from tltui.text.frozen import frozen, mutable
 from tltui.text.screen_rows import Row, RowMap
 from tltui.text.search.child_process import compiled
@@ -191,7 +191,7 @@ class CompareSide(MarkedView):
 
 
 DERIVED = "≈"
-LEVELS = "▁▂▃▄▅▆▇█"
+HEIGHTS = LEVELS[1:]
 BAR = 6
 """Cells of the bar of a time in a wide pane."""
 TIME = 8
@@ -346,7 +346,7 @@ class ProvenanceView(MarkedView):
         if heat is None:
             return [*segments, Segment(" " * width, base)]
         name = "tok-error" if heat.part >= HOT else "tok-warn" if heat.part >= WARM else "gutter"
-        bar = LEVELS[min(round(heat.part * len(LEVELS)), len(LEVELS) - 1)]
+        bar = HEIGHTS[min(round(heat.part * len(HEIGHTS)), len(HEIGHTS) - 1)]
         if width > TIME + 2:
             bar = f"{fmt.bar(heat.part * BAR):<{BAR}}"
         text = f"{heat.text:>{TIME - 1}} {bar} " if width > 2 else f"{bar} "

@@ -13,12 +13,12 @@ from tltui.model.status import compile_intervals
 from tltui.questions.overview.printed_steps import PrintedSteps, printed_steps
 from tltui.questions.ranks.pace import Offset
 from tltui.text import tokens
+from tltui.text.formatting import LEVELS
 
 CELLS = 48
 """Cells of the sparkline at most."""
 LEAST = 3
 """Cells from which on there is one."""
-LEVELS = " ▁▂▃▄▅▆▇█"
 LABEL = "compiles done"
 
 

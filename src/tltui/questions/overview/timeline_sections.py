@@ -27,6 +27,7 @@ from tltui.questions.problems.reason_sections import PHASE_STYLES, add_pairs, ad
 from tltui.questions.ranks.pace import Pace
 from tltui.text import tokens
 from tltui.text.document import Piece, piece_text
+from tltui.text.formatting import LEVELS
 
 LABEL, MOST = 16, 102
 """Columns of the name of a row, and of a line, at most."""
@@ -38,7 +39,6 @@ NAMED = 0.01
 """Share of the time from which a phase is named on a narrower page."""
 FIRST = "first compiles"
 HEADING = "The run"
-LEVELS = " ▁▂▃▄▅▆▇█"
 CONTINUES = "…"
 """The last cell of a compile without an end."""
 

@@ -11,13 +11,13 @@ from tltui.questions.ranks.pace import Spread
 from tltui.questions.ranks.pace_analysis import Columns
 from tltui.questions.ranks.rank_chart_sections import name
 from tltui.text import tokens
+from tltui.text.formatting import LEVELS
 
 LEAST_RANKS = 12
 """Ranks from which a distribution shows more than the table of compiles."""
 SHOWN = 8
 NAME, TIME, RANK, MOST = 18, 8, 10, 132
 """Columns of the name of a compile, of a time, of a rank, and of a line."""
-LEVELS = " ▁▂▃▄▅▆▇█"
 
 
 def add_distribution(page: Page, columns: Columns, spreads: Sequence[tuple[Spread, Spread]]) -> None:

@@ -224,7 +224,7 @@ def distinct_values(versions: Sequence[Version]) -> tuple[Property, ...]:
 FEWEST_DISTINCT = 3
 """Versions of a frame from which on a value that differs in all of them is expected to differ in the next one."""
 _COUNTLESS = guard_grammar.NUMBERS | {guard_grammar.STR}
-"""Types of values of which there are more than two."""
+"""Types that have more than two values."""
 
 
 _MEASURES = (guard_grammar.SIZE, guard_grammar.STRIDE, guard_grammar.INT, guard_grammar.FLOAT, guard_grammar.CONDITION)
@@ -493,7 +493,7 @@ class _Comparing:
         return elements[0] != elements[1]
 
     def is_branched(self) -> bool:
-        """Return whether one of the two guards objects, types or keys of which the other one has no guard."""
+        """Return whether one of the two guards objects, types or keys that the other one does not guard."""
         if self.free:
             return False
         keys = dict.fromkeys((*(self._older.changes or ()), *(self._call.changes or ())))

@@ -141,7 +141,7 @@ def other_outcomes(fewest: int, most: int, expected: int, condition: str = "") -
 
 
 _NUMBERS = (guard_grammar.INT, guard_grammar.FLOAT, guard_grammar.CONDITION)
-"""Causes that are a number, of which each call may have another one."""
+"""Causes that are a number: each call may have another one."""
 
 
 MOST_DIMS = 8
@@ -384,7 +384,7 @@ class Simulation:
 
 
 def _with_both(calls: Sequence[Call]) -> frozenset[int]:
-    """Return the versions for a view of which a call without one differs in sizes and numbers only, or the other way round."""
+    """Return the versions for a view that differ in sizes and numbers only from a call without one, or the other way round."""
     results: set[int] = set()
     for n, call in enumerate(calls):
         for pair in call.comparisons:

@@ -389,7 +389,7 @@ def identify(
 
 
 def _contradict(identified: Identified, extern_nodes: Mapping[int, str]) -> None:
-    """Find the calls that do not run the node that another source has: it does not fit, or is said of several calls."""
+    """Find the calls that do not run the node that another source has: it does not fit, or several calls have it."""
     values = identified.values
     calls: dict[str, list[Step]] = {}
     for step in identified.walked.steps:

@@ -426,7 +426,7 @@ class _Walk:
         step.reads += [version for part in entire_buffers if (version := self.read(part)) is not None]
 
     def is_joined_by(self, argument: str, others: Iterable[str]) -> bool:
-        """Return whether a kernel reads an entire buffer of which it writes parts itself: the last pieces of a `cat`."""
+        """Return whether a kernel reads an entire buffer and writes parts of it itself: the last pieces of a `cat`."""
         match = BASE.match(argument)
         buffer = self.buffers.get(match[1]) if match else None
         if buffer is None or buffer.offset or not buffer.storage.parts:

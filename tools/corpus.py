@@ -36,7 +36,7 @@ from tltui.questions.recompiles.predictions import Prediction
 from tltui.questions.recompiles.recompile_sections import ALL_DYNAMIC
 from tltui.questions.recompiles.variations import Variation, name_of_cause
 from tltui.questions.trials.changes import Change
-from tltui.questions.trials.printed_numbers import compare
+from tltui.questions.trials.outcomes import compare
 from tltui.running.trial import changes_of
 
 ROOT = Path(__file__).resolve().parent.parent

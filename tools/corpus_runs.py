@@ -17,8 +17,7 @@ from typing import IO, Any
 from tltui.model.follow import open_run
 from tltui.model.run import Run
 from tltui.questions.trials.changes import Change
-from tltui.questions.trials.outcomes import Counts, counts_of
-from tltui.questions.trials.printed_numbers import Series, series_of
+from tltui.questions.trials.outcomes import Counts, Series, counts_of, series_of
 from tltui.running.job_trace import logs_in
 from tltui.running.trial import Surroundings, run_trial
 

@@ -18,14 +18,13 @@ from tltui.model.artifacts import artifacts_of
 from tltui.model.follow import open_run
 from tltui.model.ref import BadAddress, Ref, parse_ref
 from tltui.model.run import Run
-from tltui.questions.artifacts.show_page import extract, raw_bytes, shown_data
+from tltui.questions.artifacts.page import extract, raw_bytes, shown_data
 from tltui.questions.build import build
 from tltui.questions.check.limits import gates, parse_limits
 from tltui.questions.compare.page import compare_nodes, patch_of
 from tltui.questions.index import QUESTIONS
-from tltui.questions.records.damage_page import damage_document
 from tltui.questions.records.grep_page import Query, grep_document
-from tltui.questions.records.records_page import record_ref
+from tltui.questions.records.records_page import damage_document, record_ref
 from tltui.sources.discover import NothingFound, discover
 from tltui.text.document import Document, Options
 from tltui.text.sanitize import sanitize

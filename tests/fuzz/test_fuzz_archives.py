@@ -28,7 +28,7 @@ from tltui.inputs.archives import cache as module
 from tltui.inputs.archives.cache import Cache
 from tltui.inputs.tlparse_import import events_in, row_of
 from tltui.model.follow import open_run
-from tltui.questions.records.damage_page import damage_document
+from tltui.questions.records.records_page import damage_document
 from tltui.sources.discover import NothingFound, discover
 from tltui.text.document import Options
 from tltui.text.sanitize import sanitize

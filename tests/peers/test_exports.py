@@ -12,7 +12,7 @@ from real import opened
 from tlparse_pages import BINARY, TRACES
 
 from tltui.documents.scope import scope_of
-from tltui.questions.exports.export_report import ExportFailure, exports_of
+from tltui.questions.exports.page import ExportFailure, exports_of
 
 KINDS = {
     "Guard Evaluated": "guard_added",

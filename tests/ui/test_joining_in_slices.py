@@ -9,7 +9,7 @@ from jobs import unpacked
 from opened import opened
 from real import fresh
 
-from tltui.model import input_merging, process_evidence
+from tltui.model import input_joining, process_evidence
 from tltui.model.input_joining import Joining
 
 
@@ -17,7 +17,7 @@ async def test_a_join_in_slices_has_the_result_of_one_at_once(tmp_path: Path, mo
     job = unpacked("recompiles", tmp_path)
     alone = fresh(job)
     monkeypatch.setattr("tltui.screens.live_updates.SLICE", 0.0)
-    for module in (process_evidence, input_merging):
+    for module in (process_evidence, input_joining):
         monkeypatch.setattr(module, "SLICE", 10)
     async with opened(job, wait=False) as driver:
         run = driver.browser.trace

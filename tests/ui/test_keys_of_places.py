@@ -14,7 +14,7 @@ from tltui.app import UiSettings
 from tltui.commands import BY_ID, Where, commands_for, commands_here, commands_of
 from tltui.config import Config
 from tltui.list_app import RunListApp
-from tltui.questions.compare import run_list
+from tltui.questions.compare import run_list_page
 from tltui.screens.compare import CompareScreen
 from tltui.screens.palette import help_document
 from tltui.screens.provenance import ProvenanceScreen
@@ -98,7 +98,8 @@ async def test_comparing() -> None:
 
 async def test_the_list_of_runs() -> None:
     directory = str(TRACES / "recompiled")
-    app = RunListApp(RunChoice(directory, run_list.entry_names(directory)[:3], "began"), UiSettings(Config(), "dark", False, True))
+    app_settings = UiSettings(Config(), "dark", False, True)
+    app = RunListApp(RunChoice(directory, run_list_page.entry_names(directory)[:3], "began"), app_settings)
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, lambda: app.list_screen.choice.has_runs and not app.list_screen.choice.unread)
         await pilot.pause()

@@ -19,7 +19,7 @@ from textual.pilot import Pilot
 from tltui.app import UiSettings
 from tltui.config import Config
 from tltui.list_app import RunListApp
-from tltui.questions.compare import run_list
+from tltui.questions.compare import run_list_page
 from tltui.questions.compare.run_list_page import ORDERS
 from tltui.screens import run_list as run_list_screen
 from tltui.screens.run_list import RunChoice
@@ -58,13 +58,13 @@ class Gates:
 
 @pytest.fixture
 def gates(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gates]:
-    gates, read = Gates(), run_list.open_entry
+    gates, read = Gates(), run_list_page.open_entry
 
-    def open_entry(directory: str, name: str) -> run_list.Entry:
+    def open_entry(directory: str, name: str) -> run_list_page.Entry:
         gates.wait(name)
         return read(directory, name)
 
-    monkeypatch.setattr(run_list, "open_entry", open_entry)
+    monkeypatch.setattr(run_list_page, "open_entry", open_entry)
     yield gates
     gates.open(*gates.gates)
 
@@ -109,7 +109,7 @@ class Shown:
 async def shown(
     directory: Path | str, size: tuple[int, int] = (120, 40), choice: RunChoice | None = None, theme: str = "dark"
 ) -> AsyncIterator[Shown]:
-    choice = choice or RunChoice(str(directory), run_list.entry_names(str(directory)), "began")
+    choice = choice or RunChoice(str(directory), run_list_page.entry_names(str(directory)), "began")
     app = RunListApp(choice, UiSettings(Config(), theme, False, True))
     async with app.run_test(size=size) as pilot:
         yield Shown(app, pilot)
@@ -252,7 +252,7 @@ async def test_renamed_and_new_runs_are_noticed(directory: Path, monkeypatch: py
 
 
 async def test_enter_ends_the_app_with_the_choice_and_the_list_comes_back_to_it(directory: Path) -> None:
-    choice = RunChoice(str(directory), run_list.entry_names(str(directory)), "began")
+    choice = RunChoice(str(directory), run_list_page.entry_names(str(directory)), "began")
     async with shown(directory, choice=choice) as screen:
         await screen.until(lambda: len(screen.names) == 3)
         await screen.press("j", "S", "enter")

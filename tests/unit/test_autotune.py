@@ -15,9 +15,8 @@ import tltui
 from tltui.cli import main
 from tltui.documents.scope import scope_of
 from tltui.model.ref import Ref
-from tltui.questions.autotune.autotune_report import AutotuneReport, compared_with, report_of, result_of, strides_in
+from tltui.questions.autotune.autotune_report import AutotuneReport, compared_with, report_of, result_of, strides_in, tables_in
 from tltui.questions.autotune.page import headline
-from tltui.questions.autotune.printed_tables import tables_in
 from tltui.questions.question import question_of
 from tltui.text.document import Options
 

@@ -30,7 +30,7 @@ from tltui.running.baselines import (
     keep,
     read,
 )  # fmt: skip
-from tltui.running.recorded_job import write_job
+from tltui.running.job_trace import write_job
 from tltui.writers.check_reports import COMMENT_LINES, comment
 
 BREAKS, TRAIN = ROOT / "tests/traces/torch-2.13/breaks", ROOT / "tests/traces/torch-2.13/train"

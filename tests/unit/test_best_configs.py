@@ -11,7 +11,7 @@ import pytest
 from real import TRACES, fresh
 
 from tltui.cli import main
-from tltui.questions.autotune.best_configs import LIMIT, Configuration, Parameter, changes, configurations_of
+from tltui.questions.autotune.autotune_report import LIMIT, Configuration, Parameter, changes, configurations_of
 
 AUTOTUNE = TRACES / "inputs" / "autotune"
 

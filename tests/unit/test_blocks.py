@@ -11,8 +11,8 @@ import tltui
 from tltui.cli import main
 from tltui.export import lines_of
 from tltui.questions.blocks.block_costs import CompileBlocks, blocks_of
-from tltui.questions.blocks.block_sections import compile_calls, members_of
 from tltui.questions.blocks.graph_blocks import DifferentBlock, _Covered, _Members, blocks_in
+from tltui.questions.blocks.page import compile_calls, members_of
 from tltui.questions.build import build
 from tltui.questions.layers.layer_kernels import captured_layers
 from tltui.text.document import Options

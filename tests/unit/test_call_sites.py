@@ -10,10 +10,9 @@ from provenance_truth import CASES
 from real import compile_at, fresh, opened
 
 from tltui.model.nodes import Compile
-from tltui.questions.provenance.call_sites import call_site, lines_below
 from tltui.questions.provenance.graph_names import parse_graph
 from tltui.questions.provenance.links import Texts
-from tltui.questions.provenance.provenance import UnitProvenance, content_of, provenance_of
+from tltui.questions.provenance.provenance import UnitProvenance, call_site, content_of, lines_below, provenance_of
 from tltui.questions.provenance.records import Place
 
 SITE = Place("/home/user/train.py", 30, "step", "adam()")

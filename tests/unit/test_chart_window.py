@@ -8,12 +8,12 @@ import re
 import pytest
 from real import DEMO, trace
 
-from tltui.documents.axis import axis, ends, part_of_axis
+from tltui.documents.format import axis, ends, part_of_axis
 from tltui.model.follow import open_run
 from tltui.questions.build import build
 from tltui.questions.ranks.rank_chart import ChartBar
 from tltui.questions.ranks.rank_chart_sections import FURTHER, LETTERS, cells_of, letters_of, letters_of_part
-from tltui.screens.chart_window import SHORTEST, WHOLE, moved, zoomed
+from tltui.screens.main_screen import SHORTEST, WHOLE, moved, zoomed
 from tltui.sources.discover import discover
 from tltui.text.document import Document, Options, TextDocument
 

@@ -25,7 +25,7 @@ from tltui.cli.registry import OTHERS, grouped
 from tltui.documents.envelope import SCHEMA_VERSION
 from tltui.model.artifacts import artifacts_of
 from tltui.model.follow import open_run
-from tltui.questions.artifacts.show_page import raw_bytes
+from tltui.questions.artifacts.page import raw_bytes
 from tltui.sources.discover import discover
 from tltui.text.sanitize import sanitize
 from tltui.trace.log import Check

@@ -12,9 +12,8 @@ from viewed import text
 
 from tltui.documents import format as fmt
 from tltui.model.run import Run
-from tltui.questions.caches.cache_report import AOT, FX, CacheAnswer, CachesReport, CompileCaches
-from tltui.questions.caches.cold_start import COMPILED, reason_of_rest, saved_by_keeping
-from tltui.questions.caches.cold_start_report import ColdStart
+from tltui.questions.caches.cache_report import AOT, FX, CacheAnswer, CachesReport, ColdStart, CompileCaches
+from tltui.questions.caches.cold_start_sections import COMPILED, reason_of_rest, saved_by_keeping
 
 SECONDS = {"aot autograd": 1.0, "inductor": 2.0, "kernels": 4.0, "cache": 8.0}
 

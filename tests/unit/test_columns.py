@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from tltui.documents.columns import Column, Table, fitting
-from tltui.documents.page import Page
+from tltui.documents.page import Column, Page, Table, fitting
 from tltui.text import tokens
 from tltui.text.document import Options
 

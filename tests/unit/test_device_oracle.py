@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from tltui.inputs.profile_reader import read_profile
-from tltui.questions.runtime.device_sums import device_time
 from tltui.questions.runtime.event_nesting import nested
 from tltui.questions.runtime.profile_results import DeviceTime
+from tltui.questions.runtime.profile_sums import device_time
 
 PUBLIC = Path(__file__).parents[1] / "traces" / "inputs" / "public_profiles"
 NAMES = sorted(path.name for path in PUBLIC.glob("*.json.gz"))

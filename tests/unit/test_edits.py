@@ -17,8 +17,7 @@ from tltui.questions.recompiles.frame_recompiles import frame_recompiles, recomp
 from tltui.questions.recompiles.guard_table import guards_of
 from tltui.questions.recompiles.predictions import Prediction
 from tltui.questions.stacks.tracebacks import StackFrame
-from tltui.questions.trials.call_edits import ArgumentEdit
-from tltui.questions.trials.edits import FrameEdits, proposed_edits, remedy_of
+from tltui.questions.trials.edits import ArgumentEdit, FrameEdits, proposed_edits, remedy_of
 from tltui.writers.edit_diff import EditDiff, diff_of
 
 MARK = "torch._dynamo.mark_dynamic({}, 0)"

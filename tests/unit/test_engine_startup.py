@@ -12,8 +12,7 @@ from tltui.cli import main
 from tltui.model.run import Run
 from tltui.questions.build import build
 from tltui.questions.timing.timing_events import OTHER, group_of
-from tltui.questions.vllm.engine_log import ROWS, engine_times
-from tltui.questions.vllm.startup import Startup, read_startups, startups_of
+from tltui.questions.vllm.startup import ROWS, Startup, engine_times, read_startups, startups_of
 from tltui.text.document import Options
 
 ENGINES = TRACES / "inputs" / "engines"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tltui.cli import main
-from tltui.questions.job_failures.failure_advice import ROWS, AdviceRow, next_step
+from tltui.questions.job_failures.failure_sections import ROWS, AdviceRow, next_step
 
 LIBRARY = "/v/lib/python3.12/site-packages"
 

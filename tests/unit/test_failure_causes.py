@@ -9,7 +9,7 @@ from pages import page
 from viewed import text
 
 from tltui.model.run import Run
-from tltui.questions.problems.failure_causes import causes_of
+from tltui.questions.problems.page import causes_of
 from tltui.questions.problems.problem_list import problems
 
 TRACEBACK = """Traceback (most recent call last):

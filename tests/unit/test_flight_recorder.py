@@ -25,8 +25,7 @@ from tltui.documents.format import clock
 from tltui.inputs.flight_recorder import Dump, NotADump, NotPlain, is_dump, plain_value, rank_in, read_dump
 from tltui.model.follow import Follower
 from tltui.model.run import Run
-from tltui.questions.hang.flight_recorder import compare_dumps
-from tltui.questions.hang.page import WhereReport, collectives_answer
+from tltui.questions.hang.page import WhereReport, collectives_answer, compare_dumps
 from tltui.sources.discover import NothingFound, discover
 
 TRACES = ROOT / "tests" / "traces" / "flight_recorder"

@@ -18,7 +18,7 @@ from real import TRACES, fresh
 
 from tltui.model import process_evidence
 from tltui.model.follow import Follower, open_run
-from tltui.model.input_merging import process_records
+from tltui.model.input_joining import process_records
 from tltui.model.nodes import Process
 from tltui.model.process_evidence import finish, span
 from tltui.model.run import Run, settle, settle_joined
@@ -130,7 +130,7 @@ def test_thousands_of_plain_lines_of_two_ranks_that_alternate(tmp_path: Path) ->
 
 @pytest.mark.parametrize("window", [1, 7, 100_000])
 def test_records_of_a_process_are_in_file_order(window: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tltui.model.input_merging.SLICE", window)
+    monkeypatch.setattr("tltui.model.input_joining.SLICE", window)
     run = fresh(unpacked("ranks_merged", tmp_path))
     for model in run.models:
         for process in model.processes:
@@ -198,7 +198,7 @@ def test_no_step_does_more_work_in_a_larger_run(tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_batch_between_two_steps_is_joined_the_next_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tltui.model.input_merging.SLICE", 100)
+    monkeypatch.setattr("tltui.model.input_joining.SLICE", 100)
     paths = discover([str(large(tmp_path / "job", 3000))])
     whole = open_run(paths)
     for begun in range(1, 60, 7):

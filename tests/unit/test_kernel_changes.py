@@ -17,17 +17,19 @@ from tltui.model.run import Run
 from tltui.model.status import Eager
 from tltui.questions.compare.artifacts_page import CompareResult
 from tltui.questions.compare.kernel_changes import (
+    Group,
     KernelChange,
     KernelComparison,
     RecordedDifference,
+    UnitKernel,
+    UnitKernels,
     by_weight,
     compare_kernels,
+    groups_of,
     kernel_changes,
     kind_of,
 )
-from tltui.questions.compare.kernel_matching import Group, UnitKernel, UnitKernels, groups_of
-from tltui.questions.compare.kernel_sections import summary_of
-from tltui.questions.compare.page import compare_nodes
+from tltui.questions.compare.page import compare_nodes, summary_of
 from tltui.questions.problems.problem_list import run_steps
 from tltui.questions.provenance.records import Kernel
 from tltui.text.document import Document, Options

@@ -8,8 +8,7 @@ import pytest
 from real import trace
 
 from tltui.model.nodes import Compile
-from tltui.questions.provenance.kernel_letters import UNLETTERED, KernelLetters
-from tltui.questions.provenance.pane_layout import CODE
+from tltui.questions.provenance.pane_layout import CODE, UNLETTERED, KernelLetters
 from tltui.questions.provenance.provenance import provenance_of
 from tltui.questions.provenance.records import CPP, KERNEL, POST, PY, SOURCE, UnitProvenance, correspondence
 from tltui.text.line_correspondence import letters

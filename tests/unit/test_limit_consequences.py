@@ -10,7 +10,7 @@ from pages import page
 from real import TRACES, compile_at, fresh
 from viewed import text
 
-from tltui.questions.problems.limit_consequences import compiled_nothing_below
+from tltui.questions.problems.compile_problems import compiled_nothing_below
 
 CALLEES = "functions called from those are not newly compiled either"
 FILE = {"line": 8, "name": "<module>", "filename": 0}

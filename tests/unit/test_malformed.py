@@ -23,11 +23,10 @@ from tltui.model.artifacts import Artifact, artifacts_of
 from tltui.model.follow import open_run
 from tltui.model.nodes import Process
 from tltui.model.run import Run
-from tltui.questions.artifacts.show_page import extract
+from tltui.questions.artifacts.page import extract
 from tltui.questions.build import build
 from tltui.questions.index import QUESTIONS
-from tltui.questions.records.damage_page import damage_report
-from tltui.questions.records.records_page import record_ref
+from tltui.questions.records.records_page import damage_report, record_ref
 from tltui.sources.discover import NothingFound, discover
 from tltui.text.document import Document, Options
 from tltui.trace.log import Check, Checked, Log

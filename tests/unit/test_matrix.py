@@ -22,8 +22,7 @@ from tltui.model.ref import Ranks
 from tltui.model.run import Run
 from tltui.questions.ranks.lanes import lanes_of
 from tltui.questions.ranks.matrix import MARKS, Column, Matrix, Row, matrix_of, merged
-from tltui.questions.ranks.matrix_cells import matrix_report
-from tltui.questions.ranks.matrix_page import ASPECTS, Grid
+from tltui.questions.ranks.matrix_page import ASPECTS, Grid, matrix_report
 from tltui.questions.ranks.rank_course import FACETS, Course, Lane, Step, Times
 from tltui.sources.discover import discover
 from tltui.text.document import Document, Options

@@ -11,8 +11,7 @@ from tltui.cli import main
 from tltui.export import lines_of
 from tltui.model.run import Run
 from tltui.questions.build import build
-from tltui.questions.memory.memory_report import NO_PAIR, NO_SIZES, CompileMemory, memory_of
-from tltui.questions.memory.saved_tensors import ACTIVATION, INPUT, OUTPUT, PARAMETER
+from tltui.questions.memory.memory_report import ACTIVATION, INPUT, NO_PAIR, NO_SIZES, OUTPUT, PARAMETER, CompileMemory, memory_of
 from tltui.questions.memory.wrapper_allocations import BRANCHES, CPP_WRAPPER
 from tltui.text.document import Options
 

@@ -2,8 +2,18 @@
 
 import pytest
 
-from tltui.questions.memory.tensor_sizes import Amount, constant, size_of_text, storage_amount, tensor_type
-from tltui.questions.memory.wrapper_allocations import UNREADABLE, Allocations, UnreadableWrapper, allocations_of, highest_level
+from tltui.questions.memory.wrapper_allocations import (
+    UNREADABLE,
+    Allocations,
+    Amount,
+    UnreadableWrapper,
+    allocations_of,
+    constant,
+    highest_level,
+    size_of_text,
+    storage_amount,
+    tensor_type,
+)
 from tltui.questions.provenance.generated_code import parse_code
 
 

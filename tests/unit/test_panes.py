@@ -14,9 +14,8 @@ from tltui.model.nodes import Compile
 from tltui.questions.provenance import pane_layout as p
 from tltui.questions.provenance import pane_sections as q
 from tltui.questions.provenance.pane_layout import LAYERS, Layout, Spot, Trail
-from tltui.questions.provenance.pane_sections import Panes, UnitCosts
+from tltui.questions.provenance.pane_sections import Panes, UnitCosts, strip_lines
 from tltui.questions.provenance.records import CPP, DERIVED, KERNEL, POST, PRE, PY, SOURCE
-from tltui.questions.provenance.strip_sections import strip_lines
 from tltui.screens.provenance import ReadUnit, read_unit
 from tltui.text.document import Options, piece_text
 from tltui.text.formatting import cells

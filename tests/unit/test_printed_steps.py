@@ -15,8 +15,7 @@ from tltui.model.follow import open_run
 from tltui.model.run import Run
 from tltui.questions.build import build
 from tltui.questions.hang.open_phases import last_record
-from tltui.questions.overview.printed_steps import PrintedSteps, printed_steps
-from tltui.questions.overview.running_sections import steps_text
+from tltui.questions.overview.running_sections import PrintedSteps, printed_steps, steps_text
 from tltui.sources.discover import discover
 from tltui.text.document import Options
 

@@ -19,9 +19,9 @@ from tltui.model.ref import Ranks
 from tltui.model.run import Run
 from tltui.questions.build import build
 from tltui.questions.question import result_of
-from tltui.questions.ranks.distribution_sections import counts_of
 from tltui.questions.ranks.rank_chart import ChartBar, RankChart, read_chart
 from tltui.questions.ranks.rank_chart_sections import ROWS, add_chart, cells_of, letters_of
+from tltui.questions.ranks.stragglers_page import counts_of
 from tltui.sources.discover import discover
 from tltui.text.document import Options
 

@@ -11,8 +11,7 @@ from real import fresh
 from tltui.model.run import Run
 from tltui.text.document import piece_text
 from tltui.tree.outline import RankGroup, children, label, path_to, root
-from tltui.tree.rank_folds import groups_of
-from tltui.tree.rows import OutlineRows
+from tltui.tree.rows import OutlineRows, groups_of
 from tltui.tree.stack_rows import StackOrder
 
 PLANTED = (
@@ -82,7 +81,7 @@ def test_few_ranks_a_growing_run_and_a_list_have_a_row_each(run: Run, monkeypatc
     assert len(children(root(run))) == 12, "the tree of `tltui ls`"
     few = groups_of(run.ranks[:2])
     assert [(len(group.ranks), group.remark) for group in few] == [(2, "")]
-    monkeypatch.setattr("tltui.tree.rank_folds.MANY_RANKS", 13)
+    monkeypatch.setattr("tltui.tree.rows.MANY_RANKS", 13)
     assert not [row for row in OutlineRows(root(run)).rows if isinstance(row.node.target, RankGroup)]
     monkeypatch.undo()
     monkeypatch.setattr(type(run), "finished", False)

@@ -12,8 +12,7 @@ from test_view_runtime import profiled
 from tltui.documents.page import Page
 from tltui.model.run import Run
 from tltui.questions.runtime.costs import Costs, self_us
-from tltui.questions.runtime.device_sections import add_device
-from tltui.questions.runtime.graph_sections import Figures
+from tltui.questions.runtime.graph_sections import Figures, add_device
 from tltui.questions.runtime.page import add_rank_kernels, add_ranks, add_share, add_window, sentence
 from tltui.questions.runtime.profile_results import (
     Collective,
@@ -32,8 +31,7 @@ from tltui.questions.runtime.profile_results import (
     rank_kernels,
 )
 from tltui.questions.runtime.profile_sums import runtimes_of
-from tltui.questions.runtime.rank_waits import waits_of
-from tltui.questions.runtime.runtime_report import Fact, Finding, findings_of
+from tltui.questions.runtime.runtime_report import Fact, Finding, findings_of, waits_of
 from tltui.text.document import Options
 
 

@@ -22,12 +22,12 @@ from tltui.export import to_json
 from tltui.model.artifacts import artifacts_of
 from tltui.model.ref import parse_ref
 from tltui.model.run import Run
-from tltui.questions.artifacts.show_page import shown_data
+from tltui.questions.artifacts.page import shown_data
 from tltui.questions.build import build
 from tltui.questions.check.limits import gates, parse_limits
 from tltui.questions.index import QUESTIONS
-from tltui.questions.records.damage_page import damage_document
 from tltui.questions.records.grep_page import Query, grep_document
+from tltui.questions.records.records_page import damage_document
 from tltui.text.document import Options
 from tltui.tree.listing import listing_data
 from tltui.writers.bundle import Bundle

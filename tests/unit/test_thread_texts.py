@@ -10,8 +10,8 @@ from real import TRACES, fresh
 from tltui.cli import main
 from tltui.documents.scope import scope_of
 from tltui.model.ref import Ref
+from tltui.questions.job_failures.failure_sections import has_torch
 from tltui.questions.job_failures.job_failures import output_warnings, run_failures
-from tltui.questions.job_failures.output_sections import has_torch
 from tltui.questions.question import question_of
 from tltui.text.document import Options
 

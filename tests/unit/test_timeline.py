@@ -12,7 +12,7 @@ from ranked import ranked
 from real import DEMO, TRACES, trace
 
 from tltui.documents import format as fmt
-from tltui.documents.axis import axis, broken_axis
+from tltui.documents.format import axis, broken_axis
 from tltui.documents.page import Page
 from tltui.model.follow import open_run
 from tltui.model.ref import parse_ref
@@ -20,13 +20,23 @@ from tltui.model.run import Run
 from tltui.model.status import Status, compile_intervals
 from tltui.questions.hang.open_phases import begun, last_record
 from tltui.questions.overview import run_timeline
-from tltui.questions.overview.run_timeline import BREAK, EAGER, ERROR, FULL, RECOMPILE, UNFINISHED, _Coverage, timeline
-from tltui.questions.overview.time_scale import scale_of
+from tltui.questions.overview.run_timeline import (
+    BREAK,
+    EAGER,
+    ERROR,
+    FULL,
+    RECOMPILE,
+    UNFINISHED,
+    _Coverage,
+    phase_spans,
+    phases_over_time,
+    scale_of,
+    timeline,
+)
 from tltui.questions.overview.timeline_sections import add_timeline
 from tltui.questions.question import result_of
 from tltui.questions.ranks.differences import differences_and_pace
 from tltui.questions.timing.event_sums import add_phases
-from tltui.questions.timing.phase_spans import phase_spans, phases_over_time
 from tltui.questions.timing.timing_report import timing_steps
 from tltui.sources.discover import discover
 from tltui.text.document import Options

@@ -22,7 +22,7 @@ from tltui.model.artifacts import artifacts_of
 from tltui.model.ref import Ref
 from tltui.model.run import Run
 from tltui.questions.build import build
-from tltui.questions.records.damage_page import damage_report
+from tltui.questions.records.records_page import damage_report
 from tltui.sources.discover import discover
 from tltui.text.document import Options
 

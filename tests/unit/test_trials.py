@@ -17,11 +17,9 @@ from viewed import opened, text
 
 from tltui.cli import main
 from tltui.questions.trials.changes import Change, dynamic_source
-from tltui.questions.trials.outcomes import NO_COUNTS, Counts, Outcome, TrialReport, helps
+from tltui.questions.trials.outcomes import NO_COUNTS, Counts, Outcome, TrialReport, compare, helps, series_of
 from tltui.questions.trials.page import sentences, trial_document
-from tltui.questions.trials.printed_numbers import compare, series_of
-from tltui.running.job_trace import tracing_pids
-from tltui.running.recorded_job import JOB, Untrusted, read_job, write_job
+from tltui.running.job_trace import JOB, Untrusted, read_job, tracing_pids, write_job
 from tltui.running.trial import changes_of
 from tltui.text.document import Options
 from tltui.text.safe_files import read_small_json

@@ -11,8 +11,8 @@ from real import TRACES, fresh
 
 from tltui.cli import main
 from tltui.questions.autotune.autotune_report import printed_tables
+from tltui.questions.job_failures.failure_sections import has_torch
 from tltui.questions.job_failures.job_failures import output_warnings, run_failures
-from tltui.questions.job_failures.output_sections import has_torch
 from tltui.questions.vllm.startup import has_startup
 from tltui.sources.discover import NothingFound, discover
 

@@ -17,7 +17,7 @@ from tltui.documents.scope import scope_of
 from tltui.export import to_json
 from tltui.model.follow import open_run
 from tltui.model.run import Run
-from tltui.questions.exports.export_report import ExportFailure, Exports, exports_of, uses_of
+from tltui.questions.exports.page import ExportFailure, Exports, exports_of, uses_of
 from tltui.sources.discover import discover
 
 GOLDEN = ("torch-2.13/export_draft", "torch-2.13/export_failed", "torch-2.13/draft_export", "tlparse/export.log")

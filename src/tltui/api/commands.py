@@ -35,7 +35,7 @@ from tltui.inputs.index.indexed_log import Elsewhere
 from tltui.model.input_coverage import untold
 from tltui.model.run import Run as ModelRun
 from tltui.model.status import Status
-from tltui.questions.artifacts.show_page import extract as extracted
+from tltui.questions.artifacts.page import extract as extracted
 from tltui.questions.build import build
 from tltui.questions.check.limits import (
     DEFAULT,
@@ -52,10 +52,9 @@ from tltui.questions.compare.page import compare_nodes
 from tltui.questions.problems.page import ProblemRow
 from tltui.questions.problems.problem_list import Problems
 from tltui.questions.question import question_of
-from tltui.questions.records.damage_page import DamageReport, damage_document
 from tltui.questions.records.grep_page import GrepResult, Query, grep_document
 from tltui.questions.records.log_page import OutputReport, log_document
-from tltui.questions.records.records_page import RecordRow, Records
+from tltui.questions.records.records_page import DamageReport, RecordRow, Records, damage_document
 from tltui.questions.source_lines.page import SourceFile, SourceLine
 from tltui.text.document import Document, Options
 from tltui.trace.files import Gone

@@ -1,4 +1,4 @@
-"""Places of a run: ranks, processes, frames, compiles and artifacts.
+"""Places of a run: ranks, processes, frames, compiles and artifacts, and the open run that they belong to.
 
 Their properties are read on access, so that they are current after `Run.refresh`.
 """
@@ -12,22 +12,23 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Generic, NoReturn, TypeVar, overload
 
-from tltui.api.errors import BadAddress, BadArgument, safe
+from tltui.api.errors import BadAddress, BadArgument, Closed, safe, translated
 from tltui.api.functions import FUNCTIONS
 from tltui.api.renamed import with_earlier_names
 from tltui.api.results import Plain, Result, page_html, record, table_html
 from tltui.api.rows import ArtifactRow, CompileRow, FrameRow, ProcessRow, RankRow
-from tltui.api.session import Session
 from tltui.documents.format import seconds
 from tltui.export import to_json
 from tltui.model import artifacts as model_artifacts
 from tltui.model import nodes as model
+from tltui.model.follow import Follower
 from tltui.model.ref import BadAddress as BadModelAddress
 from tltui.model.ref import Ref, parse_ref
 from tltui.model.run import Node as ModelNode
+from tltui.model.run import Run, settle
 from tltui.model.run import Run as ModelRun
 from tltui.model.status import Facts
-from tltui.questions.artifacts.show_page import raw_bytes, shown_data
+from tltui.questions.artifacts.page import raw_bytes, shown_data
 from tltui.questions.build import build
 from tltui.questions.problems.compile_problems import GraphBreak, breaks_of
 from tltui.questions.stacks.tracebacks import display_name, qualified_name
@@ -35,6 +36,62 @@ from tltui.text.document import Document, Options
 from tltui.text.safe_files import quoted
 from tltui.trace.grammar import parse_json
 from tltui.trace.log import Check
+
+PIECE = 8 << 20
+"""Bytes that are read at a time."""
+
+
+class Session:
+    """An open run. Any thread may use it, one at a time (`Run.reading`)."""
+
+    def __init__(self, run: Run) -> None:
+        self._run: Run | None = run
+        self._lock = run.reading
+        self._follower = Follower(run, run.discovered.discovery)
+
+    @contextmanager
+    def reading(self) -> Iterator[Run]:
+        """Lock the model for the block. Raises `Closed`, and exceptions of the block as errors of the API."""
+        with self._lock:
+            if self._run is None:
+                raise Closed("this run is closed. To open it again: tltui.open(path)")
+            with translated():
+                yield self._run
+
+    def read(self) -> None:
+        """Read newly written records."""
+        with self.reading() as run:
+            for event in self._follower.read(PIECE):
+                run.update(event)
+            settle(run)
+
+    def refresh(self) -> bool:
+        """Read new records and detect ended logs; return whether anything changed."""
+        with self.reading() as run:
+            before = _state(run)
+            self.read()
+            for event in self._follower.poll():
+                run.update(event)
+            settle(run)
+            return _state(run) != before
+
+    @property
+    def is_closed(self) -> bool:
+        """Return whether it was closed."""
+        return self._run is None
+
+    def close(self) -> None:
+        """Release the data."""
+        with self._lock:
+            self._run = None
+            self._follower.stop()
+
+
+def _state(run: Run) -> tuple[object, ...]:
+    """Return the properties of a run that change with its files."""
+    ended = [model.log.ended for model in run.models]
+    return run.scanned, ended, len(run.lost), dict(run.unreadable), dict(run.failures), [file.export for file in run.profiles.files]
+
 
 WIDTH = 100
 """Columns of a page, as of a command that prints into a file."""

@@ -11,10 +11,9 @@ from tltui.model.artifacts import Artifact, artifacts_of, units_of
 from tltui.model.torch_version import torch_version
 from tltui.questions.check.limits import Gates
 from tltui.questions.compare.artifacts_page import CompareResult, DiffResult
-from tltui.questions.records.damage_page import DamageReport
 from tltui.questions.records.grep_page import GrepResult
 from tltui.questions.records.log_page import OutputReport
-from tltui.questions.records.records_page import RecordRow, Records
+from tltui.questions.records.records_page import DamageReport, RecordRow, Records
 from tltui.questions.source_lines.page import SourceFile, SourceLine
 from tltui.questions.stacks.tracebacks import display_code
 from tltui.text.frozen import frozen

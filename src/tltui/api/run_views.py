@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from tltui.questions.caches.page import CacheRow
     from tltui.questions.cudagraphs.cudagraph_report import CudagraphReport
     from tltui.questions.cudagraphs.page import CudagraphRow
-    from tltui.questions.exports.export_report import Exports
-    from tltui.questions.exports.page import ExportRow
+    from tltui.questions.exports.page import ExportRow, Exports
     from tltui.questions.fusion.page import FusionReport, FusionRow
     from tltui.questions.guards.page import CompileGuards, GuardRow, GuardTable
     from tltui.questions.hang.page import WhereReport, WhereRow
@@ -40,8 +39,7 @@ if TYPE_CHECKING:
     from tltui.questions.problems.problem_list import Problems
     from tltui.questions.provenance.page import Coverages, ProvenanceRow
     from tltui.questions.provenance.records import ProvenanceJson
-    from tltui.questions.ranks.matrix_cells import MatrixReport
-    from tltui.questions.ranks.matrix_page import CellRow
+    from tltui.questions.ranks.matrix_page import CellRow, MatrixReport
     from tltui.questions.ranks.page import DifferenceRow, RanksReport
     from tltui.questions.ranks.stragglers_page import StragglerRow, Stragglers
     from tltui.questions.recompiles.page import RecompileRow, Recompiles

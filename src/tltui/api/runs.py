@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING, NoReturn
 
 from tltui.api.errors import BadAddress, BadArgument, NothingFound, ProfileError, TltuiWarning, safe, translated
 from tltui.api.functions import FUNCTIONS
-from tltui.api.nodes import Artifact, Compile, Frame, Node, Nodes, Process, Rank, artifacts_of, compiles_of, node_at
+from tltui.api.nodes import Artifact, Compile, Frame, Node, Nodes, Process, Rank, Session, artifacts_of, compiles_of, node_at
 from tltui.api.results import CheckResult, Result, page_html
 from tltui.api.run_views import RunViews
-from tltui.api.session import Session
 from tltui.documents.format import plural
 from tltui.inputs.archives import SETTINGS, STANDARD_INPUT, Limits
 from tltui.model.ref import parse_ref
 from tltui.model.run import Run as ModelRun
-from tltui.questions.artifacts.show_page import in_unit
+from tltui.questions.artifacts.page import in_unit
 from tltui.questions.build import build
 from tltui.questions.check.limits import DEFAULT
 from tltui.sources.discover import Discovery, profiles_at

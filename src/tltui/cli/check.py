@@ -115,7 +115,7 @@ def _kept_baseline(current: Run, options: argparse.Namespace, limits: Sequence[L
     from tltui.config import baselines_path
     from tltui.questions.check.limits import MEASURES
     from tltui.running.baselines import RUNS_OF_INTERVAL, BaselineError, choose
-    from tltui.running.recorded_job import Untrusted, read_job
+    from tltui.running.job_trace import Untrusted, read_job
 
     if len(options.baseline) > 1:
         raise Failure(f"--baseline {AUTO} conflicts with another --baseline: '{options.baseline[-1]}'", "leave one of them out")

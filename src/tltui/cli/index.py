@@ -23,8 +23,7 @@ from tltui.cli.printing import message
 if TYPE_CHECKING:
     from tltui.sources.discovery_results import FoundLog
     from tltui.work.engines.executors import Opened
-    from tltui.work.engines.gather import Done, PieceStore, Progress
-    from tltui.work.engines.log_indexing import LogPart
+    from tltui.work.engines.gather import Done, LogPart, PieceStore, Progress
 
 HOST = "TLTUI_HOST"
 """Variable with the name of this host, if the system's own name is not useful."""
@@ -175,8 +174,7 @@ class _Indexing:
         return bool(head)
 
     def _gather(self, logs: Sequence[FoundLog], store: PieceStore) -> None:
-        from tltui.work.engines.gather import gather
-        from tltui.work.engines.log_indexing import index_part
+        from tltui.work.engines.gather import gather, index_part
 
         parts = [part for log in logs if (part := self._part(log)) is not None]
         sizes = [part.unread for part in parts]
@@ -187,7 +185,7 @@ class _Indexing:
 
     def _part(self, log: FoundLog) -> LogPart | None:
         """Return the task of a log; None, with a recorded error, if it cannot be indexed."""
-        from tltui.work.engines.log_indexing import LogPart, remote_part
+        from tltui.work.engines.gather import LogPart, remote_part
 
         part = LogPart(log, self._options.lean, self._key)
         if not self._opened.is_remote:

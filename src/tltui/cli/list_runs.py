@@ -15,7 +15,7 @@ from tltui.documents.envelope import envelope
 from tltui.documents.format import plural
 
 if TYPE_CHECKING:
-    from tltui.questions.compare.run_list import RunList
+    from tltui.questions.compare.run_list_page import RunList
 
 EXAMPLES = """\
 A run is a directory with a trace, a saved index (.tlx) or a packed trace, directly in DIR. Saved indexes open fastest:
@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
 
 def run_names(directory: str) -> list[str]:
     """Return the entries of a directory that may be runs, by name. Raises `Failure`."""
-    from tltui.questions.compare.run_list import entry_names
+    from tltui.questions.compare.run_list_page import entry_names
 
     try:
         return entry_names(directory)
@@ -53,7 +53,7 @@ def run_names(directory: str) -> list[str]:
 
 
 def _printed(options: argparse.Namespace, names: list[str]) -> Iterator[bytes]:
-    from tltui.questions.compare.run_list import list_of, open_entry
+    from tltui.questions.compare.run_list_page import list_of, open_entry
 
     given = options.directory
     result = list_of(given, {name: open_entry(given, name) for name in names})
@@ -81,7 +81,7 @@ def _show(options: argparse.Namespace, names: list[str]) -> int:
     from tltui.app import start_of_list
     from tltui.cli.loading import search
     from tltui.list_app import choose_run, free_run
-    from tltui.questions.compare.run_list import list_of
+    from tltui.questions.compare.run_list_page import list_of
     from tltui.screens.run_list import RunChoice
     from tltui.sources.discover import NothingFound
 

@@ -38,7 +38,7 @@ def ls(options: argparse.Namespace) -> Iterator[bytes]:
 
 def show(options: argparse.Namespace) -> Iterator[bytes]:
     """Yield the document, its result, or the bytes."""
-    from tltui.questions.artifacts.show_page import in_unit, raw_bytes, shown_data
+    from tltui.questions.artifacts.page import in_unit, raw_bytes, shown_data
     from tltui.questions.build import build
 
     loaded = load(options)
@@ -147,7 +147,7 @@ def _sides(options: argparse.Namespace) -> list[str]:
 
 def damage(options: argparse.Namespace) -> Iterator[bytes]:
     """Yield all damage, after checking every payload."""
-    from tltui.questions.records.damage_page import damage_document
+    from tltui.questions.records.records_page import damage_document
 
     loaded = load(options)
     yield from printed(loaded, damage_document(loaded, layout(options), check=True), options)
@@ -156,7 +156,7 @@ def damage(options: argparse.Namespace) -> Iterator[bytes]:
 def extract_payloads(options: argparse.Namespace) -> Iterator[bytes]:
     """Write the files; yield their paths."""
     from tltui.inputs.index.indexed_log import Elsewhere
-    from tltui.questions.artifacts.show_page import extract
+    from tltui.questions.artifacts.page import extract
 
     missing: list[Elsewhere] = []
     loaded = load(options)

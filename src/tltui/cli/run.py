@@ -166,7 +166,7 @@ def _save_output_tail(output: OutputFile, directory: str, words: Sequence[str], 
 
 def _write_job(prepared: Prepared, words: Sequence[str]) -> None:
     """Record the command for `tltui try DIR`, if there is space."""
-    from tltui.running.recorded_job import write_job
+    from tltui.running.job_trace import write_job
 
     with suppress(OSError):
         write_job(prepared.directory, words, prepared.environment)

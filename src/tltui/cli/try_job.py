@@ -1,6 +1,7 @@
 """`tltui try`: a job run again with each remedy that needs no edit, and a table of what each of them did.
 
-The report goes to stdout, progress to stderr. The output of each run goes to a file.
+The report goes to stdout, progress to stderr. The output of each run goes to a file. `--edit` prints a unified diff with the
+remedies that need an edit of the program; no file is changed.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tltui.cli.exits import Failure, print_error
@@ -24,9 +26,45 @@ from tltui.text.safe_files import quoted
 if TYPE_CHECKING:
     from tltui.model.run import Run
     from tltui.questions.trials.changes import Change
-    from tltui.questions.trials.outcomes import Outcome, TrialReport
-    from tltui.questions.trials.printed_numbers import Series
+    from tltui.questions.trials.outcomes import Outcome, Series, TrialReport
     from tltui.running.trial import Surroundings, TrialRun
+
+def write_edits(options: argparse.Namespace) -> Iterator[bytes]:
+    """Yield the diff, or write it to the file of -o."""
+    from tltui.cli.loading import discover_logs
+    from tltui.model.follow import open_run
+    from tltui.questions.trials.edits import proposed_edits
+    from tltui.text.safe_files import replacing
+    from tltui.writers.edit_diff import diff_of
+
+    missing = next((word for word in options.words if not os.path.exists(word)), None)
+    if missing is not None and missing.startswith("-"):
+        raise Failure(f"with --edit, options go before the trace: '{missing}'", "tltui try --edit --cwd DIR -o FILE TRACE")
+    if not options.words or missing is not None:
+        raise Failure("--edit needs a trace" + (f", no such file: '{missing}'" if missing is not None else ""),
+                      "tltui run -- COMMAND records a trace; then: tltui try --edit DIR")  # fmt: skip
+    if options.cwd and not os.path.isdir(options.cwd):
+        raise Failure(f"--cwd: no such directory: '{options.cwd}'", "give the directory of the sources in the trace")
+    run = open_run(discover_logs(options.words, False))
+    frames, others = proposed_edits(run)
+    diff = diff_of(frames, options.cwd or ".")
+    for text in diff.refused:
+        print_error(f"tltui: left unchanged: {text}")
+    for other in others:
+        print_error(f"tltui: no edit for {other.function}: {other.source}: {other.advice}")
+    if not diff.text:
+        print_error("tltui: no edits" if diff.refused or others else "tltui: no recompilation has a remedy that needs an edit")
+    data = diff.text.encode()
+    if not options.directory:
+        yield data
+        return
+    try:
+        with replacing(Path(options.directory), force=False, private=True) as file:
+            file.write(data)
+    except OSError as error:
+        raise Failure(f"{error.strerror}: '{options.directory}'") from None
+    print_error(f"wrote {options.directory}\n  patch -p1 < {options.directory}")
+
 
 EXAMPLES = """\
 The job runs twice unchanged, then once with each change that tltui recompiles and tltui problems propose without an edit. Such
@@ -55,7 +93,6 @@ UNCHANGED = 2
 def try_job(options: argparse.Namespace) -> Iterator[bytes]:
     """Run the job with each change; yield the report."""
     if options.edit:
-        from tltui.cli.edit import write_edits
 
         yield from write_edits(options)
         return
@@ -88,7 +125,7 @@ def _command(options: argparse.Namespace) -> tuple[Sequence[str], str]:
     is_confirmed = options.yes or options.words[1:] == ["--yes"]  # all words after the first one count as the command's
     if not os.path.isdir(options.words[0]) or (len(options.words) > 1 and not is_confirmed):
         return options.words, cwd
-    from tltui.running.recorded_job import Untrusted, read_job
+    from tltui.running.job_trace import Untrusted, read_job
 
     try:
         recorded = read_job(options.words[0])
@@ -206,8 +243,7 @@ class _Trials:
 
     def _run(self, change: Change, label: str) -> TrialRun:
         """Run the job once and note what it did."""
-        from tltui.questions.trials.outcomes import Outcome, counts_of
-        from tltui.questions.trials.printed_numbers import compare, series_of
+        from tltui.questions.trials.outcomes import Outcome, compare, counts_of, series_of
         from tltui.running.trial import run_of, run_trial
 
         self._number += 1

@@ -49,7 +49,7 @@ def _page(options: argparse.Namespace) -> tuple[Run, Document]:
 
 def refuse_without_compiles(run: Run, options: argparse.Namespace) -> None:
     """Raise `Failure` if the page needs compiles and the run is only output of a job without any."""
-    from tltui.questions.job_failures.output_sections import has_only_output, has_torch, size_of_output
+    from tltui.questions.job_failures.failure_sections import has_only_output, has_torch, size_of_output
 
     needs = question_of(options.command).needs
     if needs.reads_output or not has_only_output(run) or (needs.reads_engine_log and has_engine_log(run)):

@@ -20,7 +20,7 @@ from tltui.cli.parser import Command, argument
 from tltui.cli.printing import as_text, layout
 
 if TYPE_CHECKING:
-    from tltui.questions.compare.run_list import RunRow
+    from tltui.questions.compare.run_list_page import RunRow
 
 EXAMPLES = """\
 A run is what tltui list counts as one. It ended if no process has its logs open any more, or if nothing was written for
@@ -56,7 +56,7 @@ def _seconds(text: str) -> float:
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
     """Yield a line per run that ends. Raises `Failure` for what is no directory."""
-    from tltui.questions.compare.run_list import in_order
+    from tltui.questions.compare.run_list_page import in_order
 
     if options.directory is None:
         raise Failure("missing DIR", "for example: tltui watch /shared/traces")
@@ -105,7 +105,7 @@ class Watch:
 
     def start(self) -> int:
         """Remember the runs that have ended; return their number."""
-        from tltui.questions.compare.run_list import in_order, open_entry
+        from tltui.questions.compare.run_list_page import in_order, open_entry
 
         rows = []
         now = time.time()
@@ -123,7 +123,7 @@ class Watch:
 
     def ended(self) -> Iterator[tuple[RunRow, str]]:
         """Yield each run that ended since the last look, and how that is known."""
-        from tltui.questions.compare.run_list import open_entry
+        from tltui.questions.compare.run_list_page import open_entry
 
         now = time.monotonic()
         for name in run_names(self.directory):

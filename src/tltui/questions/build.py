@@ -71,7 +71,7 @@ def _run(run: Run, ref: Ref, options: Options) -> Document:
 
 
 def _damage(run: Run, ref: Ref, options: Options) -> Document:
-    from tltui.questions.records.damage_page import damage_document
+    from tltui.questions.records.records_page import damage_document
 
     return damage_document(run, options)
 

@@ -13,19 +13,17 @@ from textual.binding import BindingType
 from textual.dom import DOMNode
 
 from tltui.commands import BY_ID, PLACE_NAMES, Command, Situation, Where
-from tltui.documents.axis import ends
-from tltui.documents.format import plural, seconds
+from tltui.documents.format import ends, plural, seconds
 from tltui.documents.scope import DOES, in_output, place_of
 from tltui.messages import Again, Scanned
 from tltui.model.ref import BadAddress, Ref, parse_ref
 from tltui.model.run import Run, has_break, has_error, next_compile
 from tltui.model.torch_version import torch_version
 from tltui.questions.index import BY_NAME, Entry
-from tltui.screens.chart_window import WHOLE, Window, moved, zoomed
 from tltui.screens.child_processes import ExternalPrograms, JobControl, Processes
 from tltui.screens.compile_navigation import CompareCommands, CompileWalk
 from tltui.screens.live_updates import LiveUpdates
-from tltui.screens.main_screen import HELP, NARROW, MainScreen
+from tltui.screens.main_screen import HELP, NARROW, WHOLE, MainScreen, Window, moved, zoomed
 from tltui.screens.marks import MarkCommands
 from tltui.screens.requests import has_outputs
 from tltui.screens.workbench import AppContext, Workbench

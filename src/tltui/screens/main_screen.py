@@ -1,4 +1,7 @@
-"""The main screen as its parts see it: tree on the left, document on the right, what is shown, and the way back."""
+"""The main screen as its parts see it: tree on the left, document on the right, what is shown, and the way back.
+
+Charts show a part of the time: they zoom in and out, and move earlier and later.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,6 @@ from tltui.model.nodes import Compile
 from tltui.model.ref import BadAddress, Ref, named_in, parse_ref, split_line
 from tltui.model.run import Node as TreeNode
 from tltui.questions.runtime.costs import computed_costs
-from tltui.screens.chart_window import WHOLE
 from tltui.screens.details import WIDE, DetailsView, FindingDetails
 from tltui.screens.requests import OF_RUN, Addresses, Make, Renderer, Request, document_at, has_grown
 from tltui.screens.workbench import AppContext, Workbench
@@ -40,6 +42,33 @@ from tltui.work.scheduler import Steps
 
 if TYPE_CHECKING:
     from tltui.questions.provenance.graph_names import Names
+
+Window = tuple[float, float]
+"""Begin and end, as shares of the whole time."""
+WHOLE: Window = (0.0, 1.0)
+SHORTEST = 1 / 4096
+"""Share of the time that is shown at least."""
+FACTOR, PAN_STEP = 2.0, 0.5
+"""By how much a press of a key zooms, and the part of the window by which one moves it."""
+
+
+def zoomed(window: Window, inward: bool) -> Window:
+    """Return half of a window, or twice its time, around its middle."""
+    low, high = window
+    span = min(max((high - low) / FACTOR if inward else (high - low) * FACTOR, SHORTEST), 1.0)
+    return _within((low + high - span) / 2, span)
+
+
+def moved(window: Window, later: bool) -> Window:
+    """Return a window moved by half of its time, as far as there is time."""
+    low, high = window
+    return _within(low + (high - low) * (PAN_STEP if later else -PAN_STEP), high - low)
+
+
+def _within(low: float, span: float) -> Window:
+    low = min(max(low, 0.0), 1.0 - span)
+    return (low, low + span) if span < 1.0 else WHOLE
+
 
 NARROW = 100
 """Columns below which one pane is shown at a time."""

@@ -28,7 +28,7 @@ from tltui.model.ref import BadAddress, named_in, parse_ref
 from tltui.model.run import Run, in_order
 from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, TABLE, glyph
 from tltui.questions.provenance.graph_names import Names
-from tltui.questions.provenance.kernel_letters import MORE, UNLETTERED
+from tltui.questions.provenance.pane_layout import MORE, UNLETTERED
 from tltui.questions.provenance.unit_sections import DERIVED_MARK
 from tltui.screens.prompts import PROMPT_KEYS, Question, Row
 from tltui.text import tokens

@@ -22,12 +22,10 @@ from tltui.questions.build import build
 from tltui.questions.layers.layer_kernels import layers_of
 from tltui.questions.provenance import pane_layout as layouts
 from tltui.questions.provenance.graph_names import Names, names_of
-from tltui.questions.provenance.kernel_letters import Label
-from tltui.questions.provenance.pane_layout import ALL, CODE, LAYERS, NAMES, Layout, Spot, Trail
-from tltui.questions.provenance.pane_sections import TITLES, Panes, UnitCosts, costs_of_unit, duration
+from tltui.questions.provenance.pane_layout import ALL, CODE, LAYERS, NAMES, Label, Layout, Spot, Trail
+from tltui.questions.provenance.pane_sections import LINES, TITLES, Panes, UnitCosts, costs_of_unit, duration, strip_lines
 from tltui.questions.provenance.provenance import POST, PRE, SOURCE, Provenance, UnitProvenance, provenance_of
 from tltui.questions.provenance.records import correspondence
-from tltui.questions.provenance.strip_sections import LINES, strip_lines
 from tltui.questions.provenance.unit_sections import coverage_lines, layer_tree, selection_document, source_lines
 from tltui.questions.stacks.tracebacks import display_name
 from tltui.screens.workbench import AppContext, Output, PanesScreen, fault_document

@@ -28,7 +28,7 @@ from tltui.widgets.key_input import Typed, bindings
 from tltui.work.scheduler import Place, Scheduler, Steps
 
 if TYPE_CHECKING:
-    from tltui.questions.compare.run_list import Entry
+    from tltui.questions.compare.run_list_page import Entry
 
 INTERVAL = 0.5
 """Seconds between two pictures of the list while it is read."""
@@ -152,7 +152,7 @@ class RunListScreen(PanesScreen[None]):
 
     def _reading(self, names: Sequence[str] | None) -> Steps:
         """Read entries, on another thread; None: all that are in the directory now."""
-        from tltui.questions.compare.run_list import entry_names, open_entry
+        from tltui.questions.compare.run_list_page import entry_names, open_entry
 
         directory = self.choice.directory
         if names is None:
@@ -194,7 +194,7 @@ class RunListScreen(PanesScreen[None]):
 
     def _check_steps(self, unchanged: Collection[str]) -> Steps:
         """Read new entries and runs that were being written, on another thread."""
-        from tltui.questions.compare.run_list import entry_names, open_entry
+        from tltui.questions.compare.run_list_page import entry_names, open_entry
 
         began, directory, entries = time.monotonic(), self.choice.directory, {}
         names = entry_names(directory)
@@ -223,8 +223,7 @@ class RunListScreen(PanesScreen[None]):
 
     def _draw(self) -> None:
         """Make the page from what is read."""
-        from tltui.questions.compare.run_list import list_of
-        from tltui.questions.compare.run_list_page import run_list_document
+        from tltui.questions.compare.run_list_page import list_of, run_list_document
 
         if self._later is not None:
             self._later.stop()

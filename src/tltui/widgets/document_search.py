@@ -16,10 +16,9 @@ from tltui.text.document import Document, Hit
 from tltui.text.frozen import frozen
 from tltui.text.screen_rows import Row, RowMap
 from tltui.text.search.child_process import compiled
-from tltui.widgets.document_canvas import CaretStop, word_at
+from tltui.widgets.document_canvas import WHEEL, CaretStop, cell_under, is_inside, word_at
 from tltui.widgets.document_rows import FILTER_CAP, FoldingCanvas, Search, counting, seeking
 from tltui.widgets.row_painter import RowStyle
-from tltui.widgets.scrolling import WHEEL, cell_under, is_inside
 from tltui.work.scheduler import Steps, Task
 
 

@@ -21,12 +21,11 @@ from tltui.text.formatting import cells as cell_len
 from tltui.text.frozen import frozen, mutable
 from tltui.text.line_correspondence import Renewed
 from tltui.text.screen_rows import WRAP_LIMIT, RowMap, SectionIndex
-from tltui.widgets.document_canvas import CaretStop
+from tltui.widgets.document_canvas import CaretStop, anchor_scroll
 from tltui.widgets.document_rows import ADVANCE, Search, counting
 from tltui.widgets.document_search import SelectingCanvas, is_live
 from tltui.widgets.key_input import MOVES, bindings
 from tltui.widgets.row_painter import WHOLE
-from tltui.widgets.scrolling import anchor_scroll
 from tltui.work.scheduler import Place, Steps, Task
 
 TRIES = 3

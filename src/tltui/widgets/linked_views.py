@@ -12,17 +12,16 @@ from textual import events
 from textual.message import Message
 
 from tltui.documents import format as fmt
-from tltui.questions.provenance.kernel_letters import Label
+from tltui.questions.provenance.pane_layout import Label
 from tltui.text.annotations import Unannotated
 from tltui.text.document import Document
 from tltui.text.formatting import LEVELS, script_for
 from tltui.text.frozen import frozen, mutable
 from tltui.text.screen_rows import Row, RowMap
 from tltui.text.search.child_process import compiled
-from tltui.widgets.document_canvas import TITLE_EDGES
+from tltui.widgets.document_canvas import TITLE_EDGES, cell_under, is_inside
 from tltui.widgets.document_view import DocumentView
 from tltui.widgets.row_painter import ASCII_MARKS, BANDS, RowStyle
-from tltui.widgets.scrolling import cell_under, is_inside
 
 
 class MarkedView(DocumentView):

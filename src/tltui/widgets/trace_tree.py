@@ -29,9 +29,9 @@ from tltui.tree.outline import Label, Node, label
 from tltui.tree.rows import FunctionNames, OutlineRow, OutlineRows
 from tltui.tree.stack_rows import StackOrder, keys_by_frames
 from tltui.widgets.bars import LINE_STYLES
+from tltui.widgets.document_canvas import Extent, Sideways, anchor_scroll, cell_under, is_inside
 from tltui.widgets.key_input import MOVES, bindings
 from tltui.widgets.row_painter import row_by_row
-from tltui.widgets.scrolling import Extent, Sideways, anchor_scroll, cell_under, is_inside
 from tltui.widgets.themes import Grounded, part_style
 
 INDENT = 2

@@ -13,8 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from tltui.questions.recompiles.predictions import DOUBTS, other_outcomes
-from tltui.questions.trials.call_edits import ArgumentEdit, Function, Refused, edited, function_at, parsed
-from tltui.questions.trials.edits import FrameEdits
+from tltui.questions.trials.edits import ArgumentEdit, FrameEdits, Function, Refused, edited, function_at, parsed
 from tltui.text.frozen import frozen
 from tltui.text.safe_files import read_small_file
 from tltui.text.sanitize import sanitize

@@ -35,7 +35,7 @@ from tltui.trace.batch import Batch, Kind
 from tltui.trace.files import FileBytes
 from tltui.trace.scan import STEP, Scanner
 from tltui.writers.bundle import Bundle, local_names
-from tltui.writers.redact.name_mapping import Names
+from tltui.writers.redact.redact import Names
 
 LONGEST = 1 << 20
 """Maximum stored bytes of a payload in an index."""

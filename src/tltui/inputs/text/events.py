@@ -1,4 +1,8 @@
-"""Events of TORCH_LOGS messages, and their payloads as torch would write them to a trace."""
+"""Events of TORCH_LOGS messages, and their payloads as torch would write them to a trace.
+
+Messages about CUDA graphs: torch/_inductor/cudagraph_utils.py, cudagraph_trees.py, compile_fx.py and output_code.py of torch 2.4 to
+2.13. Their warnings belong to `perf_hints` until torch 2.8 and to `cudagraphs` later.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +12,15 @@ from collections.abc import Callable
 from dataclasses import field
 from enum import Enum
 
-from tltui.inputs.text import cudagraph_messages
 from tltui.inputs.text.line_grammar import module_of
 from tltui.text.frozen import frozen
 from tltui.trace.batch import Kind
+
+WARNINGS = (r"(?i:skipping cudagraph)", r"disabling cudagraphs ", r"CUDAGraph supports dynamic shapes by recording ")
+RECORDINGS = (r"(?:\[[^\]]*\] )?(?:[Rr]ecording cudagraph tree for |Recording function|Re-recording function)",)
+LOGGERS = {"perf_hints": WARNINGS, "cudagraphs": (*WARNINGS, *RECORDINGS), "torch/_inductor/cudagraph_trees.py": RECORDINGS}
+"""Logger or file → how its messages about CUDA graphs begin."""
+
 
 REASON = re.compile(rb"- (?=(?:\d+/\d+|!\d+(?:/\d+/\d+)?): )")
 FAILURES = re.compile(rb"guard \d+ failures:$")
@@ -330,7 +339,7 @@ TABLE: list[Row] = [
     _bytecode("ORIGINAL"),
     _bytecode("MODIFIED"),
     Row("kernel_code", r"", text("kernel_code"), cuts=False),
-    *(Row(logger, opens, text("cudagraphs")) for logger, messages in cudagraph_messages.LOGGERS.items() for opens in messages),
+    *(Row(logger, opens, text("cudagraphs")) for logger, messages in LOGGERS.items() for opens in messages),
     Row("perf_hints", r"", text("perf_hints"), cuts=False),
     Row("ddp_graphs", r"", text("ddp_graphs"), cuts=False),
     Row(CONVERT, r"torchdynamo start compiling (?P<name>.+) (?P<file>\S+):(?P<line>\d{1,9})(?:, stack .*)?$",

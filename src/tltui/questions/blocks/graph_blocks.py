@@ -1,17 +1,129 @@
-"""Repeated blocks of a captured graph: modules of one list whose parts of the graph are isomorphic."""
+"""Repeated blocks of a captured graph: modules of one list whose parts of the graph are isomorphic.
+
+Parts are compared in a canonical form. Guards add the classes of blocks, values that differ, and parameters that need a
+gradient.
+"""
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 
-from tltui.questions.blocks.block_guards import Gradients, GuardedValue, classes_of, guarded_values
-from tltui.questions.blocks.graph_forms import LEAST_NODES, Form, Reading
-from tltui.questions.layers.layer_costs import is_below, merged
+from tltui.questions.layers.layer_costs import is_below, merged, source_path
 from tltui.questions.layers.layer_kernels import CapturedLayers
 from tltui.questions.layers.node_layers import ancestors
 from tltui.text.frozen import frozen, mutable
+from tltui.text.graphs.fx_graph import FxNode
+
+LEAST_NODES = 4
+"""Nodes of the smallest block: calling a compiled block costs more than fewer operations in eager mode."""
+
+
+@frozen
+class Form:
+    """The canonical form of the graph of a module: equal forms are isomorphic graphs."""
+
+    statements: tuple[str, ...]
+    """Each node: its expression with relative names, and its type."""
+    inputs: tuple[str, ...]
+    """Types of the values from outside of the module, in the order of their first use."""
+    parameters: tuple[tuple[str, str], ...]
+    """Parameters and buffers of the module with their types, in the order of their first use."""
+
+
+_WORD = re.compile(r"\"(?:[^\"\\]|\\.)*(?:\"|$)|'(?:[^'\\]|\\.)*(?:'|$)|(?<![\w.])([A-Za-z_]\w*)(?!\s=[^=])(?!\w)")
+
+
+class Reading:
+    """The nodes of a captured graph in the order in which they run, with the meaning of the names that they read."""
+
+    def __init__(self, captured: CapturedLayers) -> None:
+        self.graph = captured.graph
+        self.parameters = _parameter_paths(captured)
+        self.nodes: list[FxNode] = []
+        self.layers: list[str] = []
+        for key, layer in captured.layers.items():
+            if (node := self.graph.find(key)) is not None:
+                self.nodes.append(node)
+                self.layers.append(layer)
+        self.number = {(node.graph, node.name): n for n, node in enumerate(self.nodes)}
+
+    def form(self, path: str, numbers: Sequence[int]) -> Form:
+        """Return the canonical form of a module."""
+        places = {number: n for n, number in enumerate(numbers)}
+        inputs: dict[tuple[int, str], int] = {}
+        types: list[str] = []
+        parameters: dict[str, str] = {}
+        statements = []
+        for place, number in enumerate(numbers):
+            node = self.nodes[number]
+
+            def word(match: re.Match[str], node: FxNode = node, place: int = place) -> str:
+                name = match[1]
+                if name is None:
+                    return match[0]
+                key = (node.graph, name)
+                producer = places.get(self.number.get(key, -1))
+                if producer is not None:
+                    return f"%{place - producer}" if producer < place else name
+                parameter = self.parameters.get(name)
+                source = self.graph.graph.find(name, node.graph)
+                if parameter is not None and is_below(parameter, path):
+                    relative = parameter[len(path) + 1 :]
+                    parameters[relative] = self.type(source) if source is not None else ""
+                    return f"@{relative}: {parameters[relative]}"
+                if source is None:
+                    return name
+                if key not in inputs:
+                    inputs[key] = len(inputs)
+                    types.append(self.type(source))
+                return f"${inputs[key]}"
+
+            statements.append(f"{_WORD.sub(word, self.expression(node))} : {node.type}")
+        return Form(tuple(statements), tuple(types), tuple(parameters.items()))
+
+    def parts(self, path: str, calls: Iterable[list[int]]) -> Iterator[list[int]]:
+        """Yield the nodes of each call of a module; calls in a row are equal parts of what seems to be one call."""
+        for numbers in calls:
+            count = self._repetitions(path, numbers)
+            size = len(numbers) // count
+            yield from (numbers[n * size : (n + 1) * size] for n in range(count))
+
+    def _repetitions(self, path: str, numbers: list[int]) -> int:
+        targets = [self.nodes[number].target for number in numbers]
+        for size in range(LEAST_NODES, len(numbers) // 2 + 1):
+            if len(numbers) % size == 0 and targets[size:] == targets[:-size]:
+                forms = {self.form(path, numbers[n : n + size]).statements for n in range(0, len(numbers), size)}
+                if len(forms) == 1 and any("@" in statement for statement in next(iter(forms))):
+                    return len(numbers) // size
+        return 1
+
+    def type(self, node: FxNode) -> str:
+        """Return the type of a value; Dynamo gives each input a second name without a type."""
+        first = self.graph.graph.find(node.args[0], node.graph) if node.kind == "alias" and node.args else None
+        return node.type or (first.type if first is not None else "")
+
+    def expression(self, node: FxNode) -> str:
+        """Return the statement of a node without its own name, and without the names that it frees."""
+        text = self.graph.text[node.line].partition(";  ")[0].strip()
+        head, equals, value = text.partition(" = ")
+        if equals and not node.in_place and head.partition(":")[0].strip() == node.name:
+            return value
+        return text
+
+
+def _parameter_paths(captured: CapturedLayers) -> dict[str, str]:
+    """Map the names of parameters in the graph, including their second names, to their paths in the model."""
+    paths = dict(captured.parameters)
+    for node in captured.graph.nodes:
+        if node.kind == "get_attr" and node.target in paths:
+            paths[node.name] = paths[node.target]
+        elif node.kind == "alias" and node.args and node.args[0] in paths:
+            paths[node.name] = paths[node.args[0]]
+    return paths
+
 
 DICTIONARY = "torch.nn.modules.container.ModuleDict"
 NOT_CALLED = (DICTIONARY, "torch.nn.modules.container.ModuleList")
@@ -399,3 +511,139 @@ def _different(one: _List, path: str, sample: str, reading: Reading) -> Differen
     types = dict(other.parameters)
     changed = (f"{name} is {kind}, not {types[name]}" for name, kind in form.parameters if types.get(name, kind) != kind)
     return DifferentBlock(path, len(form.statements), sample, count, first, next(changed, ""), "")
+
+
+@frozen
+class GuardedValue:
+    """An attribute of the modules of a group that has a guard, with different values."""
+
+    attribute: str
+    """Its path in the module: `self_attn.layer_idx`."""
+    values: int
+    """Number of different values."""
+    code: str
+    """The line of source that reads it."""
+    place: str
+    """`FILE:LINE` of that line."""
+    is_integer: bool
+
+
+_CLASS = re.compile(r"___check_type_id\(([LG]\[[^\n]*?), \d+\), type=<class '([^']+)'>")
+
+
+def classes_of(captured: CapturedLayers) -> dict[str, str]:
+    """Map module paths to the full names of their classes from the guards."""
+    results = {}
+    for match in _CLASS.finditer(captured.guards):
+        source = source_path(match[1]) if match[1].endswith("']") else None
+        if source is not None:
+            results[captured.naming(*source)] = match[2]
+    return results
+
+
+_VALUE = re.compile(
+    r"EQUALS_MATCH: ([LG]\['\w+'\](?:\._modules\['[^'\]]+'\])*)\.(\w+) == ([^\n]*?)  +# ([^\n]*?)  # (\S[^\n]*?:\d{1,9}) in "
+)
+
+
+_Values = dict[str, tuple[str | None, ...]]
+"""Module → values of the guarded attributes."""
+
+
+def guarded_values(captured: CapturedLayers, members: Sequence[str]) -> tuple[tuple[GuardedValue, ...], _Values]:
+    """Return the guarded attributes that differ between the modules of a group, and their values in each module."""
+    wanted = set(members)
+    values: dict[str, dict[str, str]] = defaultdict(dict)
+    lines: dict[str, tuple[str, str]] = {}
+    for match in _VALUE.finditer(captured.guards):
+        source = source_path(match[1])
+        path = captured.naming(*source) if source is not None else ""
+        member = next((outer for outer in _prefixes(path) if outer in wanted), None)
+        if member is not None:
+            attribute = f"{path[len(member) :]}.{match[2]}".removeprefix(".")
+            values[attribute][member] = match[3]
+            lines.setdefault(attribute, (match[4], match[5]))
+    differing = {attribute: by_member for attribute, by_member in values.items() if len(set(by_member.values())) > 1}
+    combinations = {member: tuple(by_member.get(member) for by_member in differing.values()) for member in members}
+    results = tuple(
+        GuardedValue(
+            attribute, len(set(by_member.values())), *lines[attribute],
+            all(value.lstrip("-").isdecimal() for value in by_member.values()),
+        ) for attribute, by_member in differing.items()
+    )  # fmt: skip
+    return results, combinations
+
+
+def _prefixes(path: str) -> Iterable[str]:
+    while path:
+        yield path
+        path = path.rpartition(".")[0]
+
+
+_TENSOR = re.compile(r"check_tensor\(([LG]\[[^\n]*?), \w+, DispatchKeySet[^\n]*? requires_grad=(True|False)")
+_PARAMETER = re.compile(r"^(.*)\._parameters\['([^']+)'\]$")
+
+
+class Gradients:
+    """What needs a gradient in a graph: parameters and inputs by the guards, values that are computed from them."""
+
+    def __init__(self, reading: Reading, captured: CapturedLayers, trains: bool) -> None:
+        self._reading = reading
+        self._of_module: dict[str, list[str]] = {}
+        for node, name in captured.parameters.items():
+            for path in ancestors(name) if "_buffers_" not in node else ():
+                self._of_module.setdefault(path, []).append(name)
+        self._recorded = _recorded_gradients(captured) if trains else {}
+        self._values = self._with_gradient() if trains else {}
+
+    def parameters(self, path: str) -> int:
+        """Return the number of parameters of a module."""
+        return len(self._of_module.get(path, ()))
+
+    def frozen(self, path: str) -> tuple[str, ...]:
+        """Return the parameters of a module that need no gradient by the guards."""
+        return tuple(sorted(name[len(path) :] for name in self._of_module.get(path, ()) if self._recorded.get(name) is False))
+
+    def input_needs(self, numbers: Sequence[int]) -> bool:
+        """Return whether an input of a module, other than a parameter, needs a gradient; True if no value does."""
+        if not self._values:
+            return True
+        reading, inside = self._reading, set(numbers)
+        for number in numbers:
+            node = reading.nodes[number]
+            for name in node.args:
+                key = (node.graph, name)
+                if reading.number.get(key, -1) not in inside and name not in reading.parameters and self._values.get(key, False):
+                    return True
+        return False
+
+    def _with_gradient(self) -> dict[tuple[int, str], bool]:
+        """Return the values that need a gradient: inputs, and floating-point values computed from parameters or inputs."""
+        results: dict[tuple[int, str], bool] = {}
+        for node in self._reading.graph.nodes:
+            key = (node.graph, node.name)
+            path = self._reading.parameters.get(node.name)
+            if path is not None and node.type:
+                trained = node.type.startswith(("f", "bf")) and "_buffers_" not in node.name
+                results[key] = self._recorded.get(path, trained)
+            elif node.kind == "placeholder":
+                results[key] = self._recorded.get(node.name, False)
+            else:
+                computed = any(results.get((node.graph, name), False) for name in node.args)
+                is_float = not node.type or node.type.startswith(("f", "bf", "c"))
+                results[key] = computed and (node.kind == "alias" or is_float)
+        return results
+
+
+def _recorded_gradients(captured: CapturedLayers) -> dict[str, bool]:
+    """Map paths of parameters, and names of other inputs of the graph, to whether they need a gradient by the guards."""
+    results = {}
+    for match in _TENSOR.finditer(captured.guards):
+        parameter = _PARAMETER.match(match[1])
+        source = source_path(parameter[1]) if parameter is not None else None
+        if parameter is not None and source is not None:
+            path = captured.naming(*source)
+            results[f"{path}.{parameter[2]}" if path else parameter[2]] = match[2] == "True"
+        else:
+            results[re.sub(r"[^a-zA-Z0-9]+", "_", match[1])] = match[2] == "True"
+    return results

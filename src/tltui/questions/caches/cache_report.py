@@ -1,4 +1,4 @@
-"""Cache lookups, keys and misses of compiles, and of a part of a run."""
+"""Cache lookups, keys and misses of compiles, and of a part of a run; the types of an answer about the next process."""
 
 from __future__ import annotations
 
@@ -16,11 +16,76 @@ from tltui.model.derived_cache import Parts
 from tltui.model.node_answers import Count, counts, part
 from tltui.model.nodes import Compile, Process
 from tltui.model.record_reader import JSON_LIMIT, Reader, json_in, metrics_fields, number_in, records_of, text_in, whole_in
-from tltui.questions.caches.cold_start_report import ColdStart
 from tltui.questions.caches.vllm_caches import NONE, VllmCaches
 from tltui.questions.stacks.tracebacks import display_code
 from tltui.questions.timing.timing_events import EVENT_LIMIT, Event
 from tltui.text.frozen import frozen, mutable
+
+
+@frozen
+class KeptCache:
+    """A cache that the next process can use."""
+
+    cache: str
+    files: str
+    """Its files below the cache directory."""
+    saved_s: float
+    """Seconds of work that its entries make unnecessary, at most: loading them takes time."""
+    compiles: int
+
+
+@frozen
+class RemainingTime:
+    """Compile time that neither kept caches nor the repeated work of each process explains."""
+
+    reason: str
+    duration_s: float
+    compiles: int
+
+
+@frozen
+class SizeChange:
+    """A size that differed from the compile before."""
+
+    source: str
+    dim: int | None
+    before: int | str
+    """A text if it is an expression, '' if torch does not log it."""
+    now: int | str
+
+
+@frozen
+class NewSize:
+    """A recompilation for a size that was not compiled before."""
+
+    ref: str
+    function: str | None
+    duration_s: float
+    changes: tuple[SizeChange, ...]
+
+
+@frozen
+class ColdStart:
+    """Compile time of the run, split by the work that the next process repeats."""
+
+    compile_s: float
+    """Seconds of all compiles; the next three add up to it."""
+    cached_s: float
+    """Seconds that kept caches save, at most."""
+    repeated_s: float
+    """Seconds of Dynamo and guards: only ahead-of-time compilation saves them."""
+    rest_s: float
+    saved_s: float
+    """Seconds that hits of this run saved already, as torch estimates them."""
+    caches: tuple[KeptCache, ...]
+    rest: tuple[RemainingTime, ...]
+    directories: tuple[str, ...]
+    """Directories of Inductor's generated code, which are its cache directories; at most 8."""
+    new_sizes: tuple[NewSize, ...]
+    """The slowest first."""
+    autotuned_s: float = 0.0
+    """Seconds of the compiles in searches of autotuning; 0 for more compiles than are looked through."""
+
 
 FX, AOT, BUNDLED = "FX graph cache", "AOTAutograd cache", "bundled FX graph cache"
 PGO_LOCAL, PGO_REMOTE, PRECOMPILE = "PGO profile, local", "PGO profile, remote", "precompile cache"

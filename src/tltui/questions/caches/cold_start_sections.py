@@ -1,23 +1,197 @@
-"""Cold start as sections of a page: the time that the next process saves, and sizes that were compiled at their first use."""
+"""Cold start: seconds that kept caches save, seconds that each process repeats, the rest; sizes compiled at their first use."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+import posixpath
+import re
+from collections import Counter, defaultdict
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from tltui.documents import format as fmt
-from tltui.documents.columns import Column, Table, by_numbers
-from tltui.documents.page import Page
+from tltui.documents.page import Column, Page, Table, by_numbers
 from tltui.documents.rank_groups import alike_on_ranks, on_ranks
 from tltui.documents.scope import Scope
-from tltui.questions.caches.cache_report import CompileCaches, caches_in
-from tltui.questions.caches.cold_start import cold_start_steps
-from tltui.questions.caches.cold_start_report import ColdStart, NewSize
-from tltui.questions.recompiles.explanations import name_of
+from tltui.model.node_answers import part
+from tltui.model.nodes import Compile
+from tltui.model.record_reader import Reader, records_of, text_in
+from tltui.questions.autotune.autotune_report import events_in
+from tltui.questions.caches.cache_report import (
+    ALL_CACHES,
+    AOT,
+    BYPASS,
+    FX,
+    HIT,
+    MISS,
+    ColdStart,
+    CompileCaches,
+    KeptCache,
+    NewSize,
+    RemainingTime,
+    SizeChange,
+    caches_in,
+)
+from tltui.questions.recompiles import guard_grammar
+from tltui.questions.recompiles.explanations import Explained, explained_of, name_of
+from tltui.questions.timing.event_sums import CompileTime, stretches_of, time_of
+from tltui.questions.timing.timing_events import AUTOGRAD, DYNAMO, GUARDS, INDUCTOR, KERNELS
 from tltui.text import tokens
 from tltui.text.document import Piece, piece_text
 from tltui.text.safe_files import quoted
 from tltui.text.sanitize import sanitize
 from tltui.text.torch_names import short
+
+COMPILED = "compiled kernels"
+"""Of Triton and C++."""
+FILES = {AOT: "aotautograd/", FX: "fxgraph/", COMPILED: "triton/, *.so"}
+"""Cache → its files below the cache directory of Inductor (torch 2.4 to 2.13)."""
+CACHED_PHASES = {AUTOGRAD: AOT, INDUCTOR: FX, KERNELS: COMPILED}
+"""Phase → the cache that makes it unnecessary."""
+LOADING, BYPASSED, DISABLED = "loading from caches", "a cache was bypassed", "a cache was disabled"
+UNASKED, OTHER = "no lookup was logged", "everything else"
+AUTOTUNED_IN = 300
+"""Compiles up to which their searches of autotuning are looked for in all timing events."""
+_SIZES = frozenset((guard_grammar.SIZE, guard_grammar.CONDITION, guard_grammar.INT))
+_CODE_DIRECTORY = re.compile(r"[a-z0-9]{2}", re.ASCII)
+_OUTPUT_CODE = "inductor_output_code"
+
+
+class ColdStartSums:
+    """Sums over compiles."""
+
+    def __init__(self) -> None:
+        self._compile_s = self._repeated_s = 0.0
+        self._saved: dict[str, float] = defaultdict(float)
+        self._rest: dict[str, float] = defaultdict(float)
+        self._compiles: Counter[str] = Counter()
+
+    def add(self, time: CompileTime, caches: CompileCaches | None) -> None:
+        """Add a compile with its cache lookups."""
+        self._compile_s += time.duration_s
+        seconds = {phase.name: phase.self_s for phase in time.phases}
+        repeated = min(seconds.pop(DYNAMO, 0.0) + seconds.pop(GUARDS, 0.0), time.duration_s)
+        self._repeated_s += repeated
+        saved = saved_by_keeping(seconds, caches)
+        left = max(time.duration_s - repeated, 0.0)
+        if (total := sum(saved.values())) > left:  # a lazy backward has events that the duration does not count
+            saved = {cache: amount * left / total for cache, amount in saved.items()}
+        rest = left - sum(saved.values())
+        for cache, amount in saved.items():
+            self._saved[cache] += amount
+            self._compiles[cache] += 1
+        reason = reason_of_rest(caches)
+        of_reason = min(rest, sum(seconds.values()) - sum(saved.values())) if reason != OTHER else 0.0
+        for name, amount in ((reason, of_reason), (OTHER, rest - of_reason)):
+            if amount > 0:
+                self._rest[name] += amount
+                self._compiles[name] += 1
+
+    def result(self, saved_s: float, directories: Iterable[str], new_sizes: Iterable[NewSize]) -> ColdStart:
+        """Return the report; `saved_s` are the seconds that hits saved."""
+        caches = tuple(
+            KeptCache(cache, FILES[cache], self._saved[cache], self._compiles[cache])
+            for cache in CACHED_PHASES.values() if self._saved[cache] > 0
+        )  # fmt: skip
+        ordered = sorted(self._rest.items(), key=lambda item: -item[1])
+        rest = tuple(RemainingTime(name, amount, self._compiles[name]) for name, amount in ordered)
+        cached_s = sum(cache.saved_s for cache in caches)
+        return ColdStart(
+            self._compile_s, cached_s, self._repeated_s, sum(one.duration_s for one in rest), saved_s, caches, rest,
+            tuple(dict.fromkeys(directories))[:8], tuple(sorted(new_sizes, key=lambda one: -one.duration_s)),
+        )  # fmt: skip
+
+
+def saved_by_keeping(seconds: Mapping[str, float], caches: CompileCaches | None) -> dict[str, float]:
+    """Return cache → seconds that its new entries save the next process, of the seconds of each phase.
+
+    A graph has an entry after a miss, and none after a bypass. An AOTAutograd entry needs the entries of its FX graphs. Compiled
+    kernels are found by their source, also by a graph without an entry.
+    """
+    if caches is None or any(text.startswith(ALL_CACHES) for text in caches.disabled):
+        return {}
+    aot, fx = ({answer.state for answer in caches.answers if answer.cache == cache} for cache in (AOT, FX))
+    if fx == {HIT} or not (caches.disabled or fx & {MISS, BYPASS}):
+        return {}
+    shares = {KERNELS: 1.0}
+    if fx == {MISS}:
+        shares[INDUCTOR] = 1.0
+        if aot == {MISS}:
+            shares[AUTOGRAD] = 1.0
+    elif MISS in fx:  # the time of a phase is that of all graphs, those without an entry too
+        total = seconds.get(INDUCTOR, 0.0) + seconds.get(KERNELS, 0.0)
+        shares[INDUCTOR] = min((caches.compile_s or 0.0) / total, 1.0) if total else 0.0
+    saved = {cache: seconds.get(phase, 0.0) * shares.get(phase, 0.0) for phase, cache in CACHED_PHASES.items()}
+    return {cache: amount for cache, amount in saved.items() if amount > 0}
+
+
+def reason_of_rest(caches: CompileCaches | None) -> str:
+    """Return why a cache does not save the rest of the work of a compile."""
+    if caches is None or not (caches.is_lowered or caches.answers):
+        return OTHER
+    if caches.disabled:
+        return DISABLED
+    states = {answer.state for answer in caches.answers if answer.cache in (AOT, FX)}
+    return next((reason for state, reason in ((BYPASS, BYPASSED), (HIT, LOADING), (MISS, OTHER)) if state in states), UNASKED)
+
+
+def cold_start_steps(
+    compiles: Sequence[Compile], caches: Sequence[CompileCaches], saved_s: float
+) -> Generator[None, None, ColdStart]:
+    """Compute the cold start of some compiles, yielding after each block of them."""
+    by_ref = {one.ref: one for one in caches}
+    sums = ColdStartSums()
+    durations: dict[int, float] = {}
+    for stretch in stretches_of([compile_ for compile_ in compiles if compile_.is_compile]):
+        for compile_, row in zip(stretch.members, stretch.block().rows, strict=True):
+            if (time := time_of(compile_, row)) is not None:
+                durations[id(compile_)] = time.duration_s
+                sums.add(time, by_ref.get(time.ref))
+        yield
+    directories: list[str] = []
+    new_sizes: list[NewSize] = []
+    for compile_ in compiles:
+        if compile_.is_compile:
+            directories += code_directories(compile_)
+        if compile_.is_compile and compile_.is_recompile and (changes := size_changes(explained_of(compile_, with_guards=False))):
+            caches_of_it = by_ref.get(str(compile_.ref))
+            function = caches_of_it.function if caches_of_it is not None else compile_.frame.code[0]
+            new_sizes.append(NewSize(str(compile_.ref), function, durations.get(id(compile_), 0.0), changes))
+            yield
+    autotuned_s = 0.0
+    for compile_ in compiles if len(compiles) <= AUTOTUNED_IN else ():
+        autotuned_s += sum((event.benchmark_s or 0.0) + (event.precompile_s or 0.0) for event in events_in(compile_))
+        yield
+    return replace(sums.result(saved_s, directories, new_sizes), autotuned_s=autotuned_s)
+
+
+def size_changes(recompile: Explained) -> tuple[SizeChange, ...]:
+    """Return the sizes for which a function was compiled again; () if anything else differed from every version."""
+    by_size = next((reason for reason in recompile.reasons if reason.cause != guard_grammar.INT), None)
+    if by_size is None or any(reason.cause not in _SIZES for reason in recompile.reasons):
+        return ()
+    reasons = [reason for reason in recompile.reasons if reason.earlier == by_size.earlier]
+    changes = (SizeChange(one.source or one.text, one.dim, _size(one.expected), _size(one.actual)) for one in reasons)
+    return tuple(dict.fromkeys(changes))
+
+
+def _size(text: str) -> int | str:
+    return int(text) if text.isdecimal() else text
+
+
+@part
+def code_directories(compile_: Compile, reader: Reader) -> tuple[str, ...]:
+    """Return the cache directories that contain the generated code of a compile.
+
+    Inductor writes the code to DIRECTORY/ab/cab….py: the directory `ab` has the first letters of the hash.
+    """
+    directories: list[str] = []
+    for record, _ in records_of(compile_, (_OUTPUT_CODE,)):
+        path = (text_in(reader.event(record), "filename") or "").replace("\\", "/")
+        directory, name = posixpath.split(posixpath.dirname(path))
+        if directory and _CODE_DIRECTORY.fullmatch(name) and posixpath.basename(path)[1:3] == name:
+            directories.append(directory)
+    return tuple(dict.fromkeys(directories))
+
 
 SIZES_SHOWN, SIZES_LISTED = 10, 200
 DIRECTORIES_SHOWN = 2

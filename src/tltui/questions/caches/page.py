@@ -1,4 +1,4 @@
-"""The page `caches`: counts, hits, bypasses, and ranks that differ."""
+"""The page `caches`: counts, hits, bypasses, ranks that differ, and vLLM's compile caches."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from tltui.documents import format as fmt
-from tltui.documents.columns import Column, Table, by_numbers
-from tltui.documents.page import Page
+from tltui.documents.page import Column, Page, Table, by_numbers
 from tltui.documents.rank_groups import GROUPS_SHOWN, add_named, alike_on_ranks, first_refs, flow, functions, on_ranks
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs
@@ -41,10 +40,8 @@ from tltui.questions.caches.cache_report import (
     key_table,
     totals_of,
 )  # fmt: skip
-from tltui.questions.caches.cold_start import cold_start_steps
-from tltui.questions.caches.cold_start_sections import add_cold_start
-from tltui.questions.caches.vllm_cache_sections import add_caches
-from tltui.questions.caches.vllm_caches import NONE, read_caches
+from tltui.questions.caches.cold_start_sections import add_cold_start, cold_start_steps
+from tltui.questions.caches.vllm_caches import NONE, SHOWN, VllmCache, VllmCaches, read_caches
 from tltui.questions.question import Question
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
@@ -53,6 +50,63 @@ from tltui.text.frozen import frozen
 from tltui.text.line_diff import ChangedLine, Marks, around, changed_lines
 from tltui.text.sanitize import sanitize
 from tltui.text.torch_names import short
+
+
+def add_caches(page: Page, caches: VllmCaches) -> None:
+    """Add the differences between caches, then their contents."""
+    if not caches.caches:
+        return
+    if len(caches.caches) > 1:
+        _add_differences(page, caches)
+    page.blank()
+    page.open("vLLM's compile caches")
+    page.row([("vLLM's compile caches", tokens.HEADING)], "")
+    for cache in caches.caches[:SHOWN]:
+        _add_cache(page, cache)
+    if len(caches.caches) > SHOWN:
+        page.say(f"… and {len(caches.caches) - SHOWN} more", "  ", tokens.DIM)
+    page.close()
+
+
+def _add_differences(page: Page, caches: VllmCaches) -> None:
+    page.blank()
+    page.open("Why the hashes differ")
+    page.row([("Why the hashes differ", tokens.HEADING), ("  new ← old", tokens.DIM)], "")
+    if not caches.differences:
+        page.say("No recorded factor differs between these caches.", "  ", tokens.DIM)
+    last = ""
+    for one in caches.differences[:SHOWN]:
+        if one.unit != last:
+            page.add("  ", (sanitize(one.unit), tokens.LABEL))
+            last = one.unit
+        page.add("    ", (f"{one.kind} ", tokens.WARN), (fmt.clip_middle(sanitize(one.name), 60), tokens.NAME))
+        if one.new or one.old:
+            values = [fmt.clip_middle(sanitize(value), 40) if value else "not set" for value in (one.new, one.old)]
+            page.say(f"{values[0]} ← {values[1]}", "      ")
+        if one.note:
+            page.say(one.note, "      ", tokens.DIM)
+    if len(caches.differences) > SHOWN:
+        page.say(f"… and {len(caches.differences) - SHOWN} more; --json lists all", "  ", tokens.DIM)
+    page.close()
+
+
+def _add_cache(page: Page, cache: VllmCache) -> None:
+    binaries = [file for file in cache.files if file.is_binary]
+    head: list[Piece] = [(fmt.clip_middle(sanitize(cache.cache_hash or cache.path), 40), tokens.STRONG), "  ", sanitize(cache.unit)]
+    page.row(head, "  ")
+    words = [fmt.plural(len(cache.files), "file")]
+    if cache.graphs:
+        words.append(f"{fmt.plural(cache.graphs, 'compiled graph')} for {', '.join(cache.ranges[:8])}")
+    if cache.factors:
+        words.append(fmt.plural(len(cache.factors), "factor"))
+    page.say(" · ".join(words), "    ")
+    for file in binaries[:8]:
+        page.add("    ", (fmt.clip_middle(sanitize(file.name), 60), tokens.NAME), f"  {fmt.size_of(file.size_bytes)}, binary")
+    if len(binaries) > 8:
+        page.say(f"… and {len(binaries) - 8} more binary files", "    ", tokens.DIM)
+    for reason in cache.refused:
+        page.say(f"not read: {sanitize(reason)}", "    ", tokens.WARN)
+
 
 REFS_SHOWN, ROWS_SHOWN, NAMED = 8, 10, 400
 MANY_COMPILES = 400

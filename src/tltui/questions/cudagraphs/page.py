@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tltui.documents import format as fmt
-from tltui.documents.columns import Column, Table
-from tltui.documents.page import Page
+from tltui.documents.page import Column, Page, Table
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs
 from tltui.model.run import Run
@@ -26,7 +25,7 @@ from tltui.questions.cudagraphs.cudagraph_report import (
     report_of,
     sentence_of,
 )
-from tltui.questions.job_failures.warning_sections import add_warnings
+from tltui.questions.job_failures.failure_sections import add_warnings
 from tltui.questions.problems.reason_sections import add_stack
 from tltui.questions.question import Question
 from tltui.text import tokens

@@ -8,8 +8,7 @@ from collections.abc import Collection, Generator, Hashable, Iterable, Iterator,
 from dataclasses import field, replace
 
 from tltui.documents import format as fmt
-from tltui.documents.columns import Column, Table
-from tltui.documents.page import Page
+from tltui.documents.page import Column, Page, Table
 from tltui.documents.rank_groups import GROUPS_SHOWN, Named, OnRanks, add_named, alike_on_ranks, functions, said_ranks
 from tltui.model.nodes import Compile, Frame
 from tltui.model.ref import at_line

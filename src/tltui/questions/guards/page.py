@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Generator, Hashable, Iterable, Iterator, Sequence
 
 from tltui.documents import format as fmt
-from tltui.documents.columns import Column, Table
-from tltui.documents.page import Page
+from tltui.documents.page import Column, Page, Table
 from tltui.documents.rank_groups import ROWS_SHOWN, OnRanks, alike_on_ranks, said_ranks
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs

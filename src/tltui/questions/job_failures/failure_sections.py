@@ -1,33 +1,176 @@
-"""Sections about how a job ended."""
+"""Sections about how a job ended: failures and what to do next, warnings of torch, and the output of a job without a compile."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator, Sequence
 
 from tltui.documents import format as fmt
 from tltui.documents.page import Page, to_page
+from tltui.model.input_coverage import TEXT
 from tltui.model.nodes import Compile, Frame
 from tltui.model.run import Run
 from tltui.model.status import Status
 from tltui.questions.hang.open_phases import BACKWARD_OF, CAPTURE, OUTSIDE, Inside
-from tltui.questions.job_failures.failure_advice import next_step
 from tltui.questions.job_failures.failure_order import ENDED, FOLLOWED
 from tltui.questions.job_failures.job_failures import (
+    OutputWarning,
     RunFailure,
     failures_outside_trace,
     independent_failures,
     is_of_compiler,
     outputs_of,
+    printed_of,
     traceback_of,
     traced_processes,
 )
+from tltui.questions.job_failures.printed_messages import WATCHDOG
 from tltui.questions.problems.compile_problems import read_reason
 from tltui.questions.problems.reason_sections import add_explanation, add_gb_page, add_traceback
 from tltui.questions.records.log_page import line_in_log
 from tltui.questions.stacks.tracebacks import callers_of, display_name
 from tltui.text import tokens
 from tltui.text.document import Piece
+from tltui.text.frozen import frozen
+from tltui.text.lazy_pattern import lazy_pattern
 from tltui.text.sanitize import sanitize
+from tltui.trace.files import Gone
+from tltui.trace.log import Log
+
+TEXT_READ = 4000
+"""Characters of a failure that are matched."""
+
+
+@frozen
+class AdviceRow:
+    """The next step for one exception or message."""
+
+    pattern: re.Pattern[str]
+    """It matches the type and the message."""
+    next_step: str
+    """One sentence with what to type or to change."""
+    source: str
+    """The file with the text."""
+
+
+def _row(pattern: str, next_step: str, source: str) -> AdviceRow:
+    return AdviceRow(lazy_pattern(pattern), next_step, source)
+
+
+ROWS: tuple[AdviceRow, ...] = (
+    _row(
+        r"tensor output of CUDAGraphs that has been overwritten",
+        "Clone the result outside of the compiled function, or call torch.compiler.cudagraph_mark_step_begin() before each step. "
+        'If gradients are accumulated, compile with mode="max-autotune-no-cudagraphs".',
+        "torch/_inductor/cudagraph_trees.py",
+    ),
+    _row(
+        r"in the cudagraph pool not tracked as outputs",
+        "Keep no tensor of a compiled call in other objects, and change no parameter through .data in it; "
+        'mode="max-autotune-no-cudagraphs" compiles without CUDA graphs.',
+        "torch/_inductor/cudagraph_trees.py",
+    ),
+    _row(
+        r"TimeoutExpired: .*compile_worker",
+        "The program had ended when a compile worker did not stop. TORCHINDUCTOR_COMPILE_THREADS=1 starts no workers.",
+        "torch/_inductor/compile_worker/subproc_pool.py",
+    ),
+    _row(
+        r"Attempting to use a closed pool|A compilation subprocess exited unexpectedly|\bBrokenProcessPool\b",
+        "A compile worker died: look for the kernel's out-of-memory killer in dmesg, and set TORCHINDUCTOR_COMPILE_THREADS=1. "
+        "Kernels are then compiled in the job's process.",
+        "torch/_inductor/async_compile.py, torch/_inductor/compile_worker/subproc_pool.py",
+    ),
+    _row(
+        r"\bSubprocException\b",
+        "The last exception in the message is that of a compile worker. With TORCHINDUCTOR_COMPILE_THREADS=1 the job raises it.",
+        "torch/_inductor/compile_worker/subproc_pool.py",
+    ),
+    _row(
+        r"GuardOnDataDependentSymNode|Could not (?:guard on|extract specialized integer from) data-dependent expression",
+        "Your code decides by a value that only the data have: state its range with torch._check before that line, "
+        "or call the line outside of the compiled function.",
+        "torch/fx/experimental/symbolic_shapes.py",
+    ),
+    _row(
+        r"No valid triton configs|out of resource: ",
+        "Reduce the tile sizes (for flex_attention: kernel_options), or turn max-autotune off.",
+        "torch/_inductor/runtime/triton_heuristics.py",
+    ),
+    _row(
+        r"CppCompileError|C\+\+ compile error",
+        "Correct the first error of the C++ compiler. The compiler's output is below the exception.",
+        "torch/_inductor/exc.py",
+    ),
+    _row(
+        r"Cannot find a working triton installation|TritonMissing", "Install the triton of this torch version.",
+        "torch/_inductor/exc.py",
+    ),
+    _row(
+        r"\bOutOfMemoryError\b|CUDA out of memory",
+        "Reduce the batch size, or recompute activations with torch.utils.checkpoint.", "c10/cuda/CUDACachingAllocator.cpp",
+    ),
+    _row(
+        r"\bCheckpointError\b",
+        "Forward and recomputation differ: raise the recompile limit, or compile the function outside of the checkpoint.",
+        "torch/utils/checkpoint.py",
+    ),
+    _row(
+        r"\bConstraintViolationError\b|Constraints violated",
+        "Your code specializes a size that is marked as dynamic: use maybe_mark_dynamic, or change that line.",
+        "torch/fx/experimental/symbolic_shapes.py",
+    ),
+    _row(
+        r"\bFailOnRecompileLimitHit\b",
+        "Remove the cause of the recompiles, or raise torch._dynamo.config.recompile_limit.", "torch/_dynamo/exc.py",
+    ),
+    _row(
+        r"\bUnsupported\b", "Change the line as torch's hints describe, or compile without fullgraph=True.", "torch/_dynamo/exc.py",
+    ),
+    _row(
+        r"expected size \d+==\d+",
+        "A compiled graph was called with sizes for which it was not compiled: delete the compile cache and start again.",
+        "torch/csrc/dynamo/guards.cpp",
+    ),
+    _row(
+        r"\bTorchRuntimeError\b", "Run this line in eager mode with the same shapes, and see whether it fails there too.",
+        "torch/_dynamo/exc.py",
+    ),
+    _row(
+        r"\bBackendCompilerFailed\b|\bInductorError\b|\bLoweringException\b",
+        'Compile with backend="aot_eager": if that works, the fault is in the backend.', "torch/_dynamo/exc.py",
+    ),
+    _row(
+        r"\bInternalTorchDynamoError\b", 'Compile with backend="eager": if that fails too, Dynamo is at fault.',
+        "torch/_dynamo/exc.py",
+    ),
+    _row(
+        WATCHDOG,
+        "Record TORCH_TRACE on all ranks: `tltui where DIR` then names the rank that the others are waiting for. "
+        "With TORCH_NCCL_TRACE_BUFFER_SIZE=2000 torch also records the collective that each rank entered last.",
+        "torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp",
+    ),
+    _row(
+        r"Timed out waiting \d+ms for (?:recv|send) operation|failed to pass monitoredBarrier",
+        "Record TORCH_TRACE on all ranks: `tltui where DIR` then names the rank that the others are waiting for.",
+        "gloo/transport/tcp/unbound_buffer.cc, torch/csrc/distributed/c10d/ProcessGroupGloo.cpp",
+    ),
+    _row(
+        r"failed(?: first)? \(exit code -?\d+\)$|failed(?: first)? \(SIG\w+\)$",
+        "The text has no error message of this process: start torchrun with --tee 3, and open the output of torchrun.",
+        "torch/distributed/elastic/multiprocessing/errors/__init__.py",
+    ),
+)  # fmt: skip
+"""The first row that matches counts."""
+IN_COMPILER = 'Compile with backend="aot_eager", then with backend="eager": the first one to work shows the part at fault.'
+
+
+def next_step(failure: str, in_compiler: bool) -> str:
+    """Return the next step for a failure; `in_compiler`: torch's compiler raised it. '' if there is none."""
+    text = failure[:TEXT_READ]
+    step = next((row.next_step for row in ROWS if row.pattern.search(text)), "")
+    return step or (IN_COMPILER if in_compiler else "")
+
 
 INDENT = "    "
 CHECKPOINT_ERROR = "CheckpointError"
@@ -269,3 +412,81 @@ def _is_in_checkpoint(frame: Frame) -> bool:
     """Return whether a compile of a frame has `torch.utils.checkpoint` among its callers."""
     callers = (caller for compile_ in frame.compiles for caller in callers_of(compile_))
     return any(caller.file.replace("\\", "/").endswith(CHECKPOINT) for caller in callers)
+
+
+COUNTED = 256 << 20
+"""Bytes of an output whose lines are counted; of a larger one the size is given."""
+BLOCK = 1 << 20
+
+
+def has_only_output(run: Run) -> bool:
+    """Return whether a run consists of text logs without any compile."""
+    return bool(run.models) and all(model.form == TEXT for model in run.models) and not run.tally.compiles
+
+
+def has_torch(run: Run) -> bool:
+    """Return whether the output of a run has a log message of torch or an exception of its compiler."""
+    if any(process.records for process in run.processes()):
+        return True
+    return any(is_of_compiler(traceback) for model in outputs_of(run) for traceback in printed_of(model.log).tracebacks)
+
+
+def size_of_output(run: Run) -> str:
+    """Return `812 lines`, or the size in bytes of a large output."""
+    logs = [model.log for model in outputs_of(run)]
+    size = sum(log.scanned for log in logs)
+    return fmt.plural(sum(map(_lines_in, logs)), "line") if size <= COUNTED else fmt.size_of(size)
+
+
+def _lines_in(log: Log) -> int:
+    count, at, last = 0, 0, b"\n"
+    try:
+        while at < log.scanned and (data := log.source.read(at, min(BLOCK, log.scanned - at))):
+            count, at, last = count + data.count(b"\n"), at + len(data), data[-1:]
+    except (Gone, OSError):
+        return count
+    return count + (last != b"\n")
+
+
+"""Warnings that a summary lists."""
+
+
+def add_warnings(page: Page, run: Run, warnings: Sequence[OutputWarning]) -> None:
+    """Add each warning with its meaning and what to do against it."""
+    if not warnings:
+        return
+    page.heading(f"Torch's warnings in the job's output ({fmt.count(len(warnings))})")
+    for warning in warnings:
+        page.row([(warning.title, tokens.WARN), *_warning_place(page, warning)])
+        if warning.detail:
+            page.labelled("cause", sanitize(fmt.one_line(warning.detail)), INDENT, 6)
+        page.say(warning.means, INDENT)
+        if warning.fix:
+            page.say(warning.fix, INDENT)
+        model = next((model for model in outputs_of(run) if model.log.path == warning.log), None)
+        if model is not None:
+            page.add(INDENT, to_page("in the output", line_in_log(run, model, warning.offset_bytes, page.options)))
+
+
+def add_warning_titles(page: Page, warnings: Sequence[OutputWarning]) -> None:
+    """Add one line for each of the first warnings."""
+    if not warnings:
+        return
+    page.heading(f"Torch's warnings in the job's output ({fmt.count(len(warnings))})")
+    for warning in warnings[:SHOWN]:
+        page.row([(warning.title, tokens.WARN), *_warning_place(page, warning)])
+        if warning.detail:
+            page.add(INDENT, page.clip(sanitize(fmt.one_line(warning.detail)), page.width - len(INDENT)))
+        page.say(warning.fix or warning.means, INDENT, tokens.DIM)
+    if len(warnings) > SHOWN:
+        page.add("  ", (f"and {fmt.count(len(warnings) - SHOWN)} more", tokens.LINK, "@problems"))
+
+
+def _warning_place(page: Page, warning: OutputWarning) -> list[Piece]:
+    """Return the number of times, the user's line and a link to the compile."""
+    pieces: list[Piece] = [f"  {fmt.count(warning.count)} times"] if warning.count > 1 else []
+    if warning.file is not None:
+        pieces += ["  ", page.place(warning.file, warning.line)]
+    if warning.compile:
+        pieces += ["  ", (f"[{warning.compile}]", tokens.LINK, warning.compile)]
+    return pieces

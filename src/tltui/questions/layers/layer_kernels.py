@@ -22,14 +22,15 @@ from tltui.questions.layers.layer_costs import (
     signature_of,
     together,
 )
-from tltui.questions.layers.leaf_modules import assign_leaves, classes_of_guards
 from tltui.questions.layers.lowered_layers import backward_layers, forward_layers, inner_layers, inputs_of
 from tltui.questions.layers.node_layers import (
     Frames,
     Naming,
     Program,
     ancestors,
+    assign_leaves,
     called_module,
+    classes_of_guards,
     frames_of_guards,
     program_of,
 )

@@ -7,8 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Sequence
 
 from tltui.questions.layers.layer_costs import is_below
-from tltui.questions.layers.leaf_modules import masked, operator_of, same_operator
-from tltui.questions.layers.node_layers import Key, Program, regions_of
+from tltui.questions.layers.node_layers import Key, Program, masked, operator_of, regions_of, same_operator
 from tltui.questions.provenance.dataflow.value_graph import COPIES, VIEWS
 from tltui.questions.provenance.graph_names import COMPUTED, GraphText
 from tltui.text.graphs.fx_graph import FxNode

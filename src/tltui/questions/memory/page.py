@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Iterator, Sequence
 
 from tltui.documents import format as fmt
-from tltui.documents.columns import Column, Table
-from tltui.documents.page import Page, to_page
+from tltui.documents.page import Column, Page, Table, to_page
 from tltui.documents.rank_groups import OnRanks, alike_on_ranks, said_ranks
 from tltui.documents.scope import Scope
 from tltui.inputs.index.indexed_log import Elsewhere
@@ -15,6 +14,10 @@ from tltui.model.ref import at_line
 from tltui.model.run import Run
 from tltui.questions.coverage.input_sections import Away, add_not_indexed
 from tltui.questions.memory.memory_report import (
+    ACTIVATION,
+    INPUT,
+    OUTPUT,
+    PARAMETER,
     AliveStorage,
     CompileMemory,
     GraphMemory,
@@ -27,7 +30,6 @@ from tltui.questions.memory.memory_report import (
     memory_of,
     unread,
 )
-from tltui.questions.memory.saved_tensors import ACTIVATION, INPUT, OUTPUT, PARAMETER
 from tltui.questions.question import Question
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument

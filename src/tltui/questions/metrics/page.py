@@ -7,8 +7,7 @@ from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
 from tltui.documents import format as fmt
-from tltui.documents.columns import Column, Table
-from tltui.documents.page import Page, to_page
+from tltui.documents.page import Column, Page, Table, to_page
 from tltui.documents.rank_groups import alike_on_ranks
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs

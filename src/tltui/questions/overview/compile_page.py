@@ -33,8 +33,7 @@ from tltui.questions.overview.compile_sections import (
 )
 from tltui.questions.overview.summary_sections import LEAST_SHOWN_S, at_least, open_phase
 from tltui.questions.problems import reason_sections
-from tltui.questions.problems.compile_problems import cached_breaks
-from tltui.questions.problems.limit_consequences import compiled_nothing_below
+from tltui.questions.problems.compile_problems import cached_breaks, compiled_nothing_below
 from tltui.questions.problems.reason_sections import (
     FALLBACK_CAUSES,
     INTERRUPTED,

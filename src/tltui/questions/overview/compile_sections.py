@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tltui.documents import format as fmt
-from tltui.documents.columns import Column, Table
-from tltui.documents.page import Page
+from tltui.documents.page import Column, Page, Table
 from tltui.model.artifacts import Artifact, Unit, artifacts_of, units_of
 from tltui.model.expected_artifacts import Absent
 from tltui.model.kind import Phase

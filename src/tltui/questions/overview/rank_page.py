@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from tltui.documents import format as fmt
-from tltui.documents.columns import Column, Table
-from tltui.documents.page import Page
+from tltui.documents.page import Column, Page, Table
 from tltui.documents.scope import called, process_title, rank_title
 from tltui.model.input_coverage import untold
 from tltui.model.nodes import Compile, Frame, Process, Rank
@@ -14,7 +13,7 @@ from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, TABLE, Eager, S
 from tltui.model.torch_version import version_of
 from tltui.questions.overview.run_summary import Code, Summary, summarise
 from tltui.questions.overview.summary_sections import add_caches, add_counts, add_outcomes, add_span, place_piece
-from tltui.questions.problems.limit_consequences import compiled_nothing_below
+from tltui.questions.problems.compile_problems import compiled_nothing_below
 from tltui.questions.problems.problem_list import limit_stated
 from tltui.questions.problems.reason_sections import SKIPS, limit_text, no_reason
 from tltui.questions.question import question_of

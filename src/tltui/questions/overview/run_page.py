@@ -23,10 +23,17 @@ from tltui.questions.coverage.job_inputs import failed_files, holdings, is_plain
 from tltui.questions.hang.where import Where
 from tltui.questions.hang.where_sections import dumps_sentence, is_cause_unknown, open_at_end, open_now, place_at_end
 from tltui.questions.index import BY_NAME
-from tltui.questions.job_failures.failure_sections import CAUSE_UNKNOWN, add_ends, add_overlaps, launches_in, next_step_of
+from tltui.questions.job_failures.failure_sections import (
+    CAUSE_UNKNOWN,
+    add_ends,
+    add_overlaps,
+    add_warning_titles,
+    has_torch,
+    launches_in,
+    next_step_of,
+    size_of_output,
+)
 from tltui.questions.job_failures.job_failures import RunFailure, failures_outside_trace, independent_failures, output_warnings
-from tltui.questions.job_failures.output_sections import has_torch, size_of_output
-from tltui.questions.job_failures.warning_sections import add_warning_titles
 from tltui.questions.overview.graphs_made import ranks_without_graph
 from tltui.questions.overview.run_summary import Summary, summarise
 from tltui.questions.overview.summary_sections import (

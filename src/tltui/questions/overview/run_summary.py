@@ -13,8 +13,7 @@ from tltui.model.record_reader import Reader
 from tltui.model.status import SOFT, Eager, Status, Tally, error_name
 from tltui.questions.coverage.job_inputs import Missing
 from tltui.questions.cudagraphs.cudagraph_report import sentence_of, skip_messages
-from tltui.questions.problems.compile_problems import GraphBreak, cached_breaks, cached_failures, message_of
-from tltui.questions.problems.limit_consequences import compiled_nothing_below
+from tltui.questions.problems.compile_problems import GraphBreak, cached_breaks, cached_failures, compiled_nothing_below, message_of
 from tltui.questions.ranks.differences import Differing
 from tltui.questions.ranks.pace import Offset
 from tltui.questions.recompiles.recompile_reasons import cached_recompile, parse_reason

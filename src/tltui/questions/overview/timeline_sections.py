@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from tltui.documents import format as fmt
-from tltui.documents.axis import BREAK as GAP
-from tltui.documents.axis import axis, broken_axis
+from tltui.documents.format import BREAK as GAP
+from tltui.documents.format import axis, broken_axis
 from tltui.documents.page import Page, to_page
 from tltui.model.ref import ranges
 from tltui.model.run import Run

@@ -7,8 +7,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from tltui.documents import format as fmt
-from tltui.documents.columns import Column, Table
-from tltui.documents.page import Page
+from tltui.documents.page import Column, Page, Table
 from tltui.documents.rank_groups import flow, on_ranks
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs

@@ -1,9 +1,15 @@
-"""The page `problems`, with artifacts that the log's version of torch does not write."""
+"""The page `problems`, with artifacts that the log's version of torch does not write.
+
+Failures with the same type, message and raising line have one cause, in any number of functions.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Generator, Iterator, Sequence
-from typing import TypeVar
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any, Generic, TypeVar
 
 from tltui.documents import format as fmt
 from tltui.documents.format import joined
@@ -18,13 +24,11 @@ from tltui.model.run import Run
 from tltui.model.status import DEFAULT_LIMIT, SOFT, Eager, Status, Tally, error_name
 from tltui.model.torch_version import version_of
 from tltui.questions.index import BY_NAME
-from tltui.questions.job_failures.failure_sections import add_job_failures
+from tltui.questions.job_failures.failure_sections import add_job_failures, add_warnings
 from tltui.questions.job_failures.job_failures import RunFailure, failures_outside_trace, output_warnings
-from tltui.questions.job_failures.warning_sections import add_warnings
 from tltui.questions.overview.run_summary import doing
 from tltui.questions.overview.summary_sections import breaks_counted, code_piece, open_phase, place_piece
-from tltui.questions.problems.compile_problems import GraphBreak, from_restart, headline_of
-from tltui.questions.problems.failure_causes import causes_of
+from tltui.questions.problems.compile_problems import Failure, GraphBreak, from_restart, headline_of, message_of
 from tltui.questions.problems.problem_list import (
     BreakGroup,
     CudagraphGroup,
@@ -76,6 +80,53 @@ from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece, piece_text
 from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
+
+CauseGroup = TypeVar("CauseGroup", FailedGroup, EagerGroup)
+
+
+@dataclass(frozen=True)
+class Cause(Generic[CauseGroup]):
+    """Failures with one cause."""
+
+    group: CauseGroup
+    """The first group with the occurrences of all, without the code of one function."""
+    functions: int
+    """The number of code objects."""
+
+
+def causes_of(groups: Sequence[CauseGroup]) -> list[Cause[CauseGroup]]:
+    """Join groups of failures with one cause, in the order of their first occurrence."""
+    by_cause: dict[tuple[Any, ...], list[CauseGroup]] = defaultdict(list)
+    for group in groups:
+        by_cause[_cause_key(group)].append(group)
+    return [_cause(members) for members in by_cause.values()]
+
+
+def _cause_key(group: FailedGroup | EagerGroup) -> tuple[Any, ...]:
+    failure = group.failure
+    if failure is None or failure.raised_in is None:
+        return (id(group),)
+    place = (failure.raised_in.file, failure.raised_in.line)
+    if failure.type in SOFT and failure.file is not None and not failure.is_raise_location:  # a graph break: your line is the cause
+        place = (failure.file, failure.line)
+    outcome = group.eager_reason if isinstance(group, EagerGroup) else (group.break_not_allowed, group.reached_caller)
+    return (failure.is_backward, failure.type, message_of(failure.reason), place, outcome)
+
+
+def _cause(members: list[CauseGroup]) -> Cause[CauseGroup]:
+    first = members[0]
+    occurrences = tuple(chain.from_iterable(member.occurrences for member in members))
+    failure, functions = first.failure, len({member.code for member in members})
+    if failure is not None and functions > 1:
+        failure = replace(failure, reason=message_of(failure.reason))
+    if failure is not None and len({_place(member.failure) for member in members}) > 1:
+        failure = replace(failure, file=None, line=None, code=None, stack=(), innermost_frame=None)
+    return Cause(replace(first, occurrences=occurrences, failure=failure), functions)
+
+
+def _place(failure: Failure | None) -> tuple[str | None, int | None]:
+    return (failure.file, failure.line) if failure is not None else (None, None)
+
 
 INDENT = "    "
 OCCURRENCES_SHOWN = 6

@@ -19,8 +19,15 @@ from tltui.questions.cudagraphs.cudagraph_report import reasons_of, sentence_of,
 from tltui.questions.job_failures.job_failures import OutputWarning, RunFailure
 from tltui.questions.overview.run_summary import Code, code_of
 from tltui.questions.problems.compile_problems import NAME as BREAK
-from tltui.questions.problems.compile_problems import Failure, GraphBreak, cached_breaks, cached_failures, from_restart, headline_of
-from tltui.questions.problems.limit_consequences import compiled_nothing_below
+from tltui.questions.problems.compile_problems import (
+    Failure,
+    GraphBreak,
+    cached_breaks,
+    cached_failures,
+    compiled_nothing_below,
+    from_restart,
+    headline_of,
+)
 from tltui.questions.recompiles.limit_warnings import limit_warning
 from tltui.questions.recompiles.recompile_reasons import cached_recompile
 from tltui.questions.stacks.tracebacks import display_name

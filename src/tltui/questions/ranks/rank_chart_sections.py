@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from tltui.documents import format as fmt
-from tltui.documents.axis import part_of_axis
+from tltui.documents.format import part_of_axis
 from tltui.documents.page import Page, to_page
 from tltui.model.ref import ranges
 from tltui.questions.ranks.pace import Key, Pace

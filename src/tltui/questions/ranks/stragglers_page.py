@@ -1,14 +1,14 @@
-"""The page `stragglers`: late and slow ranks, who waited for them, and clock offsets."""
+"""The page `stragglers`: late and slow ranks, who waited for them, distributions over ranks, and clock offsets."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
 from tltui.documents import format as fmt
-from tltui.documents.columns import Column, Table
-from tltui.documents.page import Page, to_page
+from tltui.documents.format import axis
+from tltui.documents.page import Column, Page, Table, to_page
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs
 from tltui.model.nodes import Compile
@@ -19,7 +19,6 @@ from tltui.questions.coverage.job_inputs import not_read
 from tltui.questions.problems.reason_sections import PHASE_STYLES
 from tltui.questions.question import Question
 from tltui.questions.ranks.compile_facets import PhasesOf, bare_course, course_of
-from tltui.questions.ranks.distribution_sections import add_distribution
 from tltui.questions.ranks.function_names import named_pace, named_spreads
 from tltui.questions.ranks.lanes import is_pipelined, read_lanes, with_hosts
 from tltui.questions.ranks.pace import CRITERIA, RULE, Clock, Extra, Key, Late, Pace, Slow, Spread, Wait
@@ -31,8 +30,50 @@ from tltui.questions.timing.timing_events import group_of
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece
+from tltui.text.formatting import LEVELS
 from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
+
+LEAST_RANKS = 12
+"""Ranks from which a distribution shows more than the table of compiles."""
+SPREADS_SHOWN = 8
+NAME, TIME, RANK, MOST = 18, 8, 10, 132
+"""Columns of the name of a compile, of a time, of a rank, and of a line."""
+
+
+def add_distribution(page: Page, columns: Columns, spreads: Sequence[tuple[Spread, Spread]]) -> None:
+    """Add a line for each of the widest spreads, with its median and slowest rank.
+
+    `spreads`: as computed, and with the display name of its function.
+    """
+    chosen = [pair for pair in spreads if pair[0].ranks >= LEAST_RANKS][:SPREADS_SHOWN]
+    if not chosen:
+        return
+    page.heading("Distribution over ranks")
+    longest_s = max(spread.slowest_s for spread, _ in chosen)
+    width = max(min(page.width, MOST) - 2 - NAME - 2 - 2 * (2 + TIME) - 2 - RANK, 10)
+    titles = f"  {'median':>{TIME}}  {'slowest':>{TIME}}  rank"
+    page.add("  ", " " * NAME, "  ", (axis(longest_s, width), tokens.DIM), (titles, tokens.LABEL))
+    for spread, display in chosen:
+        counts = counts_of(columns.column(spread.compile).took, longest_s, width)
+        most = max(counts)
+        cells = "".join(LEVELS[min(-(-8 * count // most), 8)] for count in counts)
+        times = f"  {fmt.seconds(spread.median_s):>{TIME}}  {fmt.seconds(spread.slowest_s):>{TIME}}  "
+        page.add(
+            "  ", (fmt.clip_middle(name(display.compile), NAME).ljust(NAME), tokens.FUNCTION), "  ", (cells, tokens.PHASE_INDUCTOR),
+            (times, tokens.NUMBER), (f"{spread.slowest_rank}", tokens.LINK, spread.slowest_ref),
+        )  # fmt: skip
+    page.say("height: ranks, relative to the fullest cell of the line", "  ", tokens.DIM)
+
+
+def counts_of(seconds: Iterable[float], longest_s: float, width: int) -> list[int]:
+    """Return how many of the known durations are in each of `width` equal parts of 0 to `longest_s`."""
+    counts = [0] * width
+    for value in seconds:
+        if value == value:
+            counts[min(int(value / longest_s * width), width - 1)] += 1
+    return counts
+
 
 SHOWN = 8
 """Facts of a kind, and rows of a table, that are not folded."""

@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 
 from tltui.documents import format as fmt
-from tltui.documents.columns import Column, Table
-from tltui.documents.page import Page, to_page
+from tltui.documents.page import Column, Page, Table, to_page
 from tltui.documents.rank_groups import ranks_of, said_ranks
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs

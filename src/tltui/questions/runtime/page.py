@@ -10,8 +10,7 @@ from statistics import median
 from typing import cast
 
 from tltui.documents import format as fmt
-from tltui.documents.columns import Column, Table
-from tltui.documents.page import Page
+from tltui.documents.page import Column, Page, Table
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs
 from tltui.model.node_answers import reader_of
@@ -23,7 +22,6 @@ from tltui.questions.layers.layer_kernels import layers_of
 from tltui.questions.question import Question
 from tltui.questions.runtime import profile_sums
 from tltui.questions.runtime.costs import window_us
-from tltui.questions.runtime.device_sections import add_device
 from tltui.questions.runtime.graph_sections import (
     NARROW,
     SORTS,
@@ -31,6 +29,7 @@ from tltui.questions.runtime.graph_sections import (
     add_breaks,
     add_compile,
     add_compiles,
+    add_device,
     add_fallbacks,
     add_never,
     add_outside,
@@ -47,8 +46,16 @@ from tltui.questions.runtime.profile_results import (
     rank_kernels,
 )
 from tltui.questions.runtime.profile_sums import FirstRow, FirstRows, StepFlame, compiling_us, runtimes_of, step_flames
-from tltui.questions.runtime.rank_waits import Waits, waits_of
-from tltui.questions.runtime.runtime_report import Fact, Finding, RuntimeJson, RuntimesJson, findings_of, runtimes_json
+from tltui.questions.runtime.runtime_report import (
+    Fact,
+    Finding,
+    RuntimeJson,
+    RuntimesJson,
+    Waits,
+    findings_of,
+    runtimes_json,
+    waits_of,
+)
 from tltui.questions.stacks.tracebacks import StackFrame, callers_of, user_frames
 from tltui.questions.timing.page import draw_flame
 from tltui.text import tokens

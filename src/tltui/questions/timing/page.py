@@ -8,9 +8,8 @@ from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from dataclasses import replace
 
 from tltui.documents import format as fmt
-from tltui.documents.axis import part_of_axis
-from tltui.documents.columns import Column, Table
-from tltui.documents.page import Page, to_page
+from tltui.documents.format import part_of_axis
+from tltui.documents.page import Column, Page, Table, to_page
 from tltui.documents.rank_groups import alike_on_ranks, said_ranks
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs

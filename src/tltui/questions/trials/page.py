@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tltui.documents import format as fmt
-from tltui.documents.columns import Column, Table
-from tltui.documents.page import Page
+from tltui.documents.page import Column, Page, Table
 from tltui.questions.recompiles.predictions import DOUBTS, other_outcomes
-from tltui.questions.trials.outcomes import COUNTED, DURATIONS, Outcome, TrialReport, helps, noise_of
-from tltui.questions.trials.printed_numbers import Numbers
+from tltui.questions.trials.outcomes import COUNTED, DURATIONS, Numbers, Outcome, TrialReport, helps, noise_of
 from tltui.text import tokens
 from tltui.text.document import Document, Options, Piece
 from tltui.text.formatting import micros

@@ -5,8 +5,20 @@ from __future__ import annotations
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.model.run import Run
-from tltui.questions.vllm.engine_log import AOT_LOAD, CAPTURE, COMPILE, LOAD, MODEL, VLLM, WEIGHTS
-from tltui.questions.vllm.startup import PARTS, EngineProcess, Startup, StartupStep, startups_of
+from tltui.questions.vllm.startup import (
+    AOT_LOAD,
+    CAPTURE,
+    COMPILE,
+    LOAD,
+    MODEL,
+    PARTS,
+    VLLM,
+    WEIGHTS,
+    EngineProcess,
+    Startup,
+    StartupStep,
+    startups_of,
+)
 from tltui.text import tokens
 from tltui.text.document import Piece
 from tltui.text.sanitize import sanitize

@@ -6,8 +6,7 @@ import argparse
 from collections.abc import Generator, Iterator, Sequence
 
 from tltui.documents import format as fmt
-from tltui.documents.columns import Column, Table
-from tltui.documents.page import Page
+from tltui.documents.page import Column, Page, Table
 from tltui.documents.rank_groups import first_refs, flow
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs

@@ -11,6 +11,8 @@ from datetime import datetime
 from tltui.text import formatting
 from tltui.text.torch_names import short
 
+ALL = "(--all)"
+"""The option that prints the lines below a folded line, after that line in print."""
 _BLANKS = re.compile(r"[ \t\n]+")
 
 

@@ -53,6 +53,21 @@ def test_timing_lists_it_as_open() -> None:
     assert "Missing end events" not in shown
 
 
+@pytest.mark.parametrize("ref", ["@timing", "@timing:0/0"])
+def test_its_phases_are_part_of_the_total(ref: str, tmp_path: Path) -> None:
+    """The metrics count the forward only, the events the backward up to the end of the log."""
+    [log] = (TRACES / "torch-2.13/train").glob("*.log")
+    data = log.read_bytes()
+    middle = data.index(b"compile_file", data.index(b'"name": "entire_backward_compile"'))
+    (tmp_path / log.name).write_bytes(data[: data.index(b"\nV", middle) + 1])
+    run = fresh(tmp_path)
+    shown, result = seen(page(run, ref)), json.loads(to_json(page(run, ref).data()))
+    assert "≥8.99 s of compiling" in shown
+    assert result["compiles"][0]["source"] == "events" and result["compile_s"] > 9
+    assert sum(phase["self_s"] for phase in result["phases"]) <= result["compile_s"] + 1e-6
+    assert "≥" not in seen(page(trace("torch-2.13/train"), ref)).split("\n")[1]
+
+
 def test_a_backward_that_begins_where_the_log_ends_has_no_time(tmp_path: Path) -> None:
     """Not 0 seconds, and not 0% of its part of the flame."""
     [log] = (TRACES / BACKWARD).iterdir()

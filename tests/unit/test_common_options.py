@@ -12,7 +12,8 @@ from real import TRACES
 
 from tltui.cli import main
 from tltui.cli.registry import COMMANDS, parser_of
-from tltui.export.files import ALL, FIRST_ALL
+from tltui.documents.format import ALL
+from tltui.export.files import FIRST_ALL
 
 BREAKS = str(TRACES / "torch-2.13" / "breaks")
 RECOMPILES = str(TRACES / "torch-2.13" / "recompiles")
@@ -30,10 +31,10 @@ def printed(capfd: pytest.CaptureFixture[str]) -> Callable[..., str]:
 def test_a_folded_section_is_one_line_in_a_pipe_too(printed: Callable[..., str]) -> None:
     folded, complete = printed("timing", "--demo").splitlines(), printed("timing", "--demo", "--all").splitlines()
     folded = [line.replace(FIRST_ALL, ALL) for line in folded]
-    heads = [line.removesuffix(ALL) for line in folded if line.endswith(ALL)]
+    heads = [line.removesuffix(f"  {ALL}") for line in folded if line.endswith(ALL)]
     assert any(head.endswith(" more names") for head in heads)
     assert set(heads) <= set(complete) and len(complete) > len(folded) + len(heads)
-    assert set(folded) - {f"{head}{ALL}" for head in heads} <= set(complete)
+    assert set(folded) - {f"{head}  {ALL}" for head in heads} <= set(complete)
 
 
 def test_a_hint_runs_as_printed(printed: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import make_trace as mt
 import pytest
 from made_logs import Log
 from pages import page
-from real import trace
+from real import TRACES, trace
 from test_follow import Live, part
 from viewed import text as seen
 
@@ -163,6 +164,21 @@ def test_pages_say_who_was_reached() -> None:
     assert "interrupted after" in seen(page(run, "0/0"))
     assert "nothing lost" not in seen(page(run, "11/0"))
     assert "Torch skips this function from now on, also for calls that have operations." in seen(page(run, "11/0"))
+
+
+def test_a_compile_cut_off_after_its_graph_break_is_listed_as_unfinished(tmp_path: Path) -> None:
+    """Its status is that of the break: the count of the status and the first finding state the other."""
+    log = next((TRACES / "torch-2.13/breaks").glob("*.log")).read_bytes()
+    end = log.index(b"\nV", log.index(b"dynamo_graph_break_reason")) + 1
+    (tmp_path / "cut.log").write_bytes(log[:end])
+    run = open_run(discover([str(tmp_path)]))
+    assert of(run, Status.BREAK) == ["0/0"]
+    text = seen(page(run, "", 120))
+    assert "⚑ 1 with breaks (1 unfinished)" in text and "⚑ 1 with breaks (1 unfinished)" in seen(page(run, "0/"))
+    assert "f did not finish compiling; it was in bytecode_tracing" in text and "Unfinished (1)" in text
+    result = json.loads(to_json(page(run, "").data()))
+    assert result["tally"]["unfinished"] == 0 and [item["ref"] for item in result["unfinished"]] == ["0/0"]
+    assert "unfinished)" not in seen(page(trace("torch-2.13/breaks"), "", 120))
 
 
 def test_e_and_b_stop_at_both() -> None:

@@ -210,16 +210,26 @@ def test_a_line_is_told_to_have_failed() -> None:
 
 def test_on_a_terminal_torchs_own_frames_are_a_line() -> None:
     document = page(trace(TEXTS), "@problems:2/0")
-    whole, brief = list(lines_of(document)), list(folded_lines(document))
+    whole, brief = list(lines_of(document)), list(folded_lines(document, 80))
     assert sum("_dynamo/" in line for line in whole) == 30 and not any("_dynamo/" in line for line in brief)
     assert "    traceback of 42 frames, outermost first  (hidden: --all shows the lines)" in brief
     places = [set(re.findall(r"texts\.py:\d+", " ".join(lines))) for lines in (whole, brief)]
     assert places[0] == places[1] == {"texts.py:42", "texts.py:44", "texts.py:104"}
 
 
+@pytest.mark.parametrize("ref", ["torch-2.13/breaks @metrics", "torch-2.13/ddp @metrics", "torch-2.13/train @timing"])
+def test_the_option_after_a_folded_line_does_not_exceed_the_width(ref: str) -> None:
+    """On a line of its own where the first line leaves no room."""
+    name, address = ref.split()
+    brief = [line for line in folded_lines(page(trace(name), address), 80) if "--all" in line]
+    assert "(hidden: --all shows the lines)" in [line.strip() for line in brief] and max(map(len, brief)) <= 80
+    beyond = [line.strip() for line in folded_lines(page(trace(name), address), 20)]
+    assert "(--all)" in beyond, "on a line of its own wherever there is no room"
+
+
 def test_so_they_are_in_a_traceback_that_torch_wrote() -> None:
     document = page(trace(TEXTS), "2/0:dynamo_error")
-    brief = list(folded_lines(document))
+    brief = list(folded_lines(document, 80))
     assert any(line.strip().startswith("40 torch frames: ") for line in brief)
     assert not any("convert_frame.py\", line" in line for line in brief)
     assert any("return lin(x.sin())" in line for line in brief)

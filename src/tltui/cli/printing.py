@@ -160,7 +160,7 @@ def as_text(document: Document, options: argparse.Namespace, complete: bool = Fa
     to_file, style = _is_file(options), _style(options)
     encoding = "utf-8" if to_file else sys.stdout.encoding or "utf-8"
     if style in ("text", "ansi"):
-        pieces: Iterable[str] = _lines(document, style, complete or options.all or to_file)
+        pieces: Iterable[str] = _lines(document, style, complete or options.all or to_file, _width(to_file))
     elif getattr(options, "markdown", False):
         from tltui.export.files import LIMIT, markdown
 
@@ -171,11 +171,11 @@ def as_text(document: Document, options: argparse.Namespace, complete: bool = Fa
         yield piece.encode(encoding, "backslashreplace")
 
 
-def _lines(document: Document, style: str, complete: bool) -> Iterator[str]:
+def _lines(document: Document, style: str, complete: bool, width: int) -> Iterator[str]:
     """Yield the lines of a document as text."""
     from tltui.export import folded_lines, lines_of
 
-    for line in lines_of(document, style) if complete else folded_lines(document, style):
+    for line in lines_of(document, style) if complete else folded_lines(document, width, style):
         yield line + "\n"
 
 

@@ -16,12 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from tltui.documents.envelope import envelope
+from tltui.documents.format import ALL
 from tltui.documents.scope import place_of
 from tltui.export.html import headings
 from tltui.model.ref import Ref, parse_ref
 from tltui.text import tokens
 from tltui.text.composite_documents import DocumentPart
 from tltui.text.document import Document, Line
+from tltui.text.formatting import cells
 from tltui.text.frozen import frozen
 from tltui.text.json_codec import dumps
 from tltui.text.safe_files import replacing, safe_name
@@ -69,12 +71,15 @@ def _colored(line: Line, lo: int, hi: int) -> str:
     return "".join(out)
 
 
-ALL, FIRST_ALL = "  (--all)", "  (hidden: --all shows the lines)"
-"""The option that prints the lines that are folded here; with an explanation in the first folded line of a document."""
+FIRST_ALL = "(hidden: --all shows the lines)"
+"""`ALL` with an explanation, in the first folded line of a document."""
 
 
-def folded_lines(document: Document, style: str = "text") -> Iterator[str]:
-    """Yield the lines as text or ANSI; of a folded section only the first line, of a run of torch's own frames their count."""
+def folded_lines(document: Document, width: int, style: str = "text") -> Iterator[str]:
+    """Yield the lines as text or ANSI; of a folded section only the first line, of a run of torch's own frames their count.
+
+    The option that prints the others comes after the first line, or below it where it would exceed the width.
+    """
     while not document.advance():
         pass
     done, hint = 0, FIRST_ALL
@@ -84,10 +89,15 @@ def folded_lines(document: Document, style: str = "text") -> Iterator[str]:
         yield from plain(document, style == "ansi", done, section.first)
         head = document.line(section.first).text
         if section.aside and not head.endswith(section.title):  # a text of torch's begins with the first of the frames
-            yield _dim(head[: len(head) - len(head.lstrip())] + section.title + hint, style)
+            head = head[: len(head) - len(head.lstrip())] + section.title
+            line = _dim(head, style)
         else:
             [line] = plain(document, style == "ansi", section.first, section.first + 1)
-            yield line + _dim(hint, style)
+        if cells(head) + 2 + len(hint) <= width:
+            yield line + _dim(f"  {hint}", style)
+        else:
+            yield line
+            yield _dim(" " * (len(head) - len(head.lstrip()) + 2) + hint, style)
         hint = ALL
         done = section.last + 1
     yield from plain(document, style == "ansi", done, len(document))

@@ -322,6 +322,7 @@ def _variant(page: Page, value: Variant, indent: str) -> None:
         page.add(indent, (sanitize(text), tokens.STRING), *tail)
         return
     page.open(fmt.clip(sanitize(fmt.one_line(text)), 60), folded=True)
+    room -= len(fmt.ALL) + 2
     page.add(indent, (fmt.clip(sanitize(fmt.one_line(text)), max(room, 12)), tokens.STRING), *tail)
     for line in text.split("\n"):
         page.say(sanitize(line), indent + "  ", tokens.DIM)

@@ -11,7 +11,7 @@ from tltui.model.ref import Ref
 from tltui.model.run import Run
 from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, TABLE, Eager, Status, Tally, error_name
 from tltui.model.torch_version import version_of
-from tltui.questions.overview.run_summary import Code, Summary, summarise
+from tltui.questions.overview.run_summary import Code, Summary, is_cut, summarise
 from tltui.questions.overview.summary_sections import add_caches, add_counts, add_outcomes, add_span, place_piece
 from tltui.questions.problems.compile_problems import compiled_nothing_below
 from tltui.questions.problems.problem_list import limit_stated
@@ -68,7 +68,7 @@ def _head(page: Page, summary: Summary, processes: list[Process]) -> None:
     if not all(process.log.ended for process in processes):
         page.more("everything below is preliminary")
     if summary.tally.compiles:
-        add_counts(page, summary.tally)
+        add_counts(page, summary.tally, summary.unfinished_count)
 
 
 def _body(page: Page, run: Run, summary: Summary) -> None:
@@ -160,7 +160,7 @@ def frame_document(run: Run, node: Frame, options: Options) -> TextDocument:
     if limit is not None and limit < UNLIMITED and recompiles and not hit:
         words.append(f"limit {limit}")
     page.joined(words)
-    add_counts(page, tally)
+    add_counts(page, tally, sum(map(is_cut, node.compiles)))
     if fallen_back is not None:
         page.say(f"It fell back to eager mode at {fallen_back.label}. {SKIPS}", "", tokens.WARN)
     if hit is not None:

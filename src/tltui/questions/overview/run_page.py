@@ -90,7 +90,7 @@ def run_document(run: Run, options: Options) -> TextDocument:
             return page.document(summary)
         _no_records(page, run)
     elif summary.tally.compiles:
-        add_counts(page, summary.tally)
+        add_counts(page, summary.tally, summary.unfinished_count)
     elif run.finished:
         _no_compiles(page, run)
     failures = failures_outside_trace(run)

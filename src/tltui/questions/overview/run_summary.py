@@ -277,7 +277,7 @@ def summarise(processes: Iterable[Process], ahead: Mapping[int, Offset] | None =
         counts(Counter(sentence_of(m) for c in compiles for m in skip_messages(c)).most_common(5)),
         versions_of(everything),
         forgotten(everything),
-        sum(bool(c.untimed_tally.unfinished) or c.facts.backward_unfinished for c in real),
+        sum(is_cut(c) for c in real),
     )
 
 
@@ -425,10 +425,28 @@ def _replaced(processes: Sequence[Process]) -> set[int]:
     return results
 
 
+def is_unfinished(compile_: Compile) -> bool:
+    """Return whether the log has no end of a compile, or of its backward, whatever its status is."""
+    facts = compile_.facts
+    if facts.backward_running or facts.backward_unfinished:
+        return compile_.is_compile
+    return compile_.is_compile and facts.has_trace and not facts.has_metrics and not facts.failed
+
+
+def may_go_on(compile_: Compile) -> bool:
+    """Return whether the log of an unfinished compile may still get its end."""
+    return compile_.facts.is_waiting or compile_.facts.backward_running
+
+
+def is_cut(compile_: Compile) -> bool:
+    """Return whether the log has ended without the end of a compile, or of its backward."""
+    return is_unfinished(compile_) and not may_go_on(compile_)
+
+
 def _unfinished(compiles: list[Compile], replaced: set[int]) -> tuple[Unfinished, ...]:
     newest: dict[int, list[Compile]] = defaultdict(list)
     for compile_ in compiles:
-        if compile_.untimed_tally.unfinished or compile_.facts.backward_unfinished:
+        if is_cut(compile_):
             newest[id(compile_.process)].append(compile_)
     results = []
     for members in sorted(newest.values(), key=lambda item: id(item[0].process) in replaced)[:UNFINISHED_READ]:

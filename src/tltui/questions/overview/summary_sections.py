@@ -49,13 +49,18 @@ def add_without_graph(page: Page, ranks: Sequence[int | None], of: int) -> None:
         page.say(page.so_far(text), "", tokens.ERROR)
 
 
-def add_counts(page: Page, tally: Tally) -> None:
-    """Add `✗ 1 failed · ⚑ 5 with breaks · …`: each compile once, then their overlapping counts."""
+def add_counts(page: Page, tally: Tally, unfinished: int) -> None:
+    """Add `✗ 1 failed · ⚑ 5 with breaks · …`: each compile once, then their overlapping counts.
+
+    `unfinished`: compiles without an end, those with another status included.
+    """
     words: list[Piece] = []
     for status, row in TABLE.items():
         if count := tally.counted(status):
             mark = "" if status is Status.SEEN else f"{page.status(status)[0]} "  # its dot is also the separator
-            words.append((f"{mark}{fmt.count(count)} {row.words}", row.colour))
+            cut = unfinished - tally.unfinished if status is Status.BREAK else 0
+            rest = f" ({fmt.count(cut)} unfinished)" if cut > 0 else ""
+            words.append((f"{mark}{fmt.count(count)} {row.words}{rest}", row.colour))
     page.joined(words)
     overlapping: list[Piece] = []
     if tally.recompiles:

@@ -26,7 +26,7 @@ from tltui.model.torch_version import version_of
 from tltui.questions.index import BY_NAME
 from tltui.questions.job_failures.failure_sections import add_job_failures, add_warnings
 from tltui.questions.job_failures.job_failures import RunFailure, failures_outside_trace, output_warnings
-from tltui.questions.overview.run_summary import doing
+from tltui.questions.overview.run_summary import doing, is_unfinished
 from tltui.questions.overview.summary_sections import breaks_counted, code_piece, open_phase, place_piece
 from tltui.questions.problems.compile_problems import Failure, GraphBreak, from_restart, headline_of, message_of
 from tltui.questions.problems.problem_list import (
@@ -46,7 +46,6 @@ from tltui.questions.problems.problem_list import (
     cudagraph_groups,
     eager_groups,
     failed_groups,
-    is_unfinished,
     limit_groups,
     skipped_groups,
     unfinished_of,

@@ -17,7 +17,7 @@ from tltui.model.record_reader import Reader, address, json_in, metrics_fields, 
 from tltui.model.status import Eager, Status
 from tltui.questions.cudagraphs.cudagraph_report import reasons_of, sentence_of, skip_messages
 from tltui.questions.job_failures.job_failures import OutputWarning, RunFailure
-from tltui.questions.overview.run_summary import Code, code_of
+from tltui.questions.overview.run_summary import Code, code_of, is_unfinished, may_go_on
 from tltui.questions.problems.compile_problems import NAME as BREAK
 from tltui.questions.problems.compile_problems import (
     Failure,
@@ -459,16 +459,8 @@ def unfinished_of(compiles: Sequence[Compile], waiting: bool = False) -> tuple[O
     """Return compiles without an end in the log, forward or backward; `waiting`: those of live logs."""
     return tuple(
         replace(_occurrence(c), is_backward=c.facts.backward_running or c.facts.backward_unfinished) for c in compiles
-        if is_unfinished(c) and (c.facts.is_waiting or c.facts.backward_running) == waiting
+        if is_unfinished(c) and may_go_on(c) == waiting
     )  # fmt: skip
-
-
-def is_unfinished(compile_: Compile) -> bool:
-    """Return whether the log has no end of a compile, or of its backward."""
-    facts = compile_.facts
-    if facts.backward_running or facts.backward_unfinished:
-        return compile_.is_compile
-    return compile_.is_compile and facts.has_trace and not facts.has_metrics and not facts.failed
 
 
 def skipped_groups(compiles: Sequence[Compile]) -> tuple[SkippedGroup, ...]:

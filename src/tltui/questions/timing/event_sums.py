@@ -560,11 +560,16 @@ def _row(owner_sum: OwnerSum | None, phases: tuple[Phase, ...]) -> array[float] 
     return array("d", [wall, start, *(seconds.get(name, 0.0) for name in ORDER)])
 
 
+def has_open_backward(compile_: Compile) -> bool:
+    """Return whether a backward has begun and has no end, so that no metrics count its time."""
+    return compile_.facts.backward_running or compile_.facts.backward_unfinished
+
+
 def time_of(compile_: Compile, row: array[float] | None = None) -> CompileTime | None:
     """Return the time of a compile; without its row from the index alone."""
     events = row is not None and not math.isnan(row[0])
     seconds, source = compile_.compile_s, "metrics"
-    if not seconds and row is not None and events:
+    if row is not None and events and (not seconds or has_open_backward(compile_)) and row[0] / 1e6 > seconds:
         seconds, source = row[0] / 1e6, "events"
     if not seconds and not compile_.is_compile:
         return None
@@ -592,6 +597,5 @@ def _totals(names: dict[str, NameSum]) -> tuple[NameTotal, ...]:
 
 def _waiting(owner_sum: OwnerSum) -> Waiting:
     last = owner_sum.last if owner_sum.last > -math.inf else 0.0
-    facts = owner_sum.owner.facts
-    has_metrics = bool(owner_sum.owner.metrics) and not facts.backward_running and not facts.backward_unfinished
+    has_metrics = bool(owner_sum.owner.metrics) and not has_open_backward(owner_sum.owner)
     return Waiting(str(owner_sum.owner.ref), tuple(owner_sum.open), last, has_metrics)

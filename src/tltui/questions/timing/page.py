@@ -26,7 +26,7 @@ from tltui.questions.question import Keyword, Question
 from tltui.questions.ranks.rank_chart import read_chart
 from tltui.questions.ranks.rank_chart_sections import add_chart
 from tltui.questions.stacks.tracebacks import display_code
-from tltui.questions.timing.event_sums import CompileTime, KernelTime
+from tltui.questions.timing.event_sums import CompileTime, KernelTime, has_open_backward
 from tltui.questions.timing.timing_events import AUTOGRAD, BACKEND, MEANING, Phase, count_events, group_of
 from tltui.questions.timing.timing_report import (
     Bar,
@@ -712,7 +712,8 @@ def _head(page: Page, run: Run, scope: Scope, events: int) -> None:
     elif compiles:
         words.append((fmt.plural(compiles, "compile"), tokens.LINK, str(scope.ref) or "@run"))
     if seconds:
-        words.append(f"{fmt.seconds(seconds)} of compiling")
+        least = "≥" if any(map(has_open_backward, scope.compiles)) else ""
+        words.append(f"{least}{fmt.seconds(seconds)} of compiling")
     words.append((fmt.plural(events, "timing event"), tokens.LINK, scope.page("records")))
     page.joined(words)
     if not str(scope.ref):

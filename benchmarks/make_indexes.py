@@ -21,8 +21,9 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from tltui.inputs.index.format import Writer, dump_json, load_json
+from tltui.inputs.index.format import dump_json, load_json
 from tltui.inputs.index.indexed_log import RECORDS, IndexFile
+from tltui.inputs.index.writer import Writer
 from tltui.questions.ranks.lanes import Courses, pack_course, pack_phases, pack_times, times_of_saved
 from tltui.questions.ranks.rank_course import FACETS, Course, Step, Times
 

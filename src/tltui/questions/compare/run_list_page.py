@@ -100,14 +100,14 @@ def _by_version(versions: Sequence[str]) -> tuple[tuple[int, ...], ...]:
 
 
 def ended_document(row: RunRow, reason: str, options: Options) -> Document:
-    """Return a run that ended in one line: its counts, the change from the run before, and how its end is known."""
+    """Return a run that ended in one line: its counts, the change from the same program before, and how its end is known."""
     page = Page("@list", sanitize(row.name), options)
     counts = [fmt.plural(row.compiles, "compile")]
     for noun, number in (("error", row.errors), ("break", row.breaks), ("recompile", row.recompiles)):
         counts += [fmt.plural(number, noun)] if number else []
     counts += [f"{fmt.count(row.eager)} eager"] if row.eager else []
     change = change_text(row)
-    pieces = [*counts, _time(row), f"since the run before: {change}" if change else "", reason]
+    pieces = [*counts, _time(row), f"since the run of this program before: {change}" if change else "", reason]
     page.add((sanitize(row.name), tokens.STRONG), "  ", " · ".join(filter(None, pieces)))
     return page.document(row)
 

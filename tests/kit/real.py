@@ -6,6 +6,7 @@ A test that applies batches, or that tells two runs of one trace apart, opens it
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from functools import cache
 from pathlib import Path
@@ -74,3 +75,11 @@ def age() -> None:
                 os.utime(path, (yesterday, yesterday))
         except OSError:
             return  # a checkout that cannot be written
+
+
+def copy_as_edit(directory: Path) -> Path:
+    """Copy the trace `errors` as one of an edited breaks.py: of three functions each, two have the same names."""
+    copied = Path(shutil.copytree(TRACES / "torch-2.13" / "errors", directory))
+    for log in copied.iterdir():
+        log.write_bytes(log.read_bytes().replace(b"errors.py", b"breaks.py"))
+    return copied

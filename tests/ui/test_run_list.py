@@ -11,7 +11,7 @@ from typing import Any
 
 import make_trace as t
 import pytest
-from real import TRACES
+from real import TRACES, copy_as_edit
 from screen import screen_lines, screen_text, until
 from snap import snap
 from textual.pilot import Pilot
@@ -36,8 +36,9 @@ pytestmark = pytest.mark.usefixtures("utc")
 @pytest.fixture
 def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a directory of three runs; the path to it on the screen is always the same."""
-    for name in RUNS:
+    for name in ("breaks", "train"):
         shutil.copytree(T213 / name, tmp_path / "runs" / name)
+    copy_as_edit(tmp_path / "runs" / "errors")
     monkeypatch.chdir(tmp_path)
     return tmp_path / "runs"
 

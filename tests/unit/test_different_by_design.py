@@ -70,6 +70,7 @@ def test_ranks_of_one_stage_are_compared(tmp_path: Path) -> None:
     [one] = found.divergences
     assert one.properties == ("breaks",) and [str(side.ranks) for side in one.groups] == ["2", "3"]
     assert "1 difference within stages" in flat_text(run, "@ranks")
+    assert "rank 2 reference of the stage of ranks 2, 3: forward " in flat_text(run, "@matrix", 120)
     assert gates(run, parse_limits("diverge=0")).limits[0].value == 1
 
 
@@ -80,6 +81,8 @@ def test_functions_that_have_nothing_in_common_are_groups(tmp_path: Path) -> Non
     assert grouped(run) == [[0], [1, 2]] and found_in(run).count == 0
     groups = "Different work by design: rank 0; ranks 1, 2."
     assert flat_text(run, "@ranks").startswith(f"Ranks {groups} No difference within groups.")
+    kinds = flat_text(run, "@matrix", 120)
+    assert "rank 0 group: actor " in kinds and "ranks: 1, 2 group: critic " in kinds, "what they share, no number"
 
 
 def test_one_function_in_common_and_ranks_are_compared(tmp_path: Path) -> None:

@@ -113,6 +113,15 @@ def test_ranks_are_merged() -> None:
     assert [item.ref for item in found.without_stack] == ["0:4/8"]
 
 
+def test_compiles_without_a_stack_are_grouped_by_the_reason_that_the_trace_has() -> None:
+    text = [line.strip() for line in initial_text(page(opened("tests/traces/torch-2.13/outcomes"))).split("\n")]
+    at = text.index("The recompile limit was reached before torch logged a stack.")
+    assert text[at - 1] == "Without a stack (4)" and text[at + 1] == "» [3/2]  ✗ [4/2]  ✗ [4/3]"
+    assert text[at + 2].startswith("error_on_recompile made the recompilation an error") and text[at + 4] == "✗ [5/1]"
+    cut = initial_text(page(opened("tests/traces/hangs/before_start")))
+    assert "The log has no dynamo_start record of these compiles.\n" in cut and "recompile limit" not in cut
+
+
 def test_in_memory_files_lead_to_their_source() -> None:
     run = opened("tests/traces/torch-2.13/ca")
     (node,) = [node for node in found_in(run).nodes if node.frame.file.startswith("<eval_with_key>")]

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from real import ROOT, TRACES
+from real import ROOT, TRACES, copy_as_edit
 
 from tltui.cli import main
 from tltui.cli.watch_runs import Watch
@@ -26,7 +26,7 @@ def directory(tmp_path: Path) -> Path:
 
 def test_a_run_is_reported_once_it_no_longer_changes_and_again_when_it_does(directory: Path) -> None:
     watch = Watch(str(directory), 60)
-    assert watch.start() == 1 and watch.latest is not None and watch.latest.name == "breaks"
+    assert watch.start() == 1 and [row.name for row in watch.rows.values()] == ["breaks"]
     assert list(watch.ended()) == []
     shutil.copytree(T213 / "errors", directory / "errors")
     assert list(watch.ended()) == [], "it may still be written"
@@ -77,9 +77,9 @@ def test_the_line_and_the_program(directory: Path, tmp_path: Path) -> None:
     ) as process:
         assert process.stderr is not None and process.stdout is not None
         assert process.stderr.readline() == f"tltui: watching {directory}; 1 run ended before\n"
-        shutil.copytree(T213 / "errors", directory / "errors")
+        copy_as_edit(directory / "errors")
         line = process.stdout.read()
-    assert line.startswith("errors  3 compiles · 3 errors · 81 ms · since the run before: +3 errors, −3 breaks")
+    assert line.startswith("errors  3 compiles · 3 errors · 81 ms · since the run of this program before: +3 errors, −3 breaks")
     assert line.endswith(" · ended\n") and process.returncode == 0
     argument, errors, row = json.loads(out.read_text())
     assert (argument, errors, row["name"], row["errors"]) == ("$(touch hacked) *", "3", "errors", 3)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 EXAMPLES = """\
 A run is a directory with a trace, a saved index (.tlx) or a packed trace, directly in DIR. Saved indexes open fastest:
 hundreds in about a second.
-The column "change" compares a run with the run that began before it.
+The column "change" compares a run with the last run before it that compiled the same functions.
 In a terminal the list is a screen: enter opens a run, q comes back to the list. In a pipe, or with an option for printed text
 other than --ascii, it is printed.
 

@@ -68,10 +68,8 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
     reported = 0
     while options.count is None or reported < options.count:
         for row, reason in watch.ended():
-            before = watch.latest
-            watch.latest = row
-            if before is not None and before.path != row.path:  # not the same run, written again
-                row = next(one for one in in_order([before, row]) if one.path == row.path)
+            watch.rows[row.path] = row
+            row = next(one for one in in_order(watch.rows.values()) if one.path == row.path)
             yield from _line(row, reason, options)
             sys.stdout.buffer.flush()
             if options.program:
@@ -99,15 +97,15 @@ class Watch:
     def __init__(self, directory: str, until_idle: float) -> None:
         self.directory = directory
         self.until_idle = until_idle
-        self.latest: RunRow | None = None
+        self.rows: dict[str, RunRow] = {}
+        """The runs that ended, by path."""
         self._reported: dict[str, Signature] = {}
         self._changed: dict[str, tuple[Signature, float]] = {}
 
     def start(self) -> int:
         """Remember the runs that have ended; return their number."""
-        from tltui.questions.compare.run_list_page import in_order, open_entry
+        from tltui.questions.compare.run_list_page import open_entry
 
-        rows = []
         now = time.time()
         for name in run_names(self.directory):
             signature = self._signature(name)
@@ -117,9 +115,8 @@ class Watch:
             row, is_finished = opened
             if is_finished or now - signature[0] / 1e9 >= self.until_idle:
                 self._reported[name] = signature
-                rows.append(row)
-        self.latest = in_order(rows)[-1] if rows else None
-        return len(rows)
+                self.rows[row.path] = row
+        return len(self.rows)
 
     def ended(self) -> Iterator[tuple[RunRow, str]]:
         """Yield each run that ended since the last look, and how that is known."""

@@ -10,6 +10,7 @@ from tltui.documents import format as fmt
 from tltui.documents.page import Column, Page, Table, by_numbers
 from tltui.inputs.index.format import BadIndex
 from tltui.model.follow import open_run
+from tltui.model.nodes import Process
 from tltui.model.run import Run
 from tltui.model.status import Status
 from tltui.model.torch_version import version_of
@@ -20,15 +21,18 @@ from tltui.text.document import Document, Options, piece_text
 from tltui.text.formatting import apart
 from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
+from tltui.text.torch_names import PREFIX, Owner, owner_of
 from tltui.trace.files import identity_of
 
 SAVED = ".tlx"
 """The suffix of saved indexes."""
+FUNCTIONS = 100
+"""Functions by which two runs are recognized as those of one program."""
 
 
 @frozen
 class RunChange:
-    """The difference of the counts of a run from those of the run before it."""
+    """The difference of the counts of a run from those of the run of the same program before it."""
 
     compiles: int
     errors: int
@@ -63,7 +67,9 @@ class RunRow:
     has_writer: bool = False
     """Whether a process on this machine had one of its logs open for writing when they were read."""
     change: RunChange | None = None
-    """From the run before it in the list; null for the first, and while one of the two is being written."""
+    """From the run of the same program before it; null for the first, and while one of the two is being written."""
+    functions: tuple[str, ...] = ()
+    """The functions that it compiled, as `train.py:step`, without torch's own: at most `FUNCTIONS`, by name."""
 
 
 @frozen
@@ -88,7 +94,22 @@ def row_of(run: Run, path: str) -> RunRow:
         path, os.path.basename(os.path.normpath(path)), min(starts) * 1e6 if starts else None, tuple(versions), len(run.ranks),
         tally.compiles, tally.errors, tally.eager, tally.breaks, tally.recompiles,
         max((rank.tally.compile_s for rank in run.ranks), default=0.0), run.damaged, _has_writer(run),
+        functions=_functions(processes),
     )  # fmt: skip
+
+
+def _functions(processes: Iterable[Process]) -> tuple[str, ...]:
+    """Return the compiled functions. The code after a graph break is left out: it comes and goes with the break."""
+    codes = {frame.code[:2] for process in processes for frame in process.frames.values()}
+    named = {(name, file) for name, file in codes if name and file and not name.startswith(PREFIX)}
+    names = (f"{os.path.basename(file)}:{name}" for name, file in named if owner_of(file) is not Owner.TORCH)
+    return tuple(sorted(set(names))[:FUNCTIONS])
+
+
+def is_same_program(row: RunRow, other: RunRow) -> bool:
+    """Return whether two runs compiled the same functions, most of them: an edit adds and removes some."""
+    mine, theirs = set(row.functions), set(other.functions)
+    return 2 * len(mine & theirs) >= max(min(len(mine), len(theirs)), 1)
 
 
 def _has_writer(run: Run) -> bool:
@@ -103,9 +124,13 @@ def _has_writer(run: Run) -> bool:
 
 
 def in_order(rows: Iterable[RunRow]) -> tuple[RunRow, ...]:
-    """Return the runs by time, each with its change from the one before."""
-    ordered = sorted(rows, key=lambda row: (row.start_at_us is None, row.start_at_us or 0.0, row.name))
-    return tuple(_with_change(row, ordered[n - 1] if n else None) for n, row in enumerate(ordered))
+    """Return the runs by time, each with its change from the one of the same program before."""
+    results, newest = [], dict[tuple[str, ...], RunRow]()  # of runs with equal functions, the newest run last
+    for row in sorted(rows, key=lambda row: (row.start_at_us is None, row.start_at_us or 0.0, row.name)):
+        results.append(_with_change(row, next((one for one in reversed(newest.values()) if is_same_program(row, one)), None)))
+        newest.pop(row.functions, None)
+        newest[row.functions] = row
+    return tuple(results)
 
 
 def _with_change(row: RunRow, before: RunRow | None) -> RunRow:
@@ -237,14 +262,14 @@ def _by_version(versions: Sequence[str]) -> tuple[tuple[int, ...], ...]:
 
 
 def ended_document(row: RunRow, reason: str, options: Options) -> Document:
-    """Return a run that ended in one line: its counts, the change from the run before, and how its end is known."""
+    """Return a run that ended in one line: its counts, the change from the same program before, and how its end is known."""
     page = Page("@list", sanitize(row.name), options)
     counts = [fmt.plural(row.compiles, "compile")]
     for noun, number in (("error", row.errors), ("break", row.breaks), ("recompile", row.recompiles)):
         counts += [fmt.plural(number, noun)] if number else []
     counts += [f"{fmt.count(row.eager)} eager"] if row.eager else []
     change = change_text(row)
-    pieces = [*counts, _time(row), f"since the run before: {change}" if change else "", reason]
+    pieces = [*counts, _time(row), f"since the run of this program before: {change}" if change else "", reason]
     page.add((sanitize(row.name), tokens.STRONG), "  ", " · ".join(filter(None, pieces)))
     return page.document(row)
 

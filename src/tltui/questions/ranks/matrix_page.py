@@ -454,12 +454,13 @@ class Grid:
 
     def _usual_words(self, row: Row) -> str:
         """Describe the ranks that a row is compared with."""
-        if self._stages:
-            firsts: dict[int, int] = {}
-            for other in self._rows:
-                firsts[other.reference_rank] = min(firsts.get(other.reference_rank, other.ranks[0]), other.ranks[0])
-            number = sorted(firsts.values()).index(firsts[row.reference_rank])
-            return f"{'stage' if self._stages[0].is_pipeline else 'group'} {number}"
+        stage = next((stage for stage in self._stages if row.reference_rank in stage.ranks), None)
+        if stage is not None:  # a log has no numbers of stages
+            place = f" {sanitize(fmt.place(stage.file, stage.line))}" if stage.file is not None else ""
+            name = "stage" if stage.is_pipeline else "group"
+            if any(other.reference_rank == row.reference_rank for other in self._rows if other is not row):
+                name = f"reference of the {name} of {with_noun(stage.ranks)}"
+            return f"{name}: {fmt.clip_middle(sanitize(stage.function), 40)}{place}"
         is_majority = 2 * len(row.ranks) > sum(len(other.ranks) for other in self._rows)
         return "reference (most ranks)" if is_majority else "reference (closest to the other ranks)"
 

@@ -9,9 +9,10 @@ from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs
+from tltui.model.nodes import Compile
 from tltui.model.ref import at_line
 from tltui.model.run import Run
-from tltui.model.status import TABLE, Status
+from tltui.model.status import TABLE, Status, error_name
 from tltui.questions.problems.reason_sections import ranks_text
 from tltui.questions.question import Question
 from tltui.questions.stacks.stack_tree import Stacks, TrieCompile, TrieNode, part_of, stacks
@@ -44,7 +45,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
         _add_legend(page, result.nodes)
         if any(node.compiles and node.frame.name.startswith(PREFIX) for node in result.nodes):
             page.say(f"{RESUMED}.", "  ", tokens.DIM)
-        _add_without(page, result.without_stack)
+        _add_without(page, result.without_stack, scope.compiles)
         if result.without_compile:
             page.heading(f"Records without a compile ({fmt.count(sum(node.record_count for node in result.without_compile))})")
             text = "Torch logs a stack with each record that belongs to no compile, for example during torch.export."
@@ -86,16 +87,36 @@ def _add_legend(page: Page, nodes: Sequence[TrieNode]) -> None:
         page.say(" · ".join(meanings), "  ", tokens.DIM)
 
 
-def _add_without(page: Page, compiles: Sequence[TrieCompile]) -> None:
-    if not compiles:
+LIMIT = "The recompile limit was reached before torch logged a stack."
+REFUSED = "error_on_recompile made the recompilation an error before torch logged a stack."
+NOT_RECORDED, ABSENT = "The log does not record their callers.", "The log has no dynamo_start record of these compiles."
+
+
+def _why_without(compile_: Compile) -> str:
+    """Return the reason why no stack was logged for a compile, as far as the log shows it."""
+    facts = compile_.facts
+    if facts.recompile_limit_hit:
+        return LIMIT
+    if error_name(facts.fail_type) == "RecompileError":
+        return REFUSED
+    return ABSENT if facts.has_trace else NOT_RECORDED
+
+
+def _add_without(page: Page, without: Sequence[TrieCompile], compiles: Sequence[Compile]) -> None:
+    if not without:
         return
-    page.heading(page.title_so_far(f"Without a stack ({fmt.count(len(compiles))})"))
-    if not page.goes_on:
-        text = "No dynamo_start record: either the recompile limit was reached, or the log is truncated."
-        if page.untold:
-            text = "The log does not record their callers."
-        page.say(text, "  ", tokens.DIM)
-    _add_groups(page, _marks(page, compiles, apart=True), "  ", "  ")
+    page.heading(page.title_so_far(f"Without a stack ({fmt.count(len(without))})"))
+    by_ref = {} if page.untold else {str(compile_.ref): compile_ for compile_ in compiles}
+    groups: dict[str, list[TrieCompile]] = {LIMIT: [], REFUSED: [], NOT_RECORDED: [], ABSENT: []}
+    for item in without:
+        compile_ = by_ref.get(item.ref)
+        groups[NOT_RECORDED if compile_ is None else _why_without(compile_)].append(item)
+    for reason, members in groups.items():
+        if not members:
+            continue
+        if not page.goes_on or reason in (LIMIT, REFUSED):
+            page.say(reason, "  ", tokens.DIM)
+        _add_groups(page, _marks(page, members, apart=True), "  ", "  ")
 
 
 def add_trie(page: Page, nodes: Sequence[TrieNode]) -> Generator[None, None, None]:

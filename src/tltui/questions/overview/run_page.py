@@ -24,7 +24,13 @@ from tltui.questions.hang.where import Where
 from tltui.questions.hang.where_sections import dumps_sentence, is_cause_unknown, open_at_end, open_now, place_at_end
 from tltui.questions.index import BY_NAME
 from tltui.questions.job_failures.failure_sections import CAUSE_UNKNOWN, add_ends, add_overlaps, launches_in, next_step_of
-from tltui.questions.job_failures.job_failures import RunFailure, failures_outside_trace, independent_failures, output_warnings
+from tltui.questions.job_failures.job_failures import (
+    RunFailure,
+    ending_failure,
+    failures_outside_trace,
+    independent_failures,
+    output_warnings,
+)
 from tltui.questions.job_failures.output_sections import has_torch, size_of_output
 from tltui.questions.job_failures.warning_sections import add_warning_titles
 from tltui.questions.overview.graphs_made import ranks_without_graph
@@ -274,9 +280,14 @@ RUNTIME = "app.view_runtime"
 def _start(page: Page, run: Run, summary: Summary, pace: Pace, culprits: Sequence[RunFailure], at_end: Where | None) -> None:
     """Add one to four links to relevant facts, the most severe first."""
     is_named = any(culprit.ranks for culprit in culprits)
-    ended = _ended(run, culprits)
-    failed = [hint for hint in _failed(summary) if hint.ref not in {item.ref for item in ended}]
-    wrong = [*ended, *failed] if is_named else [*failed, *_stuck(run, summary, at_end), *ended]
+    ended, last = _ended(run, culprits), ending_failure(run)
+    failed = [hint for hint in _failed(summary, last) if hint.ref not in {item.ref for item in ended}]
+    if is_named:
+        wrong = [*ended, *failed]
+    elif last is not None and last in culprits:  # otherwise a failed compile may have ended the job
+        wrong = [*_stuck(run, summary, at_end), *ended, *failed]
+    else:
+        wrong = [*failed, *_stuck(run, summary, at_end), *ended]
     apart, late = _differing_ranks(run, summary), _straggler(run, pace)
     wrong += late + apart if pace.extra else apart + late  # a compile that others do not have explains the difference
     wrong += _measured(run)
@@ -393,7 +404,8 @@ def _ended(run: Run, culprits: Sequence[RunFailure]) -> list[Hint]:
     return [Hint("@problems", text, "tltui problems")]
 
 
-def _failed(summary: Summary) -> list[Hint]:
+def _failed(summary: Summary, last: RunFailure | None) -> list[Hint]:
+    """Return links to the first failed compile and to fallbacks to eager mode. `last`: the exception that ended the job."""
     hints: list[Hint] = []
     if summary.errors:
         first = summary.errors[0]
@@ -408,6 +420,10 @@ def _failed(summary: Summary) -> list[Hint]:
             share = "all" if most.count == count else f"{fmt.count(most.count)} of them"
             same = f"with the same {most.type} in {fmt.count(most.functions)} functions"
             ref, text = most.ref, f"{fmt.plural(count, 'compile')} failed, {share} {same}"
+        ending = next((error for error in summary.errors if last is not None and error.ref == last.compile), None)
+        if ending is not None and count > 1:
+            name = f" in {ending.function}" if ending.function else ""
+            ref, text = ending.ref, f"{ending.type}{name} ended the job; {fmt.plural(count - 1, 'other compile')} failed"
         hints.append(Hint(ref, text, "tltui problems", ERROR, "failure"))
     fallen_back = [line for line in summary.eager if not line.recompile_limit_hit]
     limits = [line for line in summary.eager if line.recompile_limit_hit]

@@ -404,7 +404,7 @@ def _ended(run: Run, culprits: Sequence[RunFailure]) -> list[Hint]:
     return [Hint("@problems", text, "tltui problems")]
 
 
-def _failed(summary: Summary, last: RunFailure | None) -> list[Hint]:
+def _failed(summary: Summary, last: RunFailure | None = None) -> list[Hint]:
     """Return links to the first failed compile and to fallbacks to eager mode. `last`: the exception that ended the job."""
     hints: list[Hint] = []
     if summary.errors:

@@ -66,6 +66,14 @@ def test_of_a_set_of_changes_those_without_room_are_counted() -> None:
     assert [(line.text[link.start : link.end], link.target) for link in line.links] == [("more → recompiles", "@recompiles:0/")]
 
 
+def test_the_first_change_is_clipped_rather_than_left_out() -> None:
+    fix = fix_at(trace("recompiled/activation_factories"), "0/8", "recompiles")
+    assert fix.changes[0] == "activation.__closure__[0].cell_contents (dynamic=True)"
+    for width in range(62, 100):
+        first, second = fix_lines(fix, width)
+        assert first.startswith("Make 2 changes: activation.") and "(dynamic=True)" in first and len(first) <= width >= len(second)
+
+
 def test_a_set_without_room_for_any_change_is_not_read_as_further_changes() -> None:
     changes = ("self.calls (dynamic attribute)", "tensor stride of x dim 0 (contiguous)")
     fix = Fix(f"Make 2 changes: {changes[0]}, {changes[1]}", "predicted: 6 → 3 recompilations (up to 6)", changes=changes)

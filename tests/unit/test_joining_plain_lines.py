@@ -146,7 +146,7 @@ def test_the_result_does_not_depend_on_the_size_of_a_slice(tmp_path: Path, monke
         job = unpacked(name, tmp_path)
         before = facts(fresh(job))
         for size in (1, 13):
-            for module in ("process_evidence", "input_merging"):
+            for module in ("process_evidence", "input_joining"):
                 monkeypatch.setattr(f"tltui.model.{module}.SLICE", size)
             assert facts(fresh(job)) == before, name
         monkeypatch.undo()
@@ -189,7 +189,7 @@ def most_lines(run: Run) -> tuple[int, int]:
 
 
 def test_no_step_does_more_work_in_a_larger_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("process_evidence", "input_merging"):
+    for module in ("process_evidence", "input_joining"):
         monkeypatch.setattr(f"tltui.model.{module}.SLICE", 200)
     small, steps_of_small = most_lines(fresh(large(tmp_path / "small", 4_000)))
     big, steps_of_big = most_lines(fresh(large(tmp_path / "big", 16_000)))

@@ -226,6 +226,27 @@ def test_a_compile_that_was_killed(tmp_path: Path) -> None:
     assert "Unfinished (1)" in text
 
 
+def first_finding(output: Path, text: str) -> str:
+    output.write_text(text, encoding="utf-8")
+    run = real.fresh(TRACES / "torch-2.13" / "errors", output)
+    return text_of(page(run, "", Options(width=200))).partition("Start here\n")[2].partition("\n")[0].strip()
+
+
+def test_the_error_that_ended_the_job_comes_before_those_that_were_caught(tmp_path: Path) -> None:
+    """The trace has three failed compiles; the output ends with the traceback of the second, or with another one."""
+    run, output = real.trace("torch-2.13/errors"), tmp_path / "job.err"
+    error = real.compile_at(run, "1/0")
+    record = next(number for number in error.records if error.process.log.kind(number).name == "dynamo_error")
+    raised = error.process.log.text(record)
+    ended = "[1/0]  BackendCompilerFailed in g ended the job; 2 other compiles failed"
+    assert first_finding(output, raised).startswith(ended)
+    caught = f"{raised}\nthe program goes on\n"
+    assert first_finding(output, caught).startswith("[0/0]  3 compiles failed, the first with Unsupported in f")
+    other = 'Traceback (most recent call last):\n  File "/home/user/train.py", line 15, in <module>\nValueError: no data\n'
+    assert first_finding(output, other).startswith("how the job ended: ")
+    assert first_finding(output, f"{other}the program goes on\n").startswith("[0/0]  3 compiles failed")
+
+
 def test_the_recompile_limit(tmp_path: Path) -> None:
     log = Log(tmp_path / "a.log")
     for number in range(8):

@@ -548,6 +548,25 @@ def traceback_of(run: Run, failure: RunFailure) -> Traceback | None:
     return next((item for log in logs for item in printed_of(log).tracebacks if item.offset == failure.offset_bytes), None)
 
 
+REST = 1 << 10
+"""Bytes after the last traceback of an output that may be blank lines."""
+
+
+def ending_failure(run: Run) -> RunFailure | None:
+    """Return the exception that ended the job: no message names a rank, and its output ends with the traceback."""
+    if not run.finished:
+        return None
+    failures = [item for item in run_failures(run) if item.is_fatal and not item.ranks]
+    for model in outputs_of(run) if failures else ():
+        last = max((item for item in failures if item.log == model.log.path), key=lambda item: item.offset_bytes, default=None)
+        traceback = traceback_of(run, last) if last is not None else None
+        if traceback is None or model.source.size() - traceback.end > REST:
+            continue
+        if not model.source.read(traceback.end, REST).strip():
+            return last
+    return None
+
+
 @frozen
 class OutputWarning:
     """A warning of torch in the outputs of a job, at one line."""

@@ -86,6 +86,8 @@ class Fix(NamedTuple):
 
 
 NO_FIX = Fix("")
+LEAST_CHANGE = 16
+"""Characters of a clipped change."""
 UNBROKEN = "\u00a0"
 """A blank at which no line is broken."""
 
@@ -118,12 +120,20 @@ def fix_of_recompiles(frame: Frame, reader: Reader) -> Fix:
     return Fix(f"{instruction[:1].upper()}{instruction[1:]}".format(name), _predicted(prediction))
 
 
-def _advice_of(changes: tuple[str, ...], shown: int | None = None, more: str = "") -> str:
-    """Return the advice to make all changes; `shown`: with the first of them and how many remain, `more` after it."""
-    count = fmt.plural(len(changes), "change")
-    if shown is None:
-        return f"Make {count}: {fmt.joined(changes)}"
-    return f"Make {count}: {fmt.joined(changes[:shown])} and {len(changes) - shown} {more}" if shown else f"Make {count}: {more}"
+def _advice_of(changes: tuple[str, ...]) -> str:
+    """Return the advice to make all changes."""
+    return f"Make {fmt.plural(len(changes), 'change')}: {fmt.joined(changes)}"
+
+
+def _advices_of(changes: tuple[str, ...], more: str) -> Iterator[str]:
+    """Yield shorter forms of this advice: with the first changes, the first change clipped, none; then `more`."""
+    make = f"Make {fmt.plural(len(changes), 'change')}: "
+    for shown in range(len(changes) - 1, 0, -1):
+        yield f"{make}{fmt.joined(changes[:shown])} and {len(changes) - shown} {more}"
+    for length in range(len(changes[0]) - 1, LEAST_CHANGE - 1, -1) if changes else ():
+        yield f"{make}{fmt.clip_middle(changes[0], length)} and {len(changes) - 1} {more}"
+    if changes:
+        yield f"{make}{more}"
 
 
 def _predicted(prediction: Prediction) -> str:
@@ -144,7 +154,7 @@ MORE = "more → recompiles"
 def fix_lines(fix: Fix, room: int, more: str = MORE) -> list[str]:
     """Break a fix into at most two lines of `room` columns. Code is never broken or cut: its line may be longer.
 
-    Of a set of changes, those that do not fit whole are counted; `more`: `MORE` as it is drawn.
+    Of a set of changes, those that do not fit whole are counted, and the first is clipped; `more`: `MORE` as it is drawn.
     """
     text = f"{fix.advice}; {fix.effect}" if fix.effect else fix.advice
     if len(text) <= room:
@@ -153,9 +163,9 @@ def fix_lines(fix: Fix, room: int, more: str = MORE) -> list[str]:
         return [f"{fix.advice};", fix.effect]
     if len(lines := fmt.wrap(text, room)) <= 2:
         return lines
-    for shown in range(len(fix.changes) - 1, -1, -1):
-        unbroken = more.replace(" ", UNBROKEN)
-        lines = fmt.wrap(f"{_advice_of(fix.changes, shown, unbroken)}; {fix.effect}", room)
+    unbroken = more.replace(" ", UNBROKEN)
+    for advice in _advices_of(fix.changes, unbroken):
+        lines = fmt.wrap(f"{advice}; {fix.effect}", room)
         if len(lines) <= 2:
             return [line.replace(UNBROKEN, " ") for line in lines]
     first, *others = fmt.wrap(text, room)

@@ -33,7 +33,13 @@ from tltui.questions.job_failures.failure_sections import (
     next_step_of,
     size_of_output,
 )
-from tltui.questions.job_failures.job_failures import RunFailure, failures_outside_trace, independent_failures, output_warnings
+from tltui.questions.job_failures.job_failures import (
+    RunFailure,
+    ending_failure,
+    failures_outside_trace,
+    independent_failures,
+    output_warnings,
+)
 from tltui.questions.overview.graphs_made import ranks_without_graph
 from tltui.questions.overview.run_summary import Summary, summarise
 from tltui.questions.overview.summary_sections import (
@@ -281,9 +287,14 @@ RUNTIME = "app.view_runtime"
 def _start(page: Page, run: Run, summary: Summary, pace: Pace, culprits: Sequence[RunFailure], at_end: Where | None) -> None:
     """Add one to four links to relevant facts, the most severe first."""
     is_named = any(culprit.ranks for culprit in culprits)
-    ended = _ended(run, culprits)
-    failed = [hint for hint in _failed(summary) if hint.ref not in {item.ref for item in ended}]
-    wrong = [*ended, *failed] if is_named else [*failed, *_stuck(run, summary, at_end), *ended]
+    ended, last = _ended(run, culprits), ending_failure(run)
+    failed = [hint for hint in _failed(summary, last) if hint.ref not in {item.ref for item in ended}]
+    if is_named:
+        wrong = [*ended, *failed]
+    elif last is not None and last in culprits:  # otherwise a failed compile may have ended the job
+        wrong = [*_stuck(run, summary, at_end), *ended, *failed]
+    else:
+        wrong = [*failed, *_stuck(run, summary, at_end), *ended]
     apart, late = _differing_ranks(run, summary), _straggler(run, pace)
     wrong += late + apart if pace.extra else apart + late  # a compile that others do not have explains the difference
     wrong += _measured(run)
@@ -400,7 +411,8 @@ def _ended(run: Run, culprits: Sequence[RunFailure]) -> list[Hint]:
     return [Hint("@problems", text, "tltui problems")]
 
 
-def _failed(summary: Summary) -> list[Hint]:
+def _failed(summary: Summary, last: RunFailure | None = None) -> list[Hint]:
+    """Return links to the first failed compile and to fallbacks to eager mode. `last`: the exception that ended the job."""
     hints: list[Hint] = []
     if summary.errors:
         first = summary.errors[0]
@@ -415,6 +427,10 @@ def _failed(summary: Summary) -> list[Hint]:
             share = "all" if most.count == count else f"{fmt.count(most.count)} of them"
             same = f"with the same {most.type} in {fmt.count(most.functions)} functions"
             ref, text = most.ref, f"{fmt.plural(count, 'compile')} failed, {share} {same}"
+        ending = next((error for error in summary.errors if last is not None and error.ref == last.compile), None)
+        if ending is not None and count > 1:
+            name = f" in {ending.function}" if ending.function else ""
+            ref, text = ending.ref, f"{ending.type}{name} ended the job; {fmt.plural(count - 1, 'other compile')} failed"
         hints.append(Hint(ref, text, "tltui problems", ERROR, "failure"))
     fallen_back = [line for line in summary.eager if not line.recompile_limit_hit]
     limits = [line for line in summary.eager if line.recompile_limit_hit]

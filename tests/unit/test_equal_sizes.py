@@ -10,7 +10,7 @@ import pytest
 from tltui.questions.recompiles import guard_requirements as required
 from tltui.questions.recompiles.equal_sizes import Equal, _by_value, _shared
 from tltui.questions.recompiles.guard_comparison import Comparison
-from tltui.questions.recompiles.guard_grammar import CONDITION, FLOAT, INT, SIZE
+from tltui.questions.recompiles.guard_grammar import CONDITION, FLOAT, INT, SIZE, STRIDE
 from tltui.questions.recompiles.guard_requirements import Property, numbers_removed
 from tltui.questions.recompiles.guard_table import Call
 from tltui.questions.recompiles.predictions import BRANCHES, DYNAMIC
@@ -73,7 +73,7 @@ def test_a_condition_of_the_call_that_the_older_version_would_not_meet() -> None
     frame = calls()
     frame[1] = Call("0/1", (Comparison(0, differences, frozenset(), True, branch),), True, True)
     assert Predictor([FrameCauses((), frame)]).predicted(ALL).predicted == (1, 1)
-    relaid = Comparison(0, differences, frozenset(), True, (), is_relaid=True)
+    relaid = Comparison(0, differences, frozenset(), True, relaid=frozenset({(STRIDE, "x", 0)}))
     frame[1] = Call("0/1", (relaid,), True, True)
     assert Predictor([FrameCauses((), frame)]).predicted(ALL).predicted == (0, 1)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,8 +17,15 @@ from viewed import text
 from tltui.questions.recompiles import guard_requirements as required
 from tltui.questions.recompiles.explanations import explained_of, fixed_in
 from tltui.questions.recompiles.frame_recompiles import recompiles_of
-from tltui.questions.recompiles.guard_comparison import Comparison, Version, compared, distinct_values
-from tltui.questions.recompiles.guard_grammar import BOOL, CONDITION, FLOAT, GRAD, INT, LENGTH, RANK, SIZE
+from tltui.questions.recompiles.guard_comparison import (
+    Comparison,
+    Version,
+    _specialized_by_equals,
+    compared,
+    distinct_values,
+    strides_for,
+)
+from tltui.questions.recompiles.guard_grammar import BOOL, CONDITION, FLOAT, GRAD, INT, LENGTH, RANK, SIZE, STRIDE
 from tltui.questions.recompiles.guard_requirements import Property, requirements_in
 from tltui.questions.recompiles.guard_table import Call, _parameters, varying_views
 from tltui.questions.recompiles.predictions import (
@@ -31,17 +40,21 @@ from tltui.questions.recompiles.predictions import (
     REFUSED,
     REMOVED,
     RESHAPED,
+    RESPECIALIZED,
     SKIPPED,
     SPECIALIZED,
+    STRIDES,
     UNBACKED,
     VIEWS,
     Candidate,
+    Prediction,
     Simulation,
+    _with_both,
     has_unseen_floats,
     other_outcomes,
 )
 from tltui.questions.recompiles.remedies import Advice, CauseFacts
-from tltui.questions.recompiles.variations import _doubt, _removed
+from tltui.questions.recompiles.variations import _doubt, _marked_once, _removed
 from tltui.questions.trials.changes import Change, FrameCauses, Predictor, _options
 
 KEY = (SIZE, "x", 0)
@@ -69,7 +82,7 @@ def test_a_size_that_code_needs_as_a_number_stays_a_cause() -> None:
 
 
 def test_another_layout_is_expected_to_differ() -> None:
-    assert outcome(calls(is_relaid=True)) == (0, 1, 1, LAYOUT)
+    assert outcome(calls(relaid=frozenset({(STRIDE, "x", 0)}))) == (0, 1, 1, LAYOUT)
     assert outcome(calls(), skipped=True) == (0, 0, 0, "")
 
 
@@ -328,9 +341,85 @@ def test_a_symbolic_stride_that_sizes_do_not_explain_needs_a_version(monkeypatch
     monkeypatch.setattr(Version, "hint", lambda _, source: hints.get(source, ""))
     tensor = "TENSOR_MATCH: check_tensor(x, Tensor, DispatchKeySet(CPU), torch.float32, device=None, requires_grad=False, {})"
     whole, columns = [tensor.format("size=[4, 4], stride=[4, 1]")], [tensor.format("size=[4, None], stride=[None, None]")]
-    assert both(whole, columns).is_relaid
+    assert both(whole, columns).relaid
     hints["x.stride()[1]"] = "1"
-    assert not both(whole, columns).is_relaid
+    assert not both(whole, columns).relaid
+
+
+@pytest.mark.parametrize(
+    ("shape", "new_shape", "expected"),
+    [
+        (((4, 4), (4, 1)), ((4, 6), (6, 1)), [6, 1]),  # whole rows
+        (((4, 4), (1, 4)), ((4, 6), (6, 1)), [1, 4]),  # columns: another layout
+        (((4, 4), (8, 1)), ((4, 4), (12, 1)), [None, 1]),  # a part of each row: the stride is a symbol
+        (((4, 4), (8, 1)), ((4, 4), (1, 4)), [8, 1]),  # a symbol is 2 or more
+        (((2, 3, 4, 4), (48, 1, 12, 3)), ((2, 3, 6, 6), (108, 36, 6, 1)), [108, 1, 18, 3]),  # channels last, then first
+        (((1, 1, 8), (40, 8, 1)), ((1, 1, 8), (8, 8, 1)), [None, 8, 1]),
+    ],
+)
+def test_strides_follow_from_sizes_as_torch_computes_them(
+    shape: tuple[Sequence[int], Sequence[int]], new_shape: tuple[Sequence[int], Sequence[int]], expected: list[int | None]
+) -> None:
+    assert strides_for(*new_shape, *shape) == expected
+
+
+def test_another_layout_of_equal_sizes_stays_different_with_dynamic_sizes() -> None:
+    """`image_layouts` of tests/live/corpus: contiguous images, then channels last."""
+    tensor = "TENSOR_MATCH: check_tensor(x, Tensor, DispatchKeySet(CPU), torch.float32, device=None, requires_grad=False, {})"
+    first, last, crop, row = ([tensor.format(f"size=[{rows}, 4], stride={strides}")] for rows, strides in (
+        (4, [4, 1]), (4, [1, 4]), (4, [8, 1]), (1, [8, 1])
+    ))  # fmt: skip
+    stride = (STRIDE, "x", 0)
+    assert both(first, last).laid == {stride} and both(crop, first).relaid == {stride} and both(first, row).loose == {stride}
+    pair = both(first, last)
+    frame = [Call("0/0", (), False, True), Call("0/1", (pair,), True, True)]
+    assert Simulation(frame).outcome({KEY: DYNAMIC, stride: DYNAMIC}, {stride: STRIDES}, False)[:3] == (1, 1, 1)
+    assert Simulation(frame).outcome({KEY: REMOVED, stride: REMOVED}, {stride: STRIDES}, False)[:3] == (1, 1, 1)  # unbacked
+    contiguous = _removed(CauseFacts(STRIDE, "x", 1), "contiguous", frozenset({(STRIDE, "x", 1)}), frozenset())
+    assert stride in contiguous and Simulation(frame).outcome(dict.fromkeys(contiguous, REMOVED), {}, False)[:3] == (0, 0, 0)
+
+
+def test_a_size_that_one_compile_specialized_is_expected_to_need_a_version() -> None:
+    """`packed_documents` of tests/live/corpus; in `padded_attention` the size of the mask was the reason, which has a mark too."""
+    mask = (SIZE, "mask", 1)
+    alone, equal = calls(specialized=((KEY, frozenset()),)), calls(specialized=((KEY, frozenset({mask})),))
+    assert outcome(alone) == (0, 1, 1, RESPECIALIZED)
+    assert Simulation(equal).outcome({KEY: DYNAMIC}, {}, False) == (0, 1, 1, RESPECIALIZED)
+    assert Simulation(equal).outcome({KEY: DYNAMIC, mask: DYNAMIC}, {}, False)[:3] == (0, 0, 0)
+
+
+def test_a_specialized_size_has_the_constants_that_equal_it(tmp_path: Path) -> None:
+    ids = {"frame": 0, "compile": 0, "attempt": 0}
+    fixed = {"symbol": "s0", "sources": ["L['x'].size()[0]"], "value": "8", "reason": "range_refined_to_singleton", "stack": []}
+    log = write(tmp_path, start("f", **ids) + record("symbolic_shape_specialization", fixed, **ids))
+    [compile_] = fresh(log).compiles()
+    tensor = "TENSOR_MATCH: check_tensor({}, Tensor, DispatchKeySet(CPU), torch.float32, device=None, requires_grad=False, {})"
+    tree = version(tensor.format("x", "size=[8], stride=[1]"), tensor.format("y", "size=[8, 4], stride=[4, 1]")).first
+    specialized = Version(compile_, tree, ({}, {}))
+    assert dict(_specialized_by_equals([KEY], [specialized])) == {KEY: {(SIZE, "y", 0)}}
+
+
+def test_a_view_of_another_branch_serves_no_plain_tensor_anyway() -> None:
+    key = (CONDITION, "x", 0)
+    failed: Any = SimpleNamespace(cause=CONDITION, source="x", dim=0, expected="x.size()[0] <= 7", actual="8", key=key)
+    frame = calls(is_same_code=True)
+    pair = frame[1].comparisons[0]
+    other = frame[1]._replace(comparisons=(pair._replace(differences=(*pair.differences, failed)),))
+    viewed = frame[0]._replace(views=frozenset({"x"}))
+    assert _with_both([viewed, frame[1]]) == {0} and _with_both([viewed, other]) == set()
+
+
+def test_a_set_of_remedies_names_each_size_for_one_mark() -> None:
+    """`qa_windows` of docs/advice-corpus.md: mark_dynamic marks the size of ids with that of mask, mark_unbacked that of ids."""
+    mask = (SIZE, "mask", 0)
+    facts = [CauseFacts(*KEY), CauseFacts(CONDITION, "x", 0), CauseFacts(*mask)]
+    dynamic = Candidate("x dim 0", "mark dynamic", frozenset({KEY, mask}), DYNAMIC)
+    candidates = [dynamic, Candidate("x dim 0", "mark unbacked", frozenset({KEY}), REMOVED), dynamic]
+    chosen = Prediction(("x dim 0", "x dim 0"), ("mark dynamic", "mark unbacked"), 3, 0, 0, 0)
+    groups = {each.key: (each.key,) for each in facts}
+    assert _marked_once(chosen, facts, candidates, groups).names == ("mask dim 0", "x dim 0")
+    alone = replace(chosen, names=("x dim 0",), remedies=("mark dynamic",))
+    assert _marked_once(alone, facts, candidates, groups).names == ("x dim 0",)
 
 
 def test_a_size_that_never_had_a_symbol_may_be_broadcast() -> None:

@@ -17,7 +17,7 @@ from viewed import text
 
 from tltui.questions.recompiles.failed_guard_text import cause_of
 from tltui.questions.recompiles.frame_recompiles import FrameRecompiles
-from tltui.questions.recompiles.guard_grammar import FLOAT, INT, LENGTH, MARKED
+from tltui.questions.recompiles.guard_grammar import FLOAT, INT, LENGTH, MARKED, SIZE
 from tltui.questions.recompiles.page import Recompiles
 from tltui.questions.recompiles.recompile_reasons import in_exception
 from tltui.questions.recompiles.remedies import REFS_LISTED, REMEDIES, Advice, CauseFacts, Settings, advice_for, condition, size
@@ -413,6 +413,14 @@ def test_numbers_behind_a_global_are_constants() -> None:
     assert cause_of("fn.__closure__[0].cell_contents == 3", "").kind == "int value"
     assert cause_of("G['fn'].__closure__[0].cell_contents == 3", "").kind == "closure"
     assert cause_of("fn.__closure__[0].cell_contents == 'a'", "").kind == "closure"
+
+
+def test_the_tensor_behind_a_view_gets_no_mark() -> None:
+    facts = CauseFacts(SIZE, "x", 0, became="0/1", co_dynamic=(("x._base", 0),))
+    alone = advice_for(facts, Settings())
+    assert alone is not None and alone.code == ("torch._dynamo.mark_dynamic(x, 0)",) and "_base" not in alone.text
+    both = advice_for(replace(facts, co_dynamic=(("x._base", 0), ("y", 0))), Settings())
+    assert both is not None and len(both.code) == 2 and "together with y dim 0." in both.text
 
 
 def test_no_mark_is_advised_for_a_tensor_that_the_program_has_no_name_for() -> None:

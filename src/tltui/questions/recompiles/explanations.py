@@ -392,6 +392,37 @@ def symbols_of(compile_: Compile, reader: Reader) -> dict[str, tuple[str, str]]:
     return results
 
 
+class Tensor(NamedTuple):
+    """A tensor as a compile was given it."""
+
+    is_view: bool
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+
+
+_TENSOR, _SOURCE = "describe_tensor", "describe_source"
+
+
+@part
+def tensors_in(compile_: Compile, reader: Reader) -> dict[str, Tensor]:
+    """Return source (`L[…]` shortened) → the tensor that a compile was given; empty without their descriptions."""
+    tensors: dict[tuple[object, object], Tensor] = {}
+    results: dict[str, Tensor] = {}
+    for record, event in records_of(compile_, (_TENSOR, _SOURCE)):
+        fields = reader.event(record)
+        if not isinstance(fields, dict):
+            continue
+        key = (fields.get("describer_id"), fields.get("id"))
+        if not all(isinstance(number, int) for number in key):
+            continue
+        if event == _TENSOR:
+            sizes, strides = (tuple(n for n in list_in(fields, name) if isinstance(n, int)) for name in ("size", "stride"))
+            tensors[key] = Tensor(fields.get("is_view") is True, sizes, strides)
+        elif isinstance(source := fields.get("source"), str):
+            results[strip_local(source)] = tensors.get(key, Tensor(False, (), ()))
+    return results
+
+
 def sized(source: str, dim: int | None) -> str:
     """Format a number or a tensor size in the spelling of symbols."""
     return source if dim is None else f"{source}.size()[{dim}]"

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from tltui.model.nodes import Compile
 from tltui.questions.recompiles import guard_grammar
 from tltui.questions.recompiles import guard_requirements as required
-from tltui.questions.recompiles.explanations import Key, Reason, fixed_in, sized, symbols_of
+from tltui.questions.recompiles.explanations import Key, Reason, fixed_in, sized, symbols_of, tensors_in
 from tltui.questions.recompiles.guard_grammar import Cause, Condition, Term, as_attribute, by_number_type, condition_of, value_kind
 from tltui.questions.recompiles.guard_requirements import ANY, Property, cause_of_difference, words_of_difference
 from tltui.text.frozen import frozen
@@ -61,8 +61,16 @@ class Comparison(NamedTuple):
     """Whether both have guards in the log, and every guard of the older one could be compared."""
     branches: tuple[frozenset[Key], ...] = ()
     """Conditions of the call that are false for the values of the older compile: the sizes and numbers of each."""
-    is_relaid: bool = False
-    """Whether a resized tensor also has another layout in memory, which its sizes do not explain."""
+    laid: frozenset[Key] = frozenset()
+    """Strides, one of each tensor, that do not follow from the sizes as in the older version."""
+    relaid: frozenset[Key] = frozenset()
+    """The same where the stride is a symbol in the call, or where the tensor became contiguous."""
+    loose: frozenset[Key] = frozenset()
+    """Other strides that no sizes explain in both: conditions on them may hold or not."""
+    specialized: tuple[tuple[Key, frozenset[Key]], ...] = ()
+    """Sizes and numbers that differ, and that one of the two compiles specialized, although its code did not need the number.
+
+    Each with the sizes that equal it and were constants there: those may be the reason."""
     free: frozenset[Key] = frozenset()
     """Sizes and numbers that differ and are symbols in the compile of the call, if it traced the same code as the older one."""
     needed: frozenset[Key] = frozenset()
@@ -120,6 +128,22 @@ class Version:
         value = self.value(Property(required.SIZE, source, str(dim)))
         return self.hint(f"{source}.size()[{dim}]") if value == ANY else value
 
+    def layout(self, source: str) -> tuple[Sequence[int], Sequence[int | None]]:
+        """Return the sizes and the strides of a tensor in the call, None for an unknown stride; no sizes if one is unknown."""
+        sizes: list[int] = []
+        strides: list[int | None] = []
+        while (size := self.size(source, len(sizes))) is not None:
+            if not size.isdigit():
+                return (), ()
+            stride = self.value(Property(required.STRIDE, source, str(len(sizes)))) or ""
+            stride = self.hint(f"{source}.stride()[{len(sizes)}]") if stride == ANY else stride
+            sizes.append(int(size))
+            strides.append(int(stride) if stride.isdigit() else None)
+        if None in strides:  # products of sizes have no symbol
+            tensor = tensors_in(self.compile_).get(source)
+            return (sizes, tensor.strides if tensor is not None and list(tensor.sizes) == sizes else strides)
+        return sizes, strides
+
     def kind(self, source: str) -> str:
         """Return the type of a source in the call; '' if unknown."""
         return self.value(Property(required.KIND, source)) or ""
@@ -133,6 +157,12 @@ class Version:
                 if condition is not None and condition.kind == guard_grammar.EQUAL and len(condition.terms) == 2
             )  # fmt: skip
         return self._equalities
+
+    def constant_sizes(self, value: str) -> Iterator[Key]:
+        """Yield the sizes that are a constant of this value."""
+        for key in dict.fromkeys((*self.first, *(self.changes or ()))) if value else ():
+            if key.kind == required.SIZE and self.value(key) == value:
+                yield (guard_grammar.SIZE, key.source, int(key.name))
 
     def aliases(self) -> tuple[Property, ...]:
         """Return the requirements that two sources are one object."""
@@ -182,18 +212,33 @@ def compared(
     if comparing.opaque_settings and (not differences or any(key[0] == guard_grammar.STATE for key in differences)):
         is_complete = False
     unknown = frozenset((*comparing.unknown, *comparing.new_aliases()))
-    branches = comparing.branches()
+    result = Comparison(
+        number, tuple(differences.values()), unknown, is_complete, comparing.branches(), frozenset(comparing.laid),
+        frozenset(comparing.relaid), frozenset(comparing.loose), tuple(_specialized_by_equals(differences, (older, call))),
+    )  # fmt: skip
     if not all(map(_is_measure, differences.values())):
-        aliased = frozenset(comparing.aliased(differences))
-        return Comparison(number, tuple(differences.values()), unknown, is_complete, branches, comparing.is_relaid,
-                          aliased=aliased, reshaped=frozenset(filter(comparing.is_reshaped, differences)))  # fmt: skip
-    fixed = fixed_in(call.compile_)
-    needed = frozenset(
-        key for key in differences if (reason := fixed.get(sized(key[1], key[2]))) is not None and reason.needs_number
-    )
+        aliased, reshaped = comparing.aliased(differences), filter(comparing.is_reshaped, differences)
+        return result._replace(aliased=frozenset(aliased), reshaped=frozenset(reshaped))
     is_branched = all(map(_is_constant, differences.values())) and comparing.is_branched()
-    return Comparison(number, tuple(differences.values()), unknown, is_complete, branches, comparing.is_relaid,
-                      frozenset(comparing.free), needed, is_same_code=True, is_branched=is_branched)  # fmt: skip
+    needed = frozenset(_specialized(differences, call, True))
+    return result._replace(free=frozenset(comparing.free), needed=needed, is_same_code=True, is_branched=is_branched)
+
+
+def _specialized(keys: Collection[Key], version: Version, needs_number: bool) -> Iterator[Key]:
+    """Yield the sizes and numbers that a version specialized, because code needs the number or for another reason."""
+    fixed = fixed_in(version.compile_)
+    for key in keys if fixed else ():
+        reason = fixed.get(sized(key[1], key[2]))
+        if reason is not None and reason.needs_number == needs_number:
+            yield key
+
+
+def _specialized_by_equals(keys: Collection[Key], versions: Sequence[Version]) -> Iterator[tuple[Key, frozenset[Key]]]:
+    """Yield the sizes and numbers that one of the versions specialized, each with the constant sizes that equal it there."""
+    for version in versions:
+        for key in _specialized(keys, version, False):
+            value = version.size(key[1], key[2]) if key[2] is not None else version.value(Property(required.VALUE, key[1]))
+            yield key, frozenset(version.constant_sizes(value or "")) - {key}
 
 
 def _likely(older: Version, distinct: Collection[Property]) -> Iterator[Key]:
@@ -264,7 +309,10 @@ class _Comparing:
         self.unknown: set[Key] = set()
         self.free: set[Key] = set()
         self.opaque_settings = False
-        self.is_relaid = False
+        self.laid: set[Key] = set()
+        self.relaid: set[Key] = set()
+        self.loose: set[Key] = set()
+        self._compared_layouts: set[str] = set()
         self._others: dict[str, str] = {}  # tensors that are no tensor in the call → their property that differs
         self._resized: set[str] = set()
         self._strided: set[str] = set()
@@ -368,10 +416,9 @@ class _Comparing:
         source, kind = key.source, key.kind
         if source in self._others or expected == ANY:
             return
+        if kind == required.STRIDE and actual is not None:
+            self._layout(source)
         if kind == required.STRIDE and source in self._resized:
-            if actual == ANY and (hint := self._call.hint(f"{source}.stride()[{key.name}]")).isdigit():
-                actual = hint
-            self.is_relaid |= actual is not None and actual != ANY and self._is_other_layout(key, expected, actual)
             return
         if kind == required.CLASS:
             if actual is None:
@@ -402,17 +449,26 @@ class _Comparing:
             self._strided.add(key.source)
             self._differs(key, expected, actual)
 
-    def _is_other_layout(self, key: Property, expected: str, actual: str) -> bool:
-        """Return whether the sizes of the later dimensions do not explain another stride."""
-        packed: list[int] = []
-        for version in (self._older, self._call):
-            product, dim = 1, int(key.name) + 1
-            while (size := version.size(key.source, dim)) is not None:
-                if not size.isdigit():
-                    return False
-                product, dim = product * int(size), dim + 1
-            packed.append(product)
-        return int(expected) * packed[1] != int(actual) * packed[0]
+    def _layout(self, source: str) -> None:
+        """Compare the strides of a tensor with those that torch computes from dynamic sizes."""
+        if source in self._compared_layouts:
+            return
+        self._compared_layouts.add(source)
+        (sizes, strides), (new_sizes, new_strides) = self._older.layout(source), self._call.layout(source)
+        known = [stride for stride in strides if stride is not None]
+        if not sizes or not len(known) == len(sizes) == len(new_sizes):
+            return
+        expected = strides_for(new_sizes, new_strides, sizes, known)
+        others = [n for n, pair in enumerate(zip(expected, new_strides, strict=True)) if None not in pair and pair[0] != pair[1]]
+        free = [n for n, now in enumerate(expected) if now is None and strides[n] != new_strides[n]]
+        proven = [n for n in others if new_sizes[n] != 1]  # a size of one may have any stride
+        for dim in (*proven, *others, *free)[:1]:
+            if proven:
+                is_static = self._call.value(Property(required.STRIDE, source, str(dim))) != ANY
+                kinds = self.laid if is_static else self.relaid
+            else:
+                kinds = self.relaid if not others and _is_dense(new_sizes, new_strides) else self.loose
+            kinds.add((guard_grammar.STRIDE, source, dim))
 
     def _size(self, key: Property, expected: str, actual: str) -> None:
         if actual == ANY:
@@ -549,6 +605,45 @@ class _Comparing:
                 ):
                     results[frozenset(key for term in condition.terms for key in _keys_of_term(term))] = None
         return tuple(results)
+
+
+def strides_for(
+    new_sizes: Sequence[int], new_strides: Sequence[int | None], sizes: Sequence[int], strides: Sequence[int]
+) -> list[int | None]:
+    """Return the strides that a version requires of a tensor with other sizes if its sizes are dynamic; None for any from 2 on.
+
+    Torch writes a stride as a product of sizes where it can (_compute_symbolic_stride in torch/fx/experimental/symbolic_shapes.py).
+    `sizes`, `strides`: those of the tensor that the version was compiled for.
+    """
+    results: list[int | None] = [None] * len(sizes)
+    products: dict[int, int] = {}  # a product of sizes and strides → the same product for the other sizes
+    for stride, negative in sorted((stride, -n) for n, stride in enumerate(strides)):
+        n = -negative
+        is_packed = n + 1 < len(sizes) and stride == sizes[n + 1] * strides[n + 1]
+        if stride in SPECIAL_STRIDES and not (is_packed and stride in products):
+            results[n] = stride
+        elif stride in products:
+            results[n] = products[stride]
+        elif new_strides[n] in SPECIAL_STRIDES:
+            results[n] = stride
+        now = new_strides[n] if results[n] is None else results[n]
+        if now is not None:
+            products[sizes[n] * stride] = new_sizes[n] * now
+    return results
+
+
+SPECIAL_STRIDES = (0, 1)
+"""Strides that are always constants."""
+
+
+def _is_dense(sizes: Sequence[int], strides: Sequence[int | None]) -> bool:
+    """Return whether a tensor fills its memory in any order of dimensions: torch asks whether it is contiguous."""
+    product = 1
+    for stride, size in sorted((stride or 0, size) for size, stride in zip(sizes, strides, strict=True) if size != 1):
+        if stride != product:
+            return False
+        product *= size
+    return True
 
 
 def _elements(version: Version, source: str) -> int:

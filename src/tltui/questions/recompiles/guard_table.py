@@ -13,8 +13,7 @@ from tltui.model.nodes import Compile, Frame
 from tltui.model.record_reader import Reader, records_of
 from tltui.questions.guards.guard_report import LIMIT, TREE
 from tltui.questions.recompiles import guard_requirements as required
-from tltui.questions.recompiles.explanations import Explained, Key, Reason
-from tltui.questions.recompiles.failed_guard_text import strip_local
+from tltui.questions.recompiles.explanations import Explained, Key, Reason, tensors_in
 from tltui.questions.recompiles.guard_comparison import MODES, Comparison, Values, Version, compared, distinct_values
 from tltui.questions.recompiles.guard_grammar import DEVICE, FLOAT, SIZE, condition_of, value_kind
 from tltui.questions.recompiles.guard_requirements import (
@@ -312,34 +311,14 @@ def _labels(cause: str, key: Property, values: Sequence[str | None]) -> tuple[st
 
 # arguments that are views of another tensor in some calls: with dynamic=True torch guards on the sizes of that tensor
 
-_TENSOR, _SOURCE = "describe_tensor", "describe_source"
 MOST_COMPILES = 64
 """Compiles of a frame whose arguments are read."""
-
-
-@part
-def views_in(compile_: Compile, reader: Reader) -> Mapping[str, bool]:
-    """Return the tensors that a compile was given, each with whether it is a view; empty without their descriptions."""
-    views: dict[tuple[object, object], bool] = {}
-    results: dict[str, bool] = {}
-    for record, event in records_of(compile_, (_TENSOR, _SOURCE)):
-        fields = reader.event(record)
-        if not isinstance(fields, dict):
-            continue
-        key = (fields.get("describer_id"), fields.get("id"))
-        if not all(isinstance(number, int) for number in key):
-            continue
-        if event == _TENSOR:
-            views[key] = fields.get("is_view") is True
-        elif isinstance(source := fields.get("source"), str):
-            results[strip_local(source)] = views.get(key, False)
-    return results
 
 
 def varying_views(compiles: Sequence[Compile]) -> list[frozenset[str]]:
     """Return of each compile the tensors that are views in it, and none in another compile."""
     if len(compiles) > MOST_COMPILES:
         return [frozenset()] * len(compiles)
-    described = [views_in(compile_) for compile_ in compiles]
-    plain = {source for views in described for source, is_view in views.items() if not is_view}
-    return [frozenset(source for source, is_view in views.items() if is_view and source in plain) for views in described]
+    described = [tensors_in(compile_) for compile_ in compiles]
+    plain = {source for tensors in described for source, tensor in tensors.items() if not tensor.is_view}
+    return [frozenset(source for source, each in tensors.items() if each.is_view and source in plain) for tensors in described]

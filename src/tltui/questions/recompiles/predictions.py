@@ -57,15 +57,17 @@ BRANCHES, SPECIALIZED, OTHER_CALLS, UNBACKED = "branches", "specialized", "other
 SHARED, UNRECORDED, LAYOUT, STRIDES, SKIPPED = "shared", "unrecorded", "layout", "strides", "skipped"
 ALIASED, LIMIT, BRANCHED, AFTER_LIMIT = "aliased", "limit", "branched", "after the limit"
 VIEWS, OTHER_VIEWS, RESHAPED, REFUSED = "views", "other views", "reshaped", "refused"
+RESPECIALIZED = "respecialized"
 DOUBTS: dict[str, str] = {
     BRANCHES: "your code or torch branches on the value",
     SPECIALIZED: "a line specializes it again",
+    RESPECIALIZED: "no line specializes it then",
     OTHER_CALLS: "calls with other arguments need one size",
     UNBACKED: "your code or torch branches on the size",
     SHARED: "sizes that were equal differ in a call",
     UNRECORDED: "guarded values that the log lacks differ",
     LAYOUT: "sizes explain the layout in memory",
-    ALIASED: "an added key or item has the tensor of another one",
+    ALIASED: "the list or dict has one tensor twice in each call",
     LIMIT: "a call without guards has an older value",
     BRANCHED: "the code for one value serves the others",
     VIEWS: "a tensor is a view in each call or in none",
@@ -77,7 +79,7 @@ DOUBTS: dict[str, str] = {
     SKIPPED: "torch does not skip the function",
 }
 """Facts that guards may not decide → the condition under which the number of recompilations is not the expected one."""
-EXPECTED = (LAYOUT, ALIASED, LIMIT, BRANCHED, AFTER_LIMIT, VIEWS, RESHAPED)
+EXPECTED = (RESPECIALIZED, LAYOUT, ALIASED, LIMIT, BRANCHED, AFTER_LIMIT, VIEWS, RESHAPED)
 """The doubts that are taken for true: the log shows a sign of each, as in the programs of docs/advice-corpus.md."""
 _WORST = tuple(doubt for doubt in DOUBTS if doubt != REFUSED)
 _NEVER_SEEN = (UNBACKED, BRANCHES)
@@ -168,8 +170,14 @@ class _Pair(NamedTuple):
     """Sizes that share a symbol in the older version, if all are dynamic, and differ in the call."""
     apart: int
     """Sizes that share a symbol, and may differ in calls that the log does not have."""
-    is_relaid: bool
-    """Whether a resized tensor also has another layout."""
+    laid: int
+    """Strides that do not follow from the sizes."""
+    relaid: int
+    """Those that probably do not."""
+    loose: int
+    """Those that no sizes explain in both."""
+    specialized: tuple[tuple[int, int], ...]
+    """Sizes and numbers that differ, and that the compile of one of the two specialized, each with constants that equal it."""
     free: int
     """Sizes and numbers that differ and are symbols in the compile of the call."""
     needed: int
@@ -193,6 +201,8 @@ class _Masks(NamedTuple):
     """Dynamic once they have changed."""
     fixed: int
     """All causes without a remedy."""
+    removed: int
+    """They no longer differ."""
     blocked: int
     """Causes that a remedy removes only where the compile of the call shows that they stay symbols."""
     shares: bool
@@ -225,7 +235,8 @@ class Simulation:
             UNRECORDED: any(pair.unknown or not pair.is_decided or pair.branches for pair in pairs),
             RESHAPED: any(pair.reshaped for pair in pairs), ALIASED: any(pair.aliased for pair in pairs),
             LIMIT: any(pair.likely for pair in pairs), SHARED: any(pair.divided or pair.apart for pair in pairs),
-            LAYOUT: any(pair.is_relaid for pair in pairs), BRANCHED: any(pair.is_branched for pair in pairs),
+            LAYOUT: any(pair.relaid for pair in pairs), STRIDES: any(pair.loose for pair in pairs),
+            RESPECIALIZED: any(pair.specialized for pair in pairs), BRANCHED: any(pair.is_branched for pair in pairs),
             VIEWS: bool(self._both), OTHER_VIEWS: any(self._views),
             REFUSED: bool(self._at_limit), AFTER_LIMIT: bool(self._at_limit),
         }  # fmt: skip
@@ -253,8 +264,11 @@ class Simulation:
         reshaped = tuple((self._bit(key), self._union((guard_grammar.SIZE, key[1], dim) for dim in range(MOST_DIMS)))
                          for key in comparison.reshaped)  # fmt: skip
         divided, apart = map(self._union, sizes) if sizes is not None else (0, 0)
+        strides = self._union(comparison.laid), self._union(comparison.relaid), self._union(comparison.loose)
         return _Pair(comparison.version, differing, special_actual, special, unknown, is_decided, conditions, branches, divided,
-                     apart, comparison.is_relaid, self._union(comparison.free), self._union(comparison.needed),
+                     apart, *strides,
+                     tuple((self._bit(key), self._union(equal)) for key, equal in comparison.specialized),
+                     self._union(comparison.free), self._union(comparison.needed),
                      self._union(comparison.aliased), reshaped, self._union(comparison.likely),
                      comparison.is_branched)  # fmt: skip
 
@@ -321,7 +335,7 @@ class Simulation:
         self, effects: Mapping[Key, str], blocked: Collection[Key], doubts: Mapping[Key, str], shares: bool, worst: Collection[str]
     ) -> _Masks:
         """Return the effects of remedies as sets of causes."""
-        dynamic = automatic = every = held = 0
+        dynamic = automatic = every = held = removed = 0
         for key, effect in effects.items():
             bit = self._bits.get(key, 0)
             if key in blocked:
@@ -333,7 +347,9 @@ class Simulation:
                 dynamic |= bit
             elif effect == AUTOMATIC:
                 automatic |= bit
-        return _Masks(dynamic, automatic, ~every, held, shares, worst)
+            elif doubts.get(key) != STRIDES:
+                removed |= bit
+        return _Masks(dynamic, automatic, ~every, removed, held, shares, worst)
 
     def predict(self, candidates: Sequence[Candidate], skipped: bool = False) -> Prediction:
         """Return the prediction for a set of remedies. `skipped`: torch may skip the function at another graph break."""
@@ -384,13 +400,23 @@ class Simulation:
 
 
 def _with_both(calls: Sequence[Call]) -> frozenset[int]:
-    """Return the versions for a view that differ in sizes and numbers only from a call without one, or the other way round."""
+    """Return the versions for a view that could serve a call without one, or the other way round, if sizes were dynamic."""
     results: set[int] = set()
     for n, call in enumerate(calls):
         for pair in call.comparisons:
-            if calls[pair.version].views != call.views and pair.is_same_code and not pair.is_relaid:
+            if calls[pair.version].views != call.views and _may_serve(pair):
                 results.add(pair.version if calls[pair.version].views else n)
     return frozenset(results)
+
+
+def _may_serve(pair: Comparison) -> bool:
+    """Return whether two calls differ in dynamic sizes and in numbers only."""
+    is_other = any(
+        each.cause == guard_grammar.CONDITION
+        or (each.cause == guard_grammar.SIZE and (each.expected in SPECIAL or each.actual in SPECIAL))
+        for each in pair.differences
+    )  # fmt: skip
+    return pair.is_same_code and not (pair.laid or pair.relaid or pair.loose or is_other)
 
 
 def _together(candidates: Iterable[Candidate]) -> tuple[dict[Key, str], dict[Key, str], bool]:
@@ -425,6 +451,8 @@ def _serving(
     for pair in pairs:
         if pair.differing & (masks.fixed | (masks.blocked & ~pair.free)) or pair.needed & (masks.dynamic | masks.automatic):
             continue
+        if _is_relaid(pair, masks) or (RESPECIALIZED in masks.worst and _is_specialized(pair, masks.dynamic | masks.automatic)):
+            continue
         if is_unrecorded and (pair.unknown & masks.fixed or not pair.is_decided):
             continue
         if pair.special & masks.dynamic or pair.special_actual & masks.automatic:
@@ -445,6 +473,17 @@ def _serving(
     return None
 
 
+def _is_relaid(pair: _Pair, masks: _Masks) -> bool:
+    """Return whether a tensor of the call has another layout in memory than the older version requires."""
+    strides = pair.laid | (pair.relaid if LAYOUT in masks.worst else 0) | (pair.loose if STRIDES in masks.worst else 0)
+    return bool(strides & ~masks.removed)
+
+
+def _is_specialized(pair: _Pair, free: int) -> bool:
+    """Return whether a size or number that a remedy makes dynamic is expected to be specialized again, by no equal constant."""
+    return any(number & free and not equal & free for number, equal in pair.specialized)
+
+
 def _takes_another_branch(pair: _Pair, masks: _Masks, is_first: bool) -> bool:
     """Return whether the older version, with dynamic sizes, would have a condition that does not hold in the call.
 
@@ -456,7 +495,7 @@ def _takes_another_branch(pair: _Pair, masks: _Masks, is_first: bool) -> bool:
     is_shared = SHARED in masks.worst
     if masks.shares and ((pair.divided & masks.dynamic and (is_first or is_shared)) or (is_shared and pair.apart)):
         return True
-    if (LAYOUT in masks.worst and pair.is_relaid) or (BRANCHED in masks.worst and pair.is_branched):
+    if BRANCHED in masks.worst and pair.is_branched:
         return True
     is_proven = UNRECORDED in masks.worst or not pair.differing & ~free
     return is_proven and any(sizes & free for sizes in pair.branches)

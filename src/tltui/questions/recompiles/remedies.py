@@ -185,6 +185,8 @@ def python_of(source: str) -> str:
     return guard_grammar.strip_modules(re.sub(r"^G\['(\w+)'\]", r"\1", source))
 
 
+BASE = "._base"
+"""The tensor behind a view, in a source."""
 ONES = "0 and 1 are always compiled separately"
 
 
@@ -278,7 +280,7 @@ def _without_edit(facts: CauseFacts, settings: Settings) -> Advice:
     has_special = any(value in SPECIAL for value in facts.values)
     is_unbacked = has_special and sum(value not in SPECIAL for value in facts.values) <= 1 < len(facts.values)
     variable = dynamic_sources.UNBACKED if is_unbacked else dynamic_sources.VARIABLE
-    if not value or "._base" in facts.source or not settings.may_read(variable):
+    if not value or BASE in facts.source or not settings.may_read(variable):
         if is_unbacked:
             return Advice(f"Sizes {ONES}.")
         return Advice(f"{start}torch.compile(dynamic=True) makes sizes dynamic from the start.", "dynamic=True")
@@ -296,19 +298,21 @@ def _without_edit(facts: CauseFacts, settings: Settings) -> Advice:
 
 def _became(facts: CauseFacts, call: str, note: str) -> Advice:
     """Advise marks for all sizes that became dynamic at once: torch raises if one of two equal sizes is marked."""
-    calls = (call, *(f"{facts.mark}({python_of(source)}, {dim})" for source, dim in facts.co_dynamic))
+    # the tensor behind a view takes part by the view: no variable of the program is it
+    others_marked = [(source, dim) for source, dim in facts.co_dynamic if BASE not in source]
+    calls = (call, *(f"{facts.mark}({python_of(source)}, {dim})" for source, dim in others_marked))
     start = f"Torch made it dynamic at [{facts.became}] (automatic dynamic)"
-    if not facts.co_dynamic:
+    if not others_marked:
         text = f"{start}. {call} before the first call makes it dynamic from the start.{note}"
     elif len(calls) <= CALLS_SHOWN:
-        others = " and ".join(name_of(source, dim) for source, dim in facts.co_dynamic)
+        others = " and ".join(name_of(source, dim) for source, dim in others_marked)
         text = (
             f"{start}, together with {others}. {' and '.join(calls)} before "
             f"the first call make them dynamic from the start.{note}"
         )
     else:
         text = (
-            f"{start}, together with {len(facts.co_dynamic)} other sizes. {call} before the first call, and the same for each "
+            f"{start}, together with {len(others_marked)} other sizes. {call} before the first call, and the same for each "
             f"of them, makes them dynamic from the start.{note}"
         )
     return Advice(text + _why_maybe(facts), "mark dynamic", calls)

@@ -15,6 +15,7 @@ from tltui.questions.recompiles.guard_table import FrameGuards
 from tltui.questions.recompiles.predictions import (
     AUTOMATIC,
     BRANCHES,
+    MOST_DIMS,
     NONE_EQUAL,
     OTHER_CALLS,
     REMOVED,
@@ -160,6 +161,7 @@ def variations_of(
     advice = _of_floats(facts, [advice_for(each, settings) or Advice("") for each in facts])
     candidates = _candidates(facts, advice, groups, guards)
     predictions, together = _predicted(candidates, guards, equal, may_end)
+    together = _marked_once(together, facts, candidates, groups) if together is not None else None
     others = [each for each in (*predictions, together) if each is not None]
     all_dynamic = _all_dynamic(facts, advice, groups, guards, equal, may_end, others)
     variations = [
@@ -390,6 +392,27 @@ def _predicted(
     return [predictions[candidate] if candidate is not None else None for candidate in candidates], together
 
 
+def _marked_once(
+    together: Prediction, facts: Sequence[CauseFacts], candidates: Sequence[Candidate | None], groups: Mapping[Key, tuple[Key, ...]]
+) -> Prediction:
+    """Return a set of remedies with each size named for one mark only.
+
+    A remedy that marks several sizes as dynamic, of which another one marks the first as unbacked, is named by the next.
+    """
+    chosen = set(zip(together.names, together.remedies, strict=True))
+    meant = [
+        (each, candidate) for each, candidate in zip(facts, candidates, strict=True)
+        if candidate is not None and (candidate.name, candidate.remedy) in chosen
+    ]  # fmt: skip
+    unbacked = {(each.source, each.dim) for each, candidate in meant if candidate.remedy == "mark unbacked"}
+    names: dict[tuple[str, str], str] = {}
+    for each, candidate in meant:
+        if candidate.remedy == "mark dynamic" and (each.source, each.dim) not in unbacked:
+            names.setdefault((candidate.name, candidate.remedy), name_of_cause(each.cause, each.source, each.dim, groups[each.key]))
+    fixes = zip(together.names, together.remedies, strict=True)
+    return replace(together, names=tuple(names.get(fix, fix[0]) for fix in fixes))
+
+
 def _doubt(facts: CauseFacts, advice: Advice, keys: frozenset[Key], guards: FrameGuards) -> str:
     """Return the doubt about the effect of a remedy; '' for none."""
     if advice.code and MAYBE_MARK in advice.code[0]:
@@ -467,6 +490,8 @@ def _removed(facts: CauseFacts, remedy: str, keys: frozenset[Key], every: frozen
         return keys | {key for key in every if key[0] in _DYNAMIC and not is_default(key[1])}
     if remedy == "dynamic parameters":
         return keys | {key for key in every if key[0] == guard_grammar.SIZE and is_parameter(key[1])}
+    if remedy == "contiguous":
+        return keys | {(guard_grammar.STRIDE, source, dim) for source in sources for dim in range(MOST_DIMS)}
     if remedy == "mark first":
         return keys | {key for key in every if key[0] == guard_grammar.MARK}
     if remedy == "tensor":

@@ -350,15 +350,6 @@ class TableReader:
         return True
 
 
-def tables_in(lines: Iterable[str]) -> tuple[PrintedTable, ...]:
-    """Return the tables of lines."""
-    reader, offset = TableReader(), 0
-    for line in lines:
-        reader.read(offset, line)
-        offset += len(line.encode("utf-8", "replace")) + 1
-    return reader.tables()
-
-
 EXTERN = frozenset((
     "mm", "addmm", "bmm", "baddbmm", "_int_mm", "_scaled_mm", "_grouped_mm", "_scaled_grouped_mm", "_sparse_semi_structured_mm",
     "convolution", "_mm_plus_mm", "_mkl_linear", "_linear_pointwise", "_qlinear_pointwise", "qlinear_pointwise", "mm_plus_mm",

@@ -273,16 +273,6 @@ class Exports:
     """`expression_created` records."""
 
 
-def exports_of(compiles: Iterable[Compile]) -> Exports:
-    """Return the exports of compiles at once."""
-    work = read_exports(compiles)
-    while True:
-        try:
-            next(work)
-        except StopIteration as stop:
-            return stop.value  # type: ignore[no-any-return]
-
-
 def read_exports(compiles: Iterable[Compile]) -> Generator[None, None, Exports]:
     """Read the exports of compiles; yields between steps."""
     by_process: dict[int, list[Compile]] = {}

@@ -186,16 +186,18 @@ class Version:
 
 def compared(
     older: Version, call: Version, number: int, reasons: Sequence[Reason], modes: bool, properties: dict[Key, Property],
-    failed: Collection[tuple[Key, str]] = (), distinct: Collection[Property] = (),
+    failed: Collection[tuple[Key, str]] = (), distinct: Collection[Property] = (), alike: Sequence[Version] = (),
 ) -> Comparison:  # fmt: skip
     """Compare a call with an older version; `reasons`, torch's for that version, are certain.
 
     `failed`: the guards of all older versions that failed for this call, as cause and required value.
-    `distinct`: the values that differ in all older versions.
+    `distinct`: the values that differ in all older versions; `alike`: the versions that a call without guards resembles.
     """
     differences = {key: Difference(key, r.expected, r.actual, r.text) for r in reasons for key in r.keys}
     if older.changes is None or call.changes is None:
-        likely = frozenset(_likely(older, distinct)) - differences.keys() if older.changes is not None else frozenset()
+        likely: frozenset[Key] = frozenset()
+        if older.changes is not None:
+            likely = frozenset((*_likely(older, distinct), *_unlike(older, alike))) - differences.keys()
         return Comparison(number, tuple(differences.values()), frozenset(), False, likely=likely)
     comparing = _Comparing(older, call, differences, failed)
     comparing.run()
@@ -250,6 +252,14 @@ def _likely(older: Version, distinct: Collection[Property]) -> Iterator[Key]:
         value = older.value(key)
         if value is not None:
             yield from keys_of(cause_of_value(older, key, value))
+
+
+def _unlike(older: Version, alike: Sequence[Version]) -> Iterator[Key]:
+    """Yield the sizes, numbers and texts of a version that differ from those of all versions which a call resembles."""
+    for key in dict.fromkeys(key for version in (older, *alike) for key in version.changes or ()) if alike else ():
+        value = older.value(key) if key.kind in (required.SIZE, required.VALUE) else None
+        if value not in (None, ANY) and not any(version.value(key) in (value, None, ANY) for version in alike):
+            yield from keys_of(cause_of_value(older, key, value or ""))
 
 
 def distinct_values(versions: Sequence[Version]) -> tuple[Property, ...]:

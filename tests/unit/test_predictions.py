@@ -20,7 +20,7 @@ from tltui.questions.recompiles.frame_recompiles import recompiles_of
 from tltui.questions.recompiles.guard_comparison import (
     Comparison,
     Version,
-    _specialized_by_equals,
+    _specialized_by,
     compared,
     distinct_values,
     strides_for,
@@ -399,7 +399,7 @@ def test_a_specialized_size_has_the_constants_that_equal_it(tmp_path: Path) -> N
     tensor = "TENSOR_MATCH: check_tensor({}, Tensor, DispatchKeySet(CPU), torch.float32, device=None, requires_grad=False, {})"
     tree = version(tensor.format("x", "size=[8], stride=[1]"), tensor.format("y", "size=[8, 4], stride=[4, 1]")).first
     specialized = Version(compile_, tree, ({}, {}))
-    assert dict(_specialized_by_equals([KEY], [specialized])) == {KEY: {(SIZE, "y", 0)}}
+    assert dict(_specialized_by([KEY], [specialized])) == {KEY: {(SIZE, "y", 0)}}
 
 
 def test_a_view_of_another_branch_serves_no_plain_tensor_anyway() -> None:
@@ -410,6 +410,8 @@ def test_a_view_of_another_branch_serves_no_plain_tensor_anyway() -> None:
     other = frame[1]._replace(comparisons=(pair._replace(differences=(*pair.differences, failed)),))
     viewed = frame[0]._replace(views=frozenset({"x"}))
     assert _with_both([viewed, frame[1]]) == {0} and _with_both([viewed, other]) == set()
+    plain_first = [frame[0], frame[1]._replace(views=frozenset({"x"}))]
+    assert _with_both(plain_first) == set()  # `contrastive_pairs`: the version for plain tensors serves the later ones too
 
 
 TENSOR = "TENSOR_MATCH: check_tensor({}, Tensor, DispatchKeySet(CPU), torch.float32, device=None, requires_grad=False, {})"

@@ -70,7 +70,7 @@ class Comparison(NamedTuple):
     specialized: tuple[tuple[Key, frozenset[Key]], ...] = ()
     """Sizes and numbers that differ, and that one of the two compiles specialized, although its code did not need the number.
 
-    Each with the sizes that equal it and were constants there: those may be the reason."""
+    Each with constant sizes there that may be the reason."""
     free: frozenset[Key] = frozenset()
     """Sizes and numbers that differ and are symbols in the compile of the call, if it traced the same code as the older one."""
     needed: frozenset[Key] = frozenset()
@@ -158,6 +158,11 @@ class Version:
             )  # fmt: skip
         return self._equalities
 
+    def is_constant(self, size: Key) -> bool:
+        """Return whether a size is a constant that was not specialized."""
+        _, source, dim = size
+        return self.value(Property(required.SIZE, source, str(dim))) != ANY and sized(source, dim) not in fixed_in(self.compile_)
+
     def constant_sizes(self, value: str) -> Iterator[Key]:
         """Yield the sizes that are a constant of this value."""
         for key in dict.fromkeys((*self.first, *(self.changes or ()))) if value else ():
@@ -216,7 +221,7 @@ def compared(
     unknown = frozenset((*comparing.unknown, *comparing.new_aliases()))
     result = Comparison(
         number, tuple(differences.values()), unknown, is_complete, comparing.branches(), frozenset(comparing.laid),
-        frozenset(comparing.relaid), frozenset(comparing.loose), tuple(_specialized_by_equals(differences, (older, call))),
+        frozenset(comparing.relaid), frozenset(comparing.loose), tuple(_specialized_by(differences, (older, call))),
     )  # fmt: skip
     if not all(map(_is_measure, differences.values())):
         aliased, reshaped = comparing.aliased(differences), filter(comparing.is_reshaped, differences)
@@ -235,12 +240,16 @@ def _specialized(keys: Collection[Key], version: Version, needs_number: bool) ->
             yield key
 
 
-def _specialized_by_equals(keys: Collection[Key], versions: Sequence[Version]) -> Iterator[tuple[Key, frozenset[Key]]]:
-    """Yield the sizes and numbers that one of the versions specialized, each with the constant sizes that equal it there."""
+def _specialized_by(keys: Collection[Key], versions: Sequence[Version]) -> Iterator[tuple[Key, frozenset[Key]]]:
+    """Yield the sizes and numbers that one of the versions specialized, each with constant sizes that may be the reason.
+
+    These equal it, or differ too: `mask.size()[1] == 1 + cache.size()[1]` for a constant size of the cache.
+    """
     for version in versions:
         for key in _specialized(keys, version, False):
             value = version.size(key[1], key[2]) if key[2] is not None else version.value(Property(required.VALUE, key[1]))
-            yield key, frozenset(version.constant_sizes(value or "")) - {key}
+            differing = (other for other in keys if other[0] == guard_grammar.SIZE and version.is_constant(other))
+            yield key, frozenset((*version.constant_sizes(value or ""), *differing)) - {key}
 
 
 def _likely(older: Version, distinct: Collection[Property]) -> Iterator[Key]:

@@ -255,6 +255,16 @@ def test_a_number_that_decides_a_branch_is_expected_to_need_a_version_for_each_s
     assert outcome(calls(is_branched=True)) == (0, 1, 1, BRANCHED)
 
 
+def test_versions_with_other_operations_traced_another_branch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`tagger_pipeline` of tests/live/corpus: an even number of steps is printed, which breaks the graph."""
+    even, odd = versions(*([f"EQUALS_MATCH: L['self'].steps == {n}"] for n in (2, 3)))
+    assert not compared(even, odd, 0, (), False, {}).is_branched
+    monkeypatch.setattr(odd, "compile_", SimpleNamespace(facts=SimpleNamespace(graph_op_count=1)))
+    for name in ("fixed_in", "symbols_of"):
+        monkeypatch.setattr(f"tltui.questions.recompiles.guard_comparison.{name}", lambda _: {})
+    assert compared(even, odd, 0, (), False, {}).is_branched
+
+
 def test_an_entry_for_unbacked_sizes_is_about_all_tensors_that_it_names() -> None:
     """`static_cache_decode` of docs/advice-corpus.md: the printed variable names all tensors that became dynamic together."""
     facts = CauseFacts(SIZE, "cache.keys", 0)

@@ -63,15 +63,14 @@ def equal_sizes(frame: Frame, guards: FrameGuards) -> EqualSizes:
                 continue
             number = comparison.version
             if number not in by_value:
-                by_value[number] = _by_value(_sizes_in(first, compiles[number]))
+                by_value[number] = _by_value(_sizes_in(first, _changed(compiles[number])))
             groups = by_value[number]
             if divided := frozenset(_shared(comparison, groups)):
-                older = [_sizes_in(first, compile_) for compile_ in compiles[: min(number, MOST_OLDER)]]
+                older = [_sizes_in(first, _changed(each)) for each in compiles[: min(number, MOST_OLDER)]]
                 fresh = frozenset(_fresh(divided, groups, older)) if older else frozenset()
                 results[(call.ref, number)] = Equal(frozenset(), divided) if is_resumed else Equal(divided, frozenset(), fresh)
             elif together := [group for group in _varying(comparison, groups) if len(group) > 1]:
-                free = changes_of(compile_)
-                apart = frozenset(_apart(together, requirements, free[0] if free is not None else {}))
+                apart = frozenset(_apart(together, requirements, _changed(compile_)))
                 if apart:
                     results[(call.ref, number)] = Equal(frozenset(), apart)
     return results
@@ -106,11 +105,15 @@ def _sizes(requirements: Mapping[required.Property, tuple[str, str]]) -> Iterato
             yield (key.source, key.name), value
 
 
-def _sizes_in(first: Mapping[Size, str], compile_: Compile) -> dict[Size, str | None]:
-    """Return the sizes that a compile requires; `first`: those of the first one with guards."""
+def _changed(compile_: Compile) -> Mapping[required.Property, str | None]:
     changes = changes_of(compile_)
+    return changes[0] if changes is not None else {}
+
+
+def _sizes_in(first: Mapping[Size, str], changes: Mapping[required.Property, str | None]) -> dict[Size, str | None]:
+    """Return the sizes that a version requires. `first`: those of the first one with guards; `changes`: what differs from that."""
     sizes: dict[Size, str | None] = dict(first)
-    for key, value in (changes[0] if changes is not None else {}).items():
+    for key, value in changes.items():
         if key.kind == required.SIZE and not is_parameter(key.source):
             sizes[(key.source, key.name)] = value
     return sizes

@@ -226,7 +226,8 @@ def compared(
     if not all(map(_is_measure, differences.values())):
         aliased, reshaped = comparing.aliased(differences), filter(comparing.is_reshaped, differences)
         return result._replace(aliased=frozenset(aliased), reshaped=frozenset(reshaped))
-    is_branched = all(map(_is_constant, differences.values())) and comparing.is_branched()
+    numbers = [_is_constant(difference) for difference in differences.values()]
+    is_branched = (all(numbers) and comparing.has_other_guards()) or (any(numbers) and comparing.has_other_operations())
     needed = frozenset(_specialized(differences, call, True))
     return result._replace(free=frozenset(comparing.free), needed=needed, is_same_code=True, is_branched=is_branched)
 
@@ -567,7 +568,12 @@ class _Comparing:
         elements = [_elements(version, key[1]) for version in (self._older, self._call)] if key[0] == guard_grammar.RANK else [0, 0]
         return elements[0] != elements[1]
 
-    def is_branched(self) -> bool:
+    def has_other_operations(self) -> bool:
+        """Return whether the graphs have different numbers of operations, and no size or number is dynamic in one of them only."""
+        counts = {version.compile_.facts.graph_op_count for version in (self._older, self._call)}
+        return self.is_complete and not self.free and len(counts - {None}) > 1
+
+    def has_other_guards(self) -> bool:
         """Return whether one of the two guards objects, types or keys that the other one does not guard."""
         if self.free:
             return False

@@ -29,6 +29,17 @@ SAVED = ".tlx"
 FUNCTIONS = 100
 """Functions by which two runs are recognized as those of one program."""
 
+NAME_WIDTH, SHORT_NAME_WIDTH, LONG_NAME_WIDTH = 24, 16, 56
+"""Cells of the name of a run in the table, in one of at most `NARROW` columns, and in one with so much room."""
+NARROW, OTHERS = 90, 84
+"""`OTHERS`: cells of the columns other than the name and the changes."""
+CHANGE_WIDTH = 32
+"""Cells of the changes, before which other columns give way: three changes."""
+ORDERS = ("began", "name", "torch", "ranks", "compiles", "errors", "eager", "breaks", "time")
+"""The orders of the table, the default first."""
+RUN = "run:"
+"""The beginning of the target of a run's link: the name of the run follows."""
+
 
 @frozen
 class RunChange:
@@ -174,18 +185,6 @@ def list_of(directory: str, entries: Mapping[str, Entry]) -> RunList:
         directory, in_order(entry[0] for entry in opened if isinstance(entry, tuple)),
         tuple(entry for entry in opened if isinstance(entry, str)), opened.count(None),
     )  # fmt: skip
-
-
-NAME_WIDTH, SHORT_NAME_WIDTH, LONG_NAME_WIDTH = 24, 16, 56
-"""Cells of the name of a run in the table, in one of at most `NARROW` columns, and in one with so much room."""
-NARROW, OTHERS = 90, 84
-"""`OTHERS`: cells of the columns other than the name and the changes."""
-CHANGE_WIDTH = 32
-"""Cells of the changes, before which other columns give way: three changes."""
-ORDERS = ("began", "name", "torch", "ranks", "compiles", "errors", "eager", "breaks", "time")
-"""The orders of the table, the default first."""
-RUN = "run:"
-"""The beginning of the target of a run's link: the name of the run follows."""
 
 
 def _count(value: int, style: str) -> tuple[str, str]:

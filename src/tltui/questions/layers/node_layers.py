@@ -32,6 +32,26 @@ _FLAT = re.compile(r"^(?:self\.)?[Ll]__self___(\w+)$")
 Naming = Callable[[str, tuple[str, ...]], str]
 """The variable of a module and its path there → its path in the model."""
 
+Key = tuple[str, int]
+"""File and line."""
+_CHECKPOINT = "tag_activation_checkpoint"
+_FUNCTION = "autograd_function_apply"
+"""Runs the `forward` of an own `torch.autograd.Function`, the first of its graphs; the second one is its `backward`."""
+_RUNS = re.compile(r"\bhigher_order\.(?:cond|while_loop|invoke_subgraph)$")
+"""Operators that run graphs inside of the graph, which take the last arguments."""
+
+_CALL = re.compile(r"^\s*(?:\w+ = |return )?\w+\.(\w+)\([\w., =]*\)\s*$")
+"""A line that calls an attribute of a module with names for arguments, and does nothing else."""
+
+_CLASS = re.compile(
+    r"___check_type_id\(([LG]\['\w+'\](?:\._modules\['[^'\]\n]+'\])+), \d+\), type=<class 'torch\.nn\.modules\.\w+\.(\w+)'>"
+)
+_SEQUENTIAL = "Sequential"
+_CONTAINER = "nn/modules/container.py"
+_RANDOM = ("inductor_lookup_seed", "inductor_random")
+OWN_NAME = frozenset(("relu", "sigmoid", "tanh"))
+"""Operators that lowered graphs have under the name that they have in the program."""
+
 
 @frozen
 class At:
@@ -148,19 +168,6 @@ def ancestors(path: str) -> Iterable[str]:
         yield path
         path = path.rpartition(".")[0]
     yield ""
-
-
-Key = tuple[str, int]
-"""File and line."""
-_CHECKPOINT = "tag_activation_checkpoint"
-_FUNCTION = "autograd_function_apply"
-"""Runs the `forward` of an own `torch.autograd.Function`, the first of its graphs; the second one is its `backward`."""
-_RUNS = re.compile(r"\bhigher_order\.(?:cond|while_loop|invoke_subgraph)$")
-"""Operators that run graphs inside of the graph, which take the last arguments."""
-
-
-_CALL = re.compile(r"^\s*(?:\w+ = |return )?\w+\.(\w+)\([\w., =]*\)\s*$")
-"""A line that calls an attribute of a module with names for arguments, and does nothing else."""
 
 
 @mutable
@@ -428,7 +435,7 @@ def _calls_only(frames: Frames, path: str, code: str) -> bool:
     return [other for other in frames.calls if other.rpartition(".")[2] == name] == [path]
 
 
-def is_called_at(frames: Frames, path: str, at: At) -> bool:
+def _is_called_at(frames: Frames, path: str, at: At) -> bool:
     """Return whether guards list a module as called at a line."""
     return path in frames.calls and _same(frames, frames.calls[path], at)
 
@@ -625,16 +632,6 @@ def _within(program: Program, gap: range, first: int, last: int, base: str) -> N
             steps[n].layer = program.module(around) if is_below(around, base) else base
 
 
-_CLASS = re.compile(
-    r"___check_type_id\(([LG]\['\w+'\](?:\._modules\['[^'\]\n]+'\])+), \d+\), type=<class 'torch\.nn\.modules\.\w+\.(\w+)'>"
-)
-_SEQUENTIAL = "Sequential"
-_CONTAINER = "nn/modules/container.py"
-_RANDOM = ("inductor_lookup_seed", "inductor_random")
-OWN_NAME = frozenset(("relu", "sigmoid", "tanh"))
-"""Operators that lowered graphs have under the name that they have in the program."""
-
-
 def classes_of_guards(text: str, naming: Naming) -> dict[str, str]:
     """Return the classes of torch's own modules, by path: `layers.0.drop` → `Dropout`."""
     results = {}
@@ -680,7 +677,7 @@ def _follows(program: Program, frames: Frames, classes: dict[str, str], step: St
 def _is_only_call(frames: Frames, step: Step, path: str) -> bool:
     """Return whether the line of a node calls the module once, and no function of the operator."""
     around, _, name = path.rpartition(".")
-    if step.layer != around or name.isdecimal() or not is_called_at(frames, path, step.at):
+    if step.layer != around or name.isdecimal() or not _is_called_at(frames, path, step.at):
         return False
     calls = len(re.findall(rf"\.{re.escape(name)}\(", step.code))
     functions = len(re.findall(rf"\b{re.escape(step.operator)}\(", step.code))

@@ -38,6 +38,20 @@ Atoms = tuple[str, ...]
 _TENSOR = re.compile(r"^([a-z]\w*)\[([^\]]*)\](?:\[([^\]]*)\])?([a-z]\w*(?::\d{1,4})?)?")
 _BITS = re.compile(r"\d{1,3}")
 
+NO_CODE = "torch wrote no generated code"
+CPP_WRAPPER = "its wrapper is C++ (cpp_wrapper or AOTInductor)"
+BRANCHES = "its wrapper has a branch or a loop"
+UNREADABLE = "its wrapper has an unknown form"
+MAX_DEPTH = 20
+_ALLOCATED = re.compile(r"^(\w+) = (?:torch\.)?empty_strided(?:_(\w+))?\((.*)\)$")
+_FROM_POOL = re.compile(r"^(\w+) = (?:torch\.ops\.inductor\._)?alloc_from_pool\((\w+)\b")
+_RESULT = re.compile(r"^(\w+) = (?:torch\.ops\.\w+|aten|extern_kernels|inductor_ops)\.(\w+)(?:\.\w+)*\(")
+_CHECKED = re.compile(r"^assert_size_stride\((\w+), \(([^()]*)\), \(([^()]*)\)")
+_BRANCH = ("if ", "else:", "elif ", "while ", "for ", "try:")
+_MEMORY_VIEWS = VIEWS | {"view_as_complex", "view_as_real"}
+_DEVICES = {"": "cpu", "cpu_pinned": "cpu"}
+_DEVICE = re.compile(r"\bdevice=(?:torch\.device\()?['\"](\w+)")
+
 
 @frozen
 class Amount:
@@ -206,11 +220,11 @@ def tensor_type(text: str) -> TensorType | None:
     match = _TENSOR.match(text)
     if match is None or element_bytes(match[1]) is None:
         return None
-    strides = None if match[3] is None else sizes_in(match[3])
-    return TensorType(match[1], sizes_in(match[2]), strides, match[4] or "")
+    strides = None if match[3] is None else _sizes_in(match[3])
+    return TensorType(match[1], _sizes_in(match[2]), strides, match[4] or "")
 
 
-def sizes_in(text: str) -> tuple[str, ...]:
+def _sizes_in(text: str) -> tuple[str, ...]:
     """Split `8, 16` into sizes."""
     return tuple(part for part in arguments(text) if part)
 
@@ -230,21 +244,6 @@ def storage_amount(sizes: Sequence[str], strides: Sequence[str] | None, dtype: s
             return None
         elements = elements.times(dim) if strides is None else elements.plus(dim.plus(constant(-1)).times(stride))
     return elements.times(constant(element))
-
-
-NO_CODE = "torch wrote no generated code"
-CPP_WRAPPER = "its wrapper is C++ (cpp_wrapper or AOTInductor)"
-BRANCHES = "its wrapper has a branch or a loop"
-UNREADABLE = "its wrapper has an unknown form"
-MAX_DEPTH = 20
-_ALLOCATED = re.compile(r"^(\w+) = (?:torch\.)?empty_strided(?:_(\w+))?\((.*)\)$")
-_FROM_POOL = re.compile(r"^(\w+) = (?:torch\.ops\.inductor\._)?alloc_from_pool\((\w+)\b")
-_RESULT = re.compile(r"^(\w+) = (?:torch\.ops\.\w+|aten|extern_kernels|inductor_ops)\.(\w+)(?:\.\w+)*\(")
-_CHECKED = re.compile(r"^assert_size_stride\((\w+), \(([^()]*)\), \(([^()]*)\)")
-_BRANCH = ("if ", "else:", "elif ", "while ", "for ", "try:")
-_MEMORY_VIEWS = VIEWS | {"view_as_complex", "view_as_real"}
-_DEVICES = {"": "cpu", "cpu_pinned": "cpu"}
-_DEVICE = re.compile(r"\bdevice=(?:torch\.device\()?['\"](\w+)")
 
 
 class UnreadableWrapper(Exception):
@@ -396,7 +395,7 @@ class _Walk:
             storages = [self.storage(names, part) for part in arguments(match[2]) if part]
             self.bind(names, match[1], self.holding(dict(enumerate(storages))))
         elif match := _CHECKED.match(text):
-            self.checked(names.get(match[1]), sizes_in(match[2]), sizes_in(match[3]))
+            self.checked(names.get(match[1]), _sizes_in(match[2]), _sizes_in(match[3]))
         elif match := _RESULT.match(text):
             self.result(n, match[1], match[2], text, names)
 
@@ -419,7 +418,7 @@ class _Walk:
     def allocated(self, name: str, n: int, where: str, text: str) -> Storage:
         parts = arguments(text)
         dtype = next((DTYPES.get(match[1], "") for part in parts if (match := re.search(r"\btorch\.(\w+)$", part))), "")
-        sizes, strides = (sizes_in(part.strip("()")) for part in (*parts, "", "")[:2])
+        sizes, strides = (_sizes_in(part.strip("()")) for part in (*parts, "", "")[:2])
         device = _DEVICE.search(text)
         place = device[1] if device else _DEVICES.get(where, where)
         return self.new(Storage(name, n, storage_amount(sizes, strides, dtype), dtype, place))

@@ -23,6 +23,19 @@ SHARES = {LAYERS: 0.8, **dict.fromkeys(CODE, 1.25)}
 """Share of the screen of a pane; the source and the graphs have 1."""
 TRAIL = 200
 """Places that `backspace` knows."""
+STACKED_HEIGHT = 20
+"""Rows of a screen from which two panes are stacked: five lines of source and seven of code, with the strip and all bars."""
+STACKED_WIDTH = 100
+"""Columns below which two panes are stacked.
+
+Next to each other on 80 columns, a pane of code has 24 characters behind its gutter and indentation, less than the name of
+most kernels. Stacked panes show whole source lines, and calls up to their second argument.
+"""
+
+MORE = "+"
+"""Behind the letter of a line that is part of further kernels."""
+UNLETTERED = "·"
+"""Marks a line with a mapping but without a kernel."""
 
 
 @frozen
@@ -46,14 +59,6 @@ class Layout:
 
 
 SINGLE, STACKED = Layout(1), Layout(2, is_stacked=True)
-STACKED_HEIGHT = 20
-"""Rows of a screen from which two panes are stacked: five lines of source and seven of code, with the strip and all bars."""
-STACKED_WIDTH = 100
-"""Columns below which two panes are stacked.
-
-Next to each other on 80 columns, a pane of code has 24 characters behind its gutter and indentation, less than the name of
-most kernels. Stacked panes show whole source lines, and calls up to their second argument.
-"""
 LAYOUTS = ((160, Layout(2)), (200, Layout(3)))
 """Columns below which a layout is used, from `STACKED_WIDTH` on."""
 WIDEST = Layout(4)
@@ -124,12 +129,6 @@ class Trail:
     def back(self) -> Spot | None:
         """Pop the previous position; None at the first one."""
         return self.spots.pop() if self.spots else None
-
-
-MORE = "+"
-"""Behind the letter of a line that is part of further kernels."""
-UNLETTERED = "·"
-"""Marks a line with a mapping but without a kernel."""
 
 
 @frozen

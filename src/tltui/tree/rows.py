@@ -70,6 +70,14 @@ class Outcome(NamedTuple):
         return f"{self.id.bracketed} {short(self.name)}".rstrip()
 
 
+@frozen
+class OutlineRow:
+    """A visible node."""
+
+    node: Node
+    depth: int
+
+
 Outcomes = tuple[Outcome, ...]
 
 
@@ -320,14 +328,6 @@ class FunctionNames:
             self._cache[key] = stamp, name
             self._requested.pop(key, None)
             yield name != before
-
-
-@frozen
-class OutlineRow:
-    """A visible node."""
-
-    node: Node
-    depth: int
 
 
 class Filter:

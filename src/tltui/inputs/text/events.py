@@ -73,6 +73,21 @@ class MessagePayload:
         return self.lines[0].decode("utf-8", "replace")
 
 
+class Fact(Enum):
+    """A fact in a message besides its own content."""
+
+    STARTS = "Dynamo starts a frame"
+    STEPS = "Dynamo starts to trace a frame: the first attempt of a compile unless another message came first"
+    NAMES = "name, file and line of the frame"
+    NAMES_BELOW = "name, file and line of the frame, on the second line of the message"
+    GRAPH = "its comments name functions"
+    BREAK = "its stack names functions"
+    TREE = "a guard tree, which a latency may follow"
+    LATENCY = "the latency of the guard tree before it"
+    ALONE = "a forward graph if a joint graph came before it, otherwise an inference graph"
+    JOINT = "AOTAutograd will split this graph: the next one is a forward graph"
+
+
 def whole_payload(message: MessagePayload) -> bytes:
     """All of it."""
     return b"\n".join(message.lines)
@@ -199,21 +214,6 @@ def _place(text: str) -> dict[str, object]:
         "user_stack": [{"line": int(line), "name": name, "filename": file, "loc": code}],
         "stack": [{"line": int(by_line), "name": by_name, "filename": f"torch/{by}"}],
     }
-
-
-class Fact(Enum):
-    """A fact in a message besides its own content."""
-
-    STARTS = "Dynamo starts a frame"
-    STEPS = "Dynamo starts to trace a frame: the first attempt of a compile unless another message came first"
-    NAMES = "name, file and line of the frame"
-    NAMES_BELOW = "name, file and line of the frame, on the second line of the message"
-    GRAPH = "its comments name functions"
-    BREAK = "its stack names functions"
-    TREE = "a guard tree, which a latency may follow"
-    LATENCY = "the latency of the guard tree before it"
-    ALONE = "a forward graph if a joint graph came before it, otherwise an inference graph"
-    JOINT = "AOTAutograd will split this graph: the next one is a forward graph"
 
 
 def event(name: str) -> Kind:

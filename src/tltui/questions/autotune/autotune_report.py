@@ -289,6 +289,26 @@ class _Event:
     precompile_s: float | None
 
 
+@mutable
+class _Block:
+    op: str
+    shape: str
+    offset: int
+    tensors: dict[str, str] = field(default_factory=dict)
+    choices: list[Choice] = field(default_factory=list)
+    lines: int = 0
+
+    def done(self, end: re.Match[str] | None = None) -> PrintedTable:
+        """Return the table; `end`: its last line."""
+        fields = end.groupdict() if end is not None else {}
+        benchmark, precompile, count = (fields.get(name) for name in ("benchmark", "precompile", "choices"))
+        return PrintedTable(
+            self.op, self.shape, self.tensors.get("strides", ""), self.tensors.get("dtypes", ""), tuple(self.choices),
+            float(benchmark) if benchmark else None, float(precompile) if precompile else None, int(count) if count else None,
+            self.offset,
+        )  # fmt: skip
+
+
 def report_of(run: Run, compiles: Sequence[Compile], with_output: bool = True) -> AutotuneReport:
     """Return the searches of compiles. `with_output`: also those in the output of the job, whose compile is unknown."""
     tables = list(printed_tables(run)) if with_output else []
@@ -495,26 +515,6 @@ def _tables_of(log: Log) -> Iterable[PrintedTable]:
                         reader.read(at, line.decode("utf-8", "replace"))
                         at += len(line) + 1
     return reader.tables()
-
-
-@mutable
-class _Block:
-    op: str
-    shape: str
-    offset: int
-    tensors: dict[str, str] = field(default_factory=dict)
-    choices: list[Choice] = field(default_factory=list)
-    lines: int = 0
-
-    def done(self, end: re.Match[str] | None = None) -> PrintedTable:
-        """Return the table; `end`: its last line."""
-        fields = end.groupdict() if end is not None else {}
-        benchmark, precompile, count = (fields.get(name) for name in ("benchmark", "precompile", "choices"))
-        return PrintedTable(
-            self.op, self.shape, self.tensors.get("strides", ""), self.tensors.get("dtypes", ""), tuple(self.choices),
-            float(benchmark) if benchmark else None, float(precompile) if precompile else None, int(count) if count else None,
-            self.offset,
-        )  # fmt: skip
 
 
 class _TableReader:

@@ -1,4 +1,4 @@
-"""The page `autotune`."""
+"""The page `autotune`: searches, their choices, and configurations in Inductor's cache."""
 
 from __future__ import annotations
 

@@ -39,7 +39,6 @@ _VALUE = re.compile(
     r"EQUALS_MATCH: ([LG]\['\w+'\](?:\._modules\['[^'\]]+'\])*)\.(\w+) == ([^\n]*?)  +# ([^\n]*?)  # (\S[^\n]*?:\d{1,9}) in "
 )
 
-
 _Values = dict[str, tuple[str | None, ...]]
 """Module → values of the guarded attributes."""
 
@@ -166,15 +165,6 @@ class _Form:
     """Parameters and buffers of the module with their types, in the order of their first use."""
 
 
-def class_versions(groups: Iterable[BlockGroup]) -> int:
-    """Return the most compiled versions of one class: the blocks of a class share the code, and its limit of versions."""
-    counts: Counter[tuple[str, str]] = Counter()
-    for group in groups:
-        key = (group.class_module, group.class_name) if group.class_name else ("", group.members[0])
-        counts[key] += group.versions
-    return max(counts.values(), default=0)
-
-
 @mutable
 class _Members:
     """Modules of one list, in the order in which they run, with the numbers of their nodes in each call."""
@@ -289,6 +279,15 @@ def blocks_in(captured: CapturedLayers, trains: bool) -> GraphBlocks:
     groups = [_group(captured, kind, paths, gradients, dictionaries) for kind, paths in members.items()]
     groups.sort(key=lambda group: -group.nodes * group.calls)
     return GraphBlocks(len(reading.nodes), _compared(groups, lists, reading, classes, covered))
+
+
+def class_versions(groups: Iterable[BlockGroup]) -> int:
+    """Return the most compiled versions of one class: the blocks of a class share the code, and its limit of versions."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for group in groups:
+        key = (group.class_module, group.class_name) if group.class_name else ("", group.members[0])
+        counts[key] += group.versions
+    return max(counts.values(), default=0)
 
 
 def _of_equal_lists(

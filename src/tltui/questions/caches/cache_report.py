@@ -105,6 +105,15 @@ class KeyUse:
 
 
 @frozen
+class KeyRecord:
+    """A record with a key."""
+
+    record: int
+    components: bytes
+    """Their numbers in `key_table`, as an array of type I."""
+
+
+@frozen
 class ComponentDifference:
     """A component that two keys do not share."""
 
@@ -133,6 +142,22 @@ class Nearest:
     """Whether the same code object looked it up."""
     is_earlier: bool | None
     """Whether it was looked up earlier; None if by another process, which has no common order."""
+
+
+@mutable
+class _Entry:
+    """One distinct key of one cache."""
+
+    cache: str
+    key: str
+    code: object
+    components: array[int]
+    uses: list[KeyUse]
+    place: int
+    process: object
+    record: int
+    direction: int | None
+    """Its component `DIRECTION`."""
 
 
 @frozen
@@ -359,22 +384,6 @@ def parse_components(raw: Iterable[Any]) -> list[tuple[str, str, str]]:
     return results
 
 
-@mutable
-class _Entry:
-    """One distinct key of one cache."""
-
-    cache: str
-    key: str
-    code: object
-    components: array[int]
-    uses: list[KeyUse]
-    place: int
-    process: object
-    record: int
-    direction: int | None
-    """Its component `DIRECTION`."""
-
-
 class KeyTable:
     """Numbers of the components of keys, one table for a run; it only grows."""
 
@@ -595,15 +604,6 @@ _TABLES: WeakKeyDictionary[Parts, KeyTable] = WeakKeyDictionary()
 def key_table(process: Process) -> KeyTable:
     """Return the table of interned key components for the run of a process."""
     return _TABLES.setdefault(process.parts, KeyTable())
-
-
-@frozen
-class KeyRecord:
-    """A record with a key."""
-
-    record: int
-    components: bytes
-    """Their numbers in `key_table`, as an array of type I."""
 
 
 @part

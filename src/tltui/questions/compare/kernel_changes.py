@@ -155,6 +155,9 @@ class KernelComparison:
     """Compiles whose kernels could not be read, or that have generated code on one side, each with the reason."""
 
 
+Differences = Callable[[Compile, Compile], Iterable[RecordedDifference]]
+
+
 @frozen
 class UnitKernel:
     """A kernel call and the properties that are compared."""
@@ -209,9 +212,6 @@ def _sum(values: Iterable[N | None]) -> N | None:
 def has_kernels(compile_: Compile) -> bool:
     """Return whether a compile has generated code."""
     return any(True for _ in records_of(compile_, (OUTPUT_CODE, WRAPPER)))
-
-
-Differences = Callable[[Compile, Compile], Iterable[RecordedDifference]]
 
 
 def compare_kernels(

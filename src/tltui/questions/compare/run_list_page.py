@@ -95,6 +95,11 @@ class RunList:
     """Entries that are no runs."""
 
 
+Entry = tuple[RunRow, bool] | str | None
+"""What an entry of a directory is: a run, its row and whether no process writes its logs any more; the reason why a saved index
+cannot be opened; None for anything else."""
+
+
 def row_of(run: Run, path: str) -> RunRow:
     """Return the counts of a run."""
     tally, processes = run.tally, list(run.processes())
@@ -150,11 +155,6 @@ def _with_change(row: RunRow, before: RunRow | None) -> RunRow:
         return row
     change = RunChange(*(getattr(row, name) - getattr(before, name) for name in counts))
     return RunRow(**{**{name: getattr(row, name) for name in RunRow.__dataclass_fields__}, "change": change})
-
-
-Entry = tuple[RunRow, bool] | str | None
-"""What an entry of a directory is: a run, its row and whether no process writes its logs any more; the reason why a saved index
-cannot be opened; None for anything else."""
 
 
 def entry_names(directory: str) -> list[str]:

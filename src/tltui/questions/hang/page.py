@@ -140,6 +140,23 @@ class Collectives:
     """Whether all that they have is older than the run: they are of another one, and nothing is taken from them."""
 
 
+@frozen
+class WhereReport:
+    """Where a job is."""
+
+    answer: str
+    """In a sentence."""
+    where: Where
+    processes: Here | None = None
+    """What the processes of the run on this machine do, where that was asked for."""
+    stacks: tuple[StackGroup, ...] = ()
+    """Their Python stacks in groups, the odd one first, where these were asked for."""
+    collectives: Collectives | None = None
+    """What torch's flight recorder wrote of collectives; None where there is no dump of it."""
+    failures: tuple[RunFailure, ...] = ()
+    """How the processes of an ended job failed, as its output reports it: causes before consequences."""
+
+
 @mutable
 class _Use:
     """The calls of a process group by rank."""
@@ -501,23 +518,6 @@ def _suggest_stacks(page: Page, pid: int, place: str) -> None:
         f"To see whether the process is alive, run `tltui where {page.options.path} --pids` on the machine {place} (on screen: P). "
         f"Add --stacks for its Python stacks{command}.", "", tokens.DIM,
     )  # fmt: skip
-
-
-@frozen
-class WhereReport:
-    """Where a job is."""
-
-    answer: str
-    """In a sentence."""
-    where: Where
-    processes: Here | None = None
-    """What the processes of the run on this machine do, where that was asked for."""
-    stacks: tuple[StackGroup, ...] = ()
-    """Their Python stacks in groups, the odd one first, where these were asked for."""
-    collectives: Collectives | None = None
-    """What torch's flight recorder wrote of collectives; None where there is no dump of it."""
-    failures: tuple[RunFailure, ...] = ()
-    """How the processes of an ended job failed, as its output reports it: causes before consequences."""
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:

@@ -106,70 +106,6 @@ class Frames:
         return ".".join(parts)
 
 
-def frames_of_guards(text: str, naming: Naming) -> Frames:
-    """Parse the code locations of modules from the guard text (`dynamo_cpp_guards_str`)."""
-    frames = Frames()
-    read: list[tuple[str, At]] = []
-    for path, at, _ in _guard_matches(_CALLED, text, naming):
-        frames.calls.setdefault(path, at)
-    for path, at, code in _guard_matches(_READ, text, naming):
-        read.append((reader_of(path, "", code), at))
-    for match in _ATTRIBUTE.finditer(text):
-        source = source_path(match[1])
-        if source is not None and re.search(rf"\bself\.{match[2]}\b", match[3]):
-            read.append((naming(*source), At(match[4], match[6], int(match[5]))))
-    for path, at in frames.calls.items():
-        frames.add(at, frames.caller(path))
-    for path, at in read:
-        frames.add(at, path)
-    return frames
-
-
-def called_module(name: str, frames: Frames) -> str:
-    """Return the module of a parameter whose name has `_` for each `.`, by the modules that guards list as called: the longest one.
-
-    So torch names the attributes of a graph with frozen parameters: `L__self___head_weight`.
-    """
-    match = _FLAT.match(name)
-    paths = (path for path in frames.calls if path and match and match[1].startswith(f"{path.replace('.', '_')}_"))
-    return max(paths, key=len, default="")
-
-
-def _guard_matches(pattern: re.Pattern[str], text: str, naming: Naming) -> Iterator[tuple[str, At, str]]:
-    for match in pattern.finditer(text):
-        source = source_path(match[1])
-        if source is not None:
-            yield naming(*source), At(match[3], match[5], int(match[4])), match[2]
-
-
-def reader_of(path: str, name: str, code: str) -> str:
-    """Return the module whose code reads a parameter: for `self.embed.weight`, the parent of `embed`."""
-    parts = path.split(".") if path else []
-    away = 0
-    attribute = re.escape(name) if name else r"[A-Za-z]\w*"
-    for match in re.finditer(rf"((?:\.\w+)*)\.{attribute}\b", code):
-        words = [word for word in match[1].split(".") if word]
-        same = 0
-        while words and same < min(len(words), len(parts)) and words[-1 - same] == parts[-1 - same]:
-            same += 1
-        if same and same == len(words):
-            away = max(away, same)
-    return ".".join(parts[: len(parts) - away])
-
-
-def mentions(name: str, code: str) -> bool:
-    """Return whether a line of code reads an attribute of this name."""
-    return bool(name) and re.search(rf"\.{re.escape(name)}\b", code) is not None
-
-
-def ancestors(path: str) -> Iterable[str]:
-    """Yield a module and its parents, innermost first, '' last."""
-    while path:
-        yield path
-        path = path.rpartition(".")[0]
-    yield ""
-
-
 @mutable
 class Step:
     """A node that computes something, in the order of the graph."""
@@ -234,6 +170,128 @@ class Program:
     def module(self, path: str) -> str:
         """Return the innermost module that runs: a module list only holds modules."""
         return next(ancestor for ancestor in ancestors(path) if not ancestor or ancestor in self.modules)
+
+
+@frozen
+class Region:
+    """A graph inside of a graph, as one node runs it."""
+
+    number: int
+    """The index in `FxGraph.graphs`."""
+    given: dict[str, str]
+    """Input of the region → node of the graph around it."""
+
+    def held(self, around: dict[str, int]) -> dict[str, int]:
+        """Return the parameters among the inputs of the region; `around` are those of the graph around it."""
+        return {name: around[outer] for name, outer in self.given.items() if outer in around}
+
+
+@mutable
+class _Gap:
+    """Nodes between two anchors."""
+
+    before: Step | None
+    after: Step | None
+    base: str
+    modules: tuple[tuple[str, str], ...]
+    """Modules that may run in it, with their numbers merged: those of the anchors in `base`, and `base`."""
+
+    @classmethod
+    def in_module(cls, before: Step | None, after: Step | None, base: str) -> _Gap:
+        """Return the gap between two anchors in one call of the module `base`."""
+        paths = [
+            path for anchor in (before, after) if anchor is not None for path in ancestors(anchor.layer or "")
+            if is_below(path, base)
+        ]  # fmt: skip
+        return cls(before, after, base, tuple((path, merged(path)) for path in dict.fromkeys((*paths, base))))
+
+
+@mutable
+class _Reads:
+    """Reads of parameters in the current call of each module: the number of the parameter and the line."""
+
+    marks: dict[str, set[tuple[int, Key]]] = field(default_factory=dict)
+    _below: dict[str, set[str]] = field(default_factory=dict)
+    """Module → itself and the modules in it that have reads."""
+
+    def add(self, path: str, marks: set[tuple[int, Key]]) -> None:
+        """Add reads in a module."""
+        if path not in self.marks:
+            self.marks[path] = set()
+            for outer in ancestors(path):
+                self._below.setdefault(outer, set()).add(path)
+        self.marks[path] |= marks
+
+    def forget(self, path: str) -> None:
+        """Remove the reads in a module, whose call has ended, and in the modules in it."""
+        for inner in tuple(self._below.get(path, ())):
+            del self.marks[inner]
+            for outer in ancestors(inner):
+                self._below[outer].discard(inner)
+
+
+def frames_of_guards(text: str, naming: Naming) -> Frames:
+    """Parse the code locations of modules from the guard text (`dynamo_cpp_guards_str`)."""
+    frames = Frames()
+    read: list[tuple[str, At]] = []
+    for path, at, _ in _guard_matches(_CALLED, text, naming):
+        frames.calls.setdefault(path, at)
+    for path, at, code in _guard_matches(_READ, text, naming):
+        read.append((reader_of(path, "", code), at))
+    for match in _ATTRIBUTE.finditer(text):
+        source = source_path(match[1])
+        if source is not None and re.search(rf"\bself\.{match[2]}\b", match[3]):
+            read.append((naming(*source), At(match[4], match[6], int(match[5]))))
+    for path, at in frames.calls.items():
+        frames.add(at, frames.caller(path))
+    for path, at in read:
+        frames.add(at, path)
+    return frames
+
+
+def called_module(name: str, frames: Frames) -> str:
+    """Return the module of a parameter whose name has `_` for each `.`, by the modules that guards list as called: the longest one.
+
+    So torch names the attributes of a graph with frozen parameters: `L__self___head_weight`.
+    """
+    match = _FLAT.match(name)
+    paths = (path for path in frames.calls if path and match and match[1].startswith(f"{path.replace('.', '_')}_"))
+    return max(paths, key=len, default="")
+
+
+def _guard_matches(pattern: re.Pattern[str], text: str, naming: Naming) -> Iterator[tuple[str, At, str]]:
+    for match in pattern.finditer(text):
+        source = source_path(match[1])
+        if source is not None:
+            yield naming(*source), At(match[3], match[5], int(match[4])), match[2]
+
+
+def reader_of(path: str, name: str, code: str) -> str:
+    """Return the module whose code reads a parameter: for `self.embed.weight`, the parent of `embed`."""
+    parts = path.split(".") if path else []
+    away = 0
+    attribute = re.escape(name) if name else r"[A-Za-z]\w*"
+    for match in re.finditer(rf"((?:\.\w+)*)\.{attribute}\b", code):
+        words = [word for word in match[1].split(".") if word]
+        same = 0
+        while words and same < min(len(words), len(parts)) and words[-1 - same] == parts[-1 - same]:
+            same += 1
+        if same and same == len(words):
+            away = max(away, same)
+    return ".".join(parts[: len(parts) - away])
+
+
+def mentions(name: str, code: str) -> bool:
+    """Return whether a line of code reads an attribute of this name."""
+    return bool(name) and re.search(rf"\.{re.escape(name)}\b", code) is not None
+
+
+def ancestors(path: str) -> Iterable[str]:
+    """Yield a module and its parents, innermost first, '' last."""
+    while path:
+        yield path
+        path = path.rpartition(".")[0]
+    yield ""
 
 
 def program_of(graph: GraphText, parameters: dict[str, Parameter], paths: dict[str, str], frames: Frames) -> Program:
@@ -307,20 +365,6 @@ def _in_order(graph: GraphText, number: int, held: dict[str, int]) -> Iterator[t
             yield node, held
         for region in regions:
             yield from _in_order(graph, region.number, region.held(held))
-
-
-@frozen
-class Region:
-    """A graph inside of a graph, as one node runs it."""
-
-    number: int
-    """The index in `FxGraph.graphs`."""
-    given: dict[str, str]
-    """Input of the region → node of the graph around it."""
-
-    def held(self, around: dict[str, int]) -> dict[str, int]:
-        """Return the parameters among the inputs of the region; `around` are those of the graph around it."""
-        return {name: around[outer] for name, outer in self.given.items() if outer in around}
 
 
 def regions_of(graph: GraphText, node: FxNode) -> list[Region]:
@@ -444,26 +488,6 @@ def _same(frames: Frames, a: At, b: At) -> bool:
     return (frames.file(a.file), a.function, a.line) == (frames.file(b.file), b.function, b.line)
 
 
-@mutable
-class _Gap:
-    """Nodes between two anchors."""
-
-    before: Step | None
-    after: Step | None
-    base: str
-    modules: tuple[tuple[str, str], ...]
-    """Modules that may run in it, with their numbers merged: those of the anchors in `base`, and `base`."""
-
-    @classmethod
-    def in_module(cls, before: Step | None, after: Step | None, base: str) -> _Gap:
-        """Return the gap between two anchors in one call of the module `base`."""
-        paths = [
-            path for anchor in (before, after) if anchor is not None for path in ancestors(anchor.layer or "")
-            if is_below(path, base)
-        ]  # fmt: skip
-        return cls(before, after, base, tuple((path, merged(path)) for path in dict.fromkeys((*paths, base))))
-
-
 def _layers_between(program: Program, frames: Frames) -> None:
     places = [n for n, step in enumerate(program.steps) if step.anchor]
     reads = _Reads()
@@ -478,30 +502,6 @@ def _layers_between(program: Program, frames: Frames) -> None:
         for n, layer in _settled(candidates, gap, program).items():
             program.steps[n].layer = layer
         _within(program, range(first + 1, last), first, last, base)
-
-
-@mutable
-class _Reads:
-    """Reads of parameters in the current call of each module: the number of the parameter and the line."""
-
-    marks: dict[str, set[tuple[int, Key]]] = field(default_factory=dict)
-    _below: dict[str, set[str]] = field(default_factory=dict)
-    """Module → itself and the modules in it that have reads."""
-
-    def add(self, path: str, marks: set[tuple[int, Key]]) -> None:
-        """Add reads in a module."""
-        if path not in self.marks:
-            self.marks[path] = set()
-            for outer in ancestors(path):
-                self._below.setdefault(outer, set()).add(path)
-        self.marks[path] |= marks
-
-    def forget(self, path: str) -> None:
-        """Remove the reads in a module, whose call has ended, and in the modules in it."""
-        for inner in tuple(self._below.get(path, ())):
-            del self.marks[inner]
-            for outer in ancestors(inner):
-                self._below[outer].discard(inner)
 
 
 def _base(program: Program, before: Step | None, after: Step | None, reads: _Reads) -> str:

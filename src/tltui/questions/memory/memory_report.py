@@ -277,6 +277,33 @@ class _GraphPair:
         self.saved_places = _saved_places(self.outputs, self.backward)
 
 
+@mutable
+class _Graph:
+    """One unit with its texts."""
+
+    parts: Parts
+    provenance: UnitProvenance | None
+    layers: UnitLayers | None
+    post: GraphText | None
+    code: CodeText
+    allocations: Allocations | None = None
+    reason: str = ""
+    kernels: tuple[Kernel, ...] = field(init=False)
+    """The kernels that the Python wrapper calls, in the order of the code."""
+    readers: dict[str, list[Kernel]] = field(init=False)
+    """Name in the calls of kernels → these kernels."""
+
+    def __post_init__(self) -> None:
+        kernels = self.provenance.kernels if self.provenance is not None else ()
+        called = (kernel for kernel in kernels if kernel.call_pane == PY and kernel.call_lines)
+        self.kernels = tuple(sorted(called, key=_call_line))
+        self.readers = _readers(self.kernels, self.code.text)
+
+
+_Regions = tuple[tuple[SavedForBackward, Place, Place], ...]
+_Levels = tuple[tuple[GraphMemory, Place | None], ...]
+
+
 def memory_of(compile_: Compile) -> CompileMemory:
     """Return the memory of a compile, cached for compiles with equal texts."""
     content = _content_of(compile_)
@@ -321,10 +348,6 @@ def has_graphs(compile_: Compile) -> bool:
     return any(is_artifact(log.kind(record), log.has_payload(record)) for record, _ in records_of(compile_, _GRAPHS))
 
 
-_Regions = tuple[tuple[SavedForBackward, Place, Place], ...]
-_Levels = tuple[tuple[GraphMemory, Place | None], ...]
-
-
 @part
 def _content_of(compile_: Compile, reader: Reader) -> bytes:
     return content_key(compile_, reader, _READ, LIMIT)
@@ -337,29 +360,6 @@ def _symbols(compile_: Compile, reader: Reader) -> dict[str, int]:
         return {}
     symbols = shape_env.inputs_of(compile_, reader).symbols
     return {symbol.name: symbol.hint for symbol in symbols if type(symbol.hint) is int}
-
-
-@mutable
-class _Graph:
-    """One unit with its texts."""
-
-    parts: Parts
-    provenance: UnitProvenance | None
-    layers: UnitLayers | None
-    post: GraphText | None
-    code: CodeText
-    allocations: Allocations | None = None
-    reason: str = ""
-    kernels: tuple[Kernel, ...] = field(init=False)
-    """The kernels that the Python wrapper calls, in the order of the code."""
-    readers: dict[str, list[Kernel]] = field(init=False)
-    """Name in the calls of kernels → these kernels."""
-
-    def __post_init__(self) -> None:
-        kernels = self.provenance.kernels if self.provenance is not None else ()
-        called = (kernel for kernel in kernels if kernel.call_pane == PY and kernel.call_lines)
-        self.kernels = tuple(sorted(called, key=_call_line))
-        self.readers = _readers(self.kernels, self.code.text)
 
 
 @mutable

@@ -101,6 +101,106 @@ class Amount:
         return total
 
 
+@frozen
+class TensorType:
+    """A tensor as FX annotates it: `f32[8, 16][16, 1]cpu`."""
+
+    dtype: str
+    sizes: tuple[str, ...]
+    strides: tuple[str, ...] | None
+    """None where the text has none: the tensor counts as contiguous."""
+    device: str
+
+    @property
+    def amount(self) -> Amount | None:
+        """The bytes from its first to its last element; None for an unreadable size or dtype."""
+        return storage_amount(self.sizes, self.strides, self.dtype)
+
+
+class UnreadableWrapper(Exception):
+    """A wrapper whose allocations are not followed; the text is the reason."""
+
+
+class Name(NamedTuple):
+    """A name of a storage, with the statement and the line, from 0, that bind it."""
+
+    text: str
+    moment: int
+    line: int
+
+
+@mutable(eq=False)
+class Storage:
+    """A memory block. Moments are numbers of statements in the order of their run."""
+
+    name: str
+    line: int
+    """The line of its allocation, from 0; -1 for an argument."""
+    amount: Amount | None
+    """Its bytes; None if unknown."""
+    dtype: str = ""
+    device: str = ""
+    begin: int = 0
+    end: int | None = None
+    """The statement that frees it; None where it outlives the call."""
+    uses: int = 0
+    """Names and lists that hold it."""
+    names: list[Name] = field(default_factory=list)
+    """All names that it had, in order."""
+    call: str = ""
+    """The library call that allocated it; '' for an allocation of the wrapper."""
+
+    @property
+    def is_argument(self) -> bool:
+        """Whether the caller passed it."""
+        return self.line < 0
+
+    def name_at(self, moment: int) -> Name:
+        """Return the last name that it had got by a moment."""
+        return next((name for name in reversed(self.names) if name.moment <= moment), Name(self.name, self.begin, self.line))
+
+
+@mutable(eq=False)
+class _Held:
+    """A list of storages, or the results of a call by their index."""
+
+    items: dict[int, Storage | None]
+    uses: int = 0
+
+
+Held = Storage | _Held | None
+Results = Callable[[int, str], Mapping[int, TensorType]]
+"""Line and operator of a library call → its tensors by index; -1 for a single one."""
+
+
+@mutable
+class Allocations:
+    """All storages of one call of a wrapper."""
+
+    storages: list[Storage] = field(default_factory=list)
+    given: list[tuple[str, Storage]] = field(default_factory=list)
+    """The arguments in order."""
+    returned: list[Storage | None] = field(default_factory=list)
+    """The storage of each result; None for a result that is no tensor."""
+    reused: int = 0
+    """Buffers that took over the storage of another one."""
+    statements: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """The moment with the most bytes on a device."""
+
+    moment: int
+    bytes: int
+    start_bytes: int
+    """At the start of the call."""
+    end_bytes: int
+    """At its end."""
+    alive: tuple[Storage, ...]
+    """The storages at that moment, the largest first."""
+
+
 def _ordered(terms: Mapping[Atoms, int]) -> list[tuple[Atoms, int]]:
     return sorted(terms.items(), key=lambda term: (-len(term[0]), term[0]))
 
@@ -199,22 +299,6 @@ def element_bytes(dtype: str) -> int | None:
     return max(int(bits[0]) // 8, 1) if bits else None
 
 
-@frozen
-class TensorType:
-    """A tensor as FX annotates it: `f32[8, 16][16, 1]cpu`."""
-
-    dtype: str
-    sizes: tuple[str, ...]
-    strides: tuple[str, ...] | None
-    """None where the text has none: the tensor counts as contiguous."""
-    device: str
-
-    @property
-    def amount(self) -> Amount | None:
-        """The bytes from its first to its last element; None for an unreadable size or dtype."""
-        return storage_amount(self.sizes, self.strides, self.dtype)
-
-
 def tensor_type(text: str) -> TensorType | None:
     """Parse the type of a node; None for a symbol and for anything else that is no tensor."""
     match = _TENSOR.match(text)
@@ -244,76 +328,6 @@ def storage_amount(sizes: Sequence[str], strides: Sequence[str] | None, dtype: s
             return None
         elements = elements.times(dim) if strides is None else elements.plus(dim.plus(constant(-1)).times(stride))
     return elements.times(constant(element))
-
-
-class UnreadableWrapper(Exception):
-    """A wrapper whose allocations are not followed; the text is the reason."""
-
-
-class Name(NamedTuple):
-    """A name of a storage, with the statement and the line, from 0, that bind it."""
-
-    text: str
-    moment: int
-    line: int
-
-
-@mutable(eq=False)
-class Storage:
-    """A memory block. Moments are numbers of statements in the order of their run."""
-
-    name: str
-    line: int
-    """The line of its allocation, from 0; -1 for an argument."""
-    amount: Amount | None
-    """Its bytes; None if unknown."""
-    dtype: str = ""
-    device: str = ""
-    begin: int = 0
-    end: int | None = None
-    """The statement that frees it; None where it outlives the call."""
-    uses: int = 0
-    """Names and lists that hold it."""
-    names: list[Name] = field(default_factory=list)
-    """All names that it had, in order."""
-    call: str = ""
-    """The library call that allocated it; '' for an allocation of the wrapper."""
-
-    @property
-    def is_argument(self) -> bool:
-        """Whether the caller passed it."""
-        return self.line < 0
-
-    def name_at(self, moment: int) -> Name:
-        """Return the last name that it had got by a moment."""
-        return next((name for name in reversed(self.names) if name.moment <= moment), Name(self.name, self.begin, self.line))
-
-
-@mutable(eq=False)
-class _Held:
-    """A list of storages, or the results of a call by their index."""
-
-    items: dict[int, Storage | None]
-    uses: int = 0
-
-
-Held = Storage | _Held | None
-Results = Callable[[int, str], Mapping[int, TensorType]]
-"""Line and operator of a library call → its tensors by index; -1 for a single one."""
-
-
-@mutable
-class Allocations:
-    """All storages of one call of a wrapper."""
-
-    storages: list[Storage] = field(default_factory=list)
-    given: list[tuple[str, Storage]] = field(default_factory=list)
-    """The arguments in order."""
-    returned: list[Storage | None] = field(default_factory=list)
-    """The storage of each result; None for a result that is no tensor."""
-    reused: int = 0
-    """Buffers that took over the storage of another one."""
-    statements: int = 0
 
 
 def allocations_of(code: CodeText, results: Results) -> Allocations:
@@ -485,20 +499,6 @@ class _Walk:
         items, held.items = held.items, {}
         for storage in items.values():
             self.release(storage)
-
-
-@dataclass(frozen=True, slots=True)
-class Level:
-    """The moment with the most bytes on a device."""
-
-    moment: int
-    bytes: int
-    start_bytes: int
-    """At the start of the call."""
-    end_bytes: int
-    """At its end."""
-    alive: tuple[Storage, ...]
-    """The storages at that moment, the largest first."""
 
 
 def highest_level(allocations: Allocations, storages: Iterable[Storage], sizes: Mapping[str, int]) -> Level | None:

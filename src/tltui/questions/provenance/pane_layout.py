@@ -58,6 +58,43 @@ class Layout:
         return 1 if self.is_stacked else self.count
 
 
+@frozen
+class Spot:
+    """A cursor position in the mode."""
+
+    unit: int
+    pane: int
+    line: int
+    column: int = 0
+
+
+@mutable
+class Trail:
+    """The history of cursor positions for `backspace`, one entry per jump."""
+
+    spots: list[Spot] = field(default_factory=list)
+
+    def leave(self, spot: Spot) -> None:
+        """Push a position before a jump."""
+        if not self.spots or self.spots[-1] != spot:
+            self.spots.append(spot)
+            del self.spots[:-TRAIL]
+
+    def back(self) -> Spot | None:
+        """Pop the previous position; None at the first one."""
+        return self.spots.pop() if self.spots else None
+
+
+@frozen
+class Label:
+    """The mark of a line in the gutter."""
+
+    text: str
+    """`a`, `ab+`, or `UNLETTERED`."""
+    kernel: int = -1
+    """Number of its first kernel in the order of the code, from 0; -1 without one."""
+
+
 SINGLE, STACKED = Layout(1), Layout(2, is_stacked=True)
 LAYOUTS = ((160, Layout(2)), (200, Layout(3)))
 """Columns below which a layout is used, from `STACKED_WIDTH` on."""
@@ -102,43 +139,6 @@ def with_pane(chosen: tuple[int, ...], pane: int) -> tuple[int, ...]:
 def share(pane: int) -> float:
     """Return the relative width of a pane; its relative height where panes are stacked."""
     return SHARES.get(pane, 1.0)
-
-
-@frozen
-class Spot:
-    """A cursor position in the mode."""
-
-    unit: int
-    pane: int
-    line: int
-    column: int = 0
-
-
-@mutable
-class Trail:
-    """The history of cursor positions for `backspace`, one entry per jump."""
-
-    spots: list[Spot] = field(default_factory=list)
-
-    def leave(self, spot: Spot) -> None:
-        """Push a position before a jump."""
-        if not self.spots or self.spots[-1] != spot:
-            self.spots.append(spot)
-            del self.spots[:-TRAIL]
-
-    def back(self) -> Spot | None:
-        """Pop the previous position; None at the first one."""
-        return self.spots.pop() if self.spots else None
-
-
-@frozen
-class Label:
-    """The mark of a line in the gutter."""
-
-    text: str
-    """`a`, `ab+`, or `UNLETTERED`."""
-    kernel: int = -1
-    """Number of its first kernel in the order of the code, from 0; -1 without one."""
 
 
 def _in_order(kernel: Kernel) -> tuple[int, bool, tuple[int, ...]]:

@@ -42,18 +42,6 @@ MORE = " · …"
 """The sign of further kernels."""
 
 
-def from_right(path: str, width: int) -> str:
-    """Shorten a path from the left, keeping its end: `…/llama/modeling_llama.py:311`."""
-    if cells(path) <= width:
-        return path
-    parts = path.split("/")
-    for first in range(1, len(parts)):
-        tail = f"{ELLIPSIS}/{'/'.join(parts[first:])}"
-        if cells(tail) <= width:
-            return tail
-    return ELLIPSIS + crop_left(parts[-1], max(width - 1, 0))
-
-
 @frozen
 class UnitCosts:
     """Run times of a unit's kernels, in µs."""
@@ -67,6 +55,18 @@ class UnitCosts:
     """How much that is beside the dearest kernel of the run: 0…1."""
     of: str = ""
     """`a step`, `in all`."""
+
+
+def from_right(path: str, width: int) -> str:
+    """Shorten a path from the left, keeping its end: `…/llama/modeling_llama.py:311`."""
+    if cells(path) <= width:
+        return path
+    parts = path.split("/")
+    for first in range(1, len(parts)):
+        tail = f"{ELLIPSIS}/{'/'.join(parts[first:])}"
+        if cells(tail) <= width:
+            return tail
+    return ELLIPSIS + crop_left(parts[-1], max(width - 1, 0))
 
 
 def costs_of_unit(run: Run, ref: str, unit: str) -> UnitCosts | None:

@@ -50,6 +50,33 @@ LIST_WIDTH = 40
 T = TypeVar("T")
 
 
+@frozen
+class Stragglers:
+    """How the ranks of a run kept pace."""
+
+    ref: str
+    answer: str
+    """In a sentence."""
+    rule: str
+    """Who is slow, who is late."""
+    rank_count: int
+    """That are compared."""
+    clocks: tuple[Clock, ...]
+    """Those that are off; put right in all that follows."""
+    late: tuple[Late, ...]
+    """In the order in which they began."""
+    slow: tuple[Slow, ...]
+    """The most seconds above the median first."""
+    waits: tuple[Wait, ...]
+    """The most rank-seconds first."""
+    compiles: tuple[Spread, ...]
+    """The widest first."""
+    phases: tuple[Spread, ...]
+    """Of a compile that was asked about."""
+    extra_compiles: tuple[Extra, ...] = ()
+    """Who had compiles that the others do not have: the most seconds first."""
+
+
 def subject(ranks: Sequence[int]) -> str:
     """`rank 7`, `ranks 0–6, 8`, `512 ranks (0–9, 12 …)`"""
     if len(ranks) == 1:
@@ -356,33 +383,6 @@ def counts_of(seconds: Iterable[float], longest_s: float, width: int) -> list[in
         if value == value:
             counts[min(int(value / longest_s * width), width - 1)] += 1
     return counts
-
-
-@frozen
-class Stragglers:
-    """How the ranks of a run kept pace."""
-
-    ref: str
-    answer: str
-    """In a sentence."""
-    rule: str
-    """Who is slow, who is late."""
-    rank_count: int
-    """That are compared."""
-    clocks: tuple[Clock, ...]
-    """Those that are off; put right in all that follows."""
-    late: tuple[Late, ...]
-    """In the order in which they began."""
-    slow: tuple[Slow, ...]
-    """The most seconds above the median first."""
-    waits: tuple[Wait, ...]
-    """The most rank-seconds first."""
-    compiles: tuple[Spread, ...]
-    """The widest first."""
-    phases: tuple[Spread, ...]
-    """Of a compile that was asked about."""
-    extra_compiles: tuple[Extra, ...] = ()
-    """Who had compiles that the others do not have: the most seconds first."""
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:

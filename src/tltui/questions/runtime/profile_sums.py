@@ -129,6 +129,35 @@ class FirstRows:
     rows: tuple[FirstRow, ...]
 
 
+@frozen
+class _Case:
+    """A candidate process for a profile."""
+
+    sums: Sums
+    process: Process
+    same_pid: bool
+    in_time: bool
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether graphs are equal."""
+        joined = self.sums.joined
+        return joined.same_key > 0 or (joined.other_key == 0 and joined.same_names > 0 and joined.other_names == 0)
+
+    @property
+    def is_disproven(self) -> bool:
+        """Whether graphs differ."""
+        joined = self.sums.joined
+        return not joined.same_key and (joined.other_key > 0 or (joined.other_names > 0 and not joined.same_names))
+
+    @property
+    def rank(self) -> tuple[bool, bool, bool, int, int]:
+        """Return the sort key; a better match is larger."""
+        joined = self.sums.joined
+        names = joined.same_names - joined.other_names
+        return self.same_pid and self.in_time, self.is_proven, self.same_pid, joined.same_key, names
+
+
 def steps_of(profile: Profile, nested: Nested) -> tuple[Step, ...]:
     """Return the steps in order.
 
@@ -404,35 +433,6 @@ def _name(profile: Profile, device: str) -> str:
         if isinstance(entry, dict) and str(entry.get("id")) == device and isinstance(entry.get("name"), str):
             return str(entry["name"])[:60]
     return ""
-
-
-@frozen
-class _Case:
-    """A candidate process for a profile."""
-
-    sums: Sums
-    process: Process
-    same_pid: bool
-    in_time: bool
-
-    @property
-    def is_proven(self) -> bool:
-        """Whether graphs are equal."""
-        joined = self.sums.joined
-        return joined.same_key > 0 or (joined.other_key == 0 and joined.same_names > 0 and joined.other_names == 0)
-
-    @property
-    def is_disproven(self) -> bool:
-        """Whether graphs differ."""
-        joined = self.sums.joined
-        return not joined.same_key and (joined.other_key > 0 or (joined.other_names > 0 and not joined.same_names))
-
-    @property
-    def rank(self) -> tuple[bool, bool, bool, int, int]:
-        """Return the sort key; a better match is larger."""
-        joined = self.sums.joined
-        names = joined.same_names - joined.other_names
-        return self.same_pid and self.in_time, self.is_proven, self.same_pid, joined.same_key, names
 
 
 def belonging(profile: Profile, nested: Nested, processes: Sequence[Process]) -> Runtime | Refused:

@@ -11,7 +11,7 @@ import pytest
 from real import TRACES, fresh
 
 from tltui.cli import main
-from tltui.questions.autotune.autotune_report import LIMIT, Configuration, Parameter, changes, configurations_of
+from tltui.questions.autotune.autotune_report import LIMIT, Configuration, Parameter, configuration_changes, configurations_of
 
 AUTOTUNE = TRACES / "inputs" / "autotune"
 
@@ -56,7 +56,7 @@ def test_kernels_of_two_versions_of_torch_are_paired_by_name() -> None:
 
     old = [made("a", 4, "x/1.best_config"), made("b", 4, "x/2.best_config"), made("b", 2, "x/3.best_config")]
     new = [made("a", 8, "y/4.best_config"), made("b", 8, "y/5.best_config")]
-    (change,) = changes(old, new)  # kernel b has two shapes in the old cache
+    (change,) = configuration_changes(old, new)  # kernel b has two shapes in the old cache
     assert (change.kernel, change.text) == ("a", "num_warps 4 → 8")
 
 

@@ -25,8 +25,8 @@ from tltui.model.follow import Follower
 from tltui.model.ref import BadAddress as BadModelAddress
 from tltui.model.ref import Ref, parse_ref
 from tltui.model.run import Node as ModelNode
-from tltui.model.run import Run, settle
 from tltui.model.run import Run as ModelRun
+from tltui.model.run import settle
 from tltui.model.status import Facts
 from tltui.questions.artifacts.page import raw_bytes, shown_data
 from tltui.questions.build import build
@@ -40,17 +40,22 @@ from tltui.trace.log import Check
 PIECE = 8 << 20
 """Bytes that are read at a time."""
 
+WIDTH = 100
+"""Columns of a page, as of a command that prints into a file."""
+
+Processes = Callable[[ModelRun], Iterable[model.Process]]
+
 
 class Session:
     """An open run. Any thread may use it, one at a time (`Run.reading`)."""
 
-    def __init__(self, run: Run) -> None:
-        self._run: Run | None = run
+    def __init__(self, run: ModelRun) -> None:
+        self._run: ModelRun | None = run
         self._lock = run.reading
         self._follower = Follower(run, run.discovered.discovery)
 
     @contextmanager
-    def reading(self) -> Iterator[Run]:
+    def reading(self) -> Iterator[ModelRun]:
         """Lock the model for the block. Raises `Closed`, and exceptions of the block as errors of the API."""
         with self._lock:
             if self._run is None:
@@ -87,14 +92,10 @@ class Session:
             self._follower.stop()
 
 
-def _state(run: Run) -> tuple[object, ...]:
+def _state(run: ModelRun) -> tuple[object, ...]:
     """Return the properties of a run that change with its files."""
     ended = [model.log.ended for model in run.models]
     return run.scanned, ended, len(run.lost), dict(run.unreadable), dict(run.failures), [file.export for file in run.profiles.files]
-
-
-WIDTH = 100
-"""Columns of a page, as of a command that prints into a file."""
 
 
 def options_of(run: ModelRun, width: int = WIDTH, **options: Any) -> Options:
@@ -582,9 +583,6 @@ class Artifact(Node):
     def row(self) -> ArtifactRow:
         with self._session.reading():
             return ArtifactRow.of(self._node)
-
-
-Processes = Callable[[ModelRun], Iterable[model.Process]]
 
 
 def compiles_of(session: Session, processes: Processes) -> Nodes[Compile]:

@@ -15,6 +15,27 @@ ALL = "(--all)"
 """The option that prints the lines below a folded line, after that line in print."""
 _BLANKS = re.compile(r"[ \t\n]+")
 
+_DIRECTION = re.compile(r"(?:^|(?<= ))(forward|backward|inference)(?=$| #?[0-9]+$)")
+
+_SENTENCE = re.compile(r"[.!?](?= +[A-Z])")
+
+_URL = re.compile(r"\W{0,2}https?://")
+"""The start of a word that is a URL, also in parentheses or quotes."""
+LONGEST_URL = 500
+"""Characters of a URL up to which it remains whole, so that it can be copied or clicked; a longer one is cut like other words."""
+
+STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800)
+"""Seconds between two ticks of the axis from a second on."""
+TICKS = 5
+"""Ticks of the axis at most."""
+GAP = 3
+"""Blanks between two labels of the axis at least."""
+LONG_UNITS = (("h", 3600.0), ("min", 60.0))
+DIGITS = 2
+"""Decimals of a number of minutes or hours at most: a step with more of them is labeled in seconds."""
+BREAK = "┊"
+"""The sign of a gap that is left out."""
+
 
 def pid(number: int) -> str:
     """Format a process id: `pid 8336`; for 0, that the input does not name the process."""
@@ -163,27 +184,15 @@ def one_line(text: str) -> str:
     return _BLANKS.sub(" ", text).strip(" ")
 
 
-_DIRECTION = re.compile(r"(?:^|(?<= ))(forward|backward|inference)(?=$| #?[0-9]+$)")
-
-
 def graph_title(unit: str) -> str:
     """Return the name of a compiled graph on pages: `forward graph`, `submod_0 inference graph 2`."""
     return _DIRECTION.sub(r"\1 graph", unit)
-
-
-_SENTENCE = re.compile(r"[.!?](?= +[A-Z])")
 
 
 def sentences(text: str, width: int) -> str:
     """Return as many whole sentences from the start of a text as fit; of a longer first one the beginning."""
     ends = [len(text), *(match.end() for match in reversed([*_SENTENCE.finditer(text)]))]
     return next((text[:end] for end in ends if formatting.cells(text[:end]) <= width), clip(text[: ends[-1]], width))
-
-
-_URL = re.compile(r"\W{0,2}https?://")
-"""The start of a word that is a URL, also in parentheses or quotes."""
-LONGEST_URL = 500
-"""Characters of a URL up to which it remains whole, so that it can be copied or clicked; a longer one is cut like other words."""
 
 
 def wrap(text: str, width: int) -> list[str]:
@@ -218,19 +227,6 @@ def wrap(text: str, width: int) -> list[str]:
 def joined(values: Iterable[object]) -> str:
     """Return the values as one cell: `a, b`."""
     return ", ".join(map(str, values))
-
-
-STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800)
-"""Seconds between two ticks of the axis from a second on."""
-TICKS = 5
-"""Ticks of the axis at most."""
-GAP = 3
-"""Blanks between two labels of the axis at least."""
-LONG_UNITS = (("h", 3600.0), ("min", 60.0))
-DIGITS = 2
-"""Decimals of a number of minutes or hours at most: a step with more of them is labeled in seconds."""
-BREAK = "┊"
-"""The sign of a gap that is left out."""
 
 
 def axis(duration_s: float, width: int) -> str:
@@ -270,11 +266,11 @@ def ends(begin_s: float, end_s: float) -> tuple[str, str]:
     return begin, end
 
 
-def _resolution(seconds: float) -> float:
+def _resolution(value: float) -> float:
     """Return the seconds between two successive values of `seconds`."""
-    if seconds < 0.9995:
+    if value < 0.9995:
         return 0.001
-    return 0.01 if seconds < 9.995 else 0.1 if seconds < 99.95 else 1.0 if seconds < 3599.5 else 60.0
+    return 0.01 if value < 9.995 else 0.1 if value < 99.95 else 1.0 if value < 3599.5 else 60.0
 
 
 def broken_axis(duration_s: float, width: int, begins: Iterable[tuple[int, float]], gaps: Sequence[int]) -> str:
@@ -306,15 +302,15 @@ def _step(duration_s: float) -> float:
     return next((float(step) for step in STEPS if step >= least), least)
 
 
-def tick(seconds: float, step_s: float) -> str:
+def tick(value: float, step_s: float) -> str:
     """Return the label of a multiple of `step_s` in few characters: `200 ms`, `5 s`, `2 min`, with digits down to the step."""
-    if not seconds:
+    if not value:
         return "0 s"
     for unit, unit_s in LONG_UNITS:
         digits = len(f"{step_s / unit_s:.9f}".rstrip("0").partition(".")[2])
-        if seconds >= unit_s - 1e-9 and digits <= DIGITS:
-            return f"{round(seconds / unit_s, digits):g} {unit}"
-    unit, unit_s = ("s", 1.0) if seconds >= 1 - 1e-9 else ("ms", 0.001)
+        if value >= unit_s - 1e-9 and digits <= DIGITS:
+            return f"{round(value / unit_s, digits):g} {unit}"
+    unit, unit_s = ("s", 1.0) if value >= 1 - 1e-9 else ("ms", 0.001)
     digits = max(math.ceil(-math.log10(step_s / unit_s) - 1e-9), 0)
-    number = f"{seconds / unit_s:,.{digits}f}"
+    number = f"{value / unit_s:,.{digits}f}"
     return f"{number.rstrip('0').rstrip('.') if digits else number} {unit}"

@@ -23,6 +23,14 @@ from tltui.text.torch_names import short
 Row = TypeVar("Row")
 _NUMBER = re.compile(r"\d+")
 
+_WORD = re.compile(r"\s*\S+\s*")
+COLUMN, LAST = 6, 16
+"""Cells that are left of a column, and of the last one while others can give way."""
+CLOSING = (",", ":", ";", ".")
+"""Characters that no line begins with."""
+Cell = tuple[str, str, str]
+"""Text, style, and where it leads."""
+
 
 @dataclass(frozen=True)
 class Column(Generic[Row]):
@@ -98,15 +106,6 @@ def fitting(least: Sequence[int], drops: Sequence[int], room: int) -> list[int]:
             break
         stay.remove(column)
     return stay
-
-
-_WORD = re.compile(r"\s*\S+\s*")
-COLUMN, LAST = 6, 16
-"""Cells that are left of a column, and of the last one while others can give way."""
-CLOSING = (",", ":", ";", ".")
-"""Characters that no line begins with."""
-Cell = tuple[str, str, str]
-"""Text, style, and where it leads."""
 
 
 def to_page(label: str, target: str) -> Piece:

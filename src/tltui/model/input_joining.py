@@ -33,9 +33,23 @@ Place = tuple[int, int]
 Key = tuple[CompileId, int, Kind]
 """What twins share: compile, attempt, kind."""
 
+START: Place = (-1, -1)
+"""Before the first record of the base."""
+Stretch = tuple[int, Sequence[int]]
+"""The number of a member, and records of its log that follow each other."""
+
+REST = 2.0
+"""Seconds between two times that the processes of a run that goes on are put together."""
+ORDER = tuple(FORMS)
+"""The forms of input, the one that tells most first."""
+
+Member = tuple[LogModel, Process]
+
+State = tuple[object, ...]
+
 
 @frozen
-class Home:
+class _Home:
     """The compile that a unit of a debug directory belongs to."""
 
     compile: CompileId
@@ -53,7 +67,7 @@ class Twins:
 
 
 @mutable
-class Merged:
+class _Merged:
     """A process, put together."""
 
     model: LogModel
@@ -69,7 +83,37 @@ class Merged:
         return log.places
 
 
-def merge(members: Sequence[tuple[LogModel, Process]], homes: dict[CompileId, Home]) -> Steps[Merged]:
+@frozen
+class Apart:
+    """Two processes with one pid that are not the same one, and why."""
+
+    base: Process
+    other: Process
+    why: str
+
+
+@mutable
+class _Memory:
+    """Earlier results, used where a log has become unreadable."""
+
+    evidence: dict[tuple[str, str], Evidence] = field(default_factory=dict)
+    """By the keys of two processes."""
+    homes: dict[str, dict[CompileId, _Home]] = field(default_factory=dict)
+    """By the key of a debug directory."""
+
+
+@frozen
+class JoinResult:
+    """The joined processes of a run at one time."""
+
+    merged: list[_Merged]
+    apart: list[Apart]
+    states: list[State]
+    """Of the logs before the first step."""
+    took_s: float
+
+
+def _merge(members: Sequence[tuple[LogModel, Process]], homes: dict[CompileId, _Home]) -> Steps[_Merged]:
     """Join several processes into one; the base first. `homes`: unit of a debug directory → its compile.
 
     Records that arrive between two steps are left out.
@@ -81,7 +125,7 @@ def merge(members: Sequence[tuple[LogModel, Process]], homes: dict[CompileId, Ho
         log, _first(process.rank_by_name for _, process in members), base.launch, base.started, base.parts, base.is_dated,
         base_model.form, origins,
     )  # fmt: skip
-    merged = Merged(model, tuple(process for _, process in members))
+    merged = _Merged(model, tuple(process for _, process in members))
     sizes = [len(process.log) for process in merged.members]
     rank = _first(process.stated_rank for _, process in members)
     batches, places = yield from _batches(merged, homes, Context(base.pid, rank), sizes)
@@ -101,7 +145,7 @@ def merge(members: Sequence[tuple[LogModel, Process]], homes: dict[CompileId, Ho
     return merged
 
 
-def _failures(merged: Merged, places: Sequence[Sequence[int]]) -> None:
+def _failures(merged: _Merged, places: Sequence[Sequence[int]]) -> None:
     """Mark compiles as failed if the output of the job reports it, whichever input has them."""
     merged.model.tell_failed(
         merged.model.owner(where[failed.records[0]])
@@ -140,7 +184,7 @@ def process_records(process: Process, size: int) -> Iterator[Sequence[int]]:
 class _Keys:
     """The keys by which the records of one member match their twins, computed once for each context and kind."""
 
-    def __init__(self, log: Log, homes: dict[CompileId, Home]) -> None:
+    def __init__(self, log: Log, homes: dict[CompileId, _Home]) -> None:
         self._log = log
         self.homes = [homes.get(_id_of(context)) for context in log.contexts]
         """Context → the home of the unit that it is."""
@@ -156,7 +200,7 @@ class _Keys:
             pair_keys = self._keys[pair] = (*identity, kind)
         return pair_keys
 
-    def home(self, record: int) -> Home | None:
+    def home(self, record: int) -> _Home | None:
         """Return the compile of the unit of a record."""
         return self.homes[self._log.columns.context[record]]
 
@@ -165,13 +209,7 @@ def _id_of(context: Context) -> CompileId:
     return CompileId(context.autograd, context.frame, context.compile, name=context.name)
 
 
-START: Place = (-1, -1)
-"""Before the first record of the base."""
-Stretch = tuple[int, Sequence[int]]
-"""The number of a member, and records of its log that follow each other."""
-
-
-def _order(merged: Merged, homes: dict[CompileId, Home], sizes: Sequence[int]) -> Steps[dict[Place, list[Place]]]:
+def _order(merged: _Merged, homes: dict[CompileId, _Home], sizes: Sequence[int]) -> Steps[dict[Place, list[Place]]]:
     """Find the twins; return the records to be inserted, by the record that they come after."""
     keys = [_Keys(process.log, homes) for process in merged.members]
     base_twins = yield from _twins_of_base(merged, keys, sizes[0])
@@ -205,7 +243,7 @@ def _order(merged: Merged, homes: dict[CompileId, Home], sizes: Sequence[int]) -
     return behind
 
 
-def _twins_of_base(merged: Merged, keys: list[_Keys], size: int) -> Steps[dict[Key, list[Place]]]:
+def _twins_of_base(merged: _Merged, keys: list[_Keys], size: int) -> Steps[dict[Key, list[Place]]]:
     """Return the records of the base that other inputs may repeat. Most of a trace are events that no other input has."""
     base = merged.members[0]
     kinds = {kind._replace(encoding="") for process in merged.members[1:] for kind in process.log.kinds}
@@ -252,7 +290,7 @@ def _inserted(behind: dict[Place, list[Place]], anchor: Place) -> Iterator[Stret
 
 
 def _batches(
-    merged: Merged, homes: dict[CompileId, Home], who: Context, sizes: Sequence[int]
+    merged: _Merged, homes: dict[CompileId, _Home], who: Context, sizes: Sequence[int]
 ) -> Steps[tuple[list[Batch], list[array[int]]]]:
     """Return all that is kept in order, in batches, and for each member: record → record of the joined log."""
     logs = [process.log for process in merged.members]
@@ -315,7 +353,7 @@ def _selected(column: array[int], records: Sequence[int]) -> Sequence[int]:
 class _Numbers:
     """The numbers that kinds and contexts of one member have in the joined log: they are given as they come."""
 
-    def __init__(self, log: Log, homes: dict[CompileId, Home], who: Context) -> None:
+    def __init__(self, log: Log, homes: dict[CompileId, _Home], who: Context) -> None:
         self._log, self._homes, self._who = log, homes, who
         self._kinds: dict[int, int] = {}
         self._contexts: dict[int, int] = {}
@@ -336,7 +374,7 @@ class _Numbers:
         return [self._contexts[number] for number in numbers]
 
 
-def _at_home(context: Context, homes: dict[CompileId, Home], who: Context) -> Context:
+def _at_home(context: Context, homes: dict[CompileId, _Home], who: Context) -> Context:
     """Whose a record is in the joined log: the process of the base, and of a unit the compile that it belongs to."""
     home = homes.get(_id_of(context))
     context = context._replace(pid=who.pid, rank=who.rank)
@@ -346,7 +384,7 @@ def _at_home(context: Context, homes: dict[CompileId, Home], who: Context) -> Co
     return context._replace(autograd=owner.autograd, frame=owner.frame, compile=owner.compile, attempt=home.attempt, name="")
 
 
-def _add_facts(merged: Merged, batches: Sequence[Batch], places: list[array[int]]) -> Steps[None]:
+def _add_facts(merged: _Merged, batches: Sequence[Batch], places: list[array[int]]) -> Steps[None]:
     """Add the facts of the members to the batches of their records; facts that the base lacks come from other members."""
     firsts = [batch.first for batch in batches]
 
@@ -378,16 +416,16 @@ def _add_facts(merged: Merged, batches: Sequence[Batch], places: list[array[int]
                 batch_of(record).damage.append(damage._replace(record=record))
 
 
-def homes_of(members: Sequence[Process], log: DebugLog) -> Steps[dict[CompileId, Home]]:
+def _homes_of(members: Sequence[Process], log: DebugLog) -> Steps[dict[CompileId, _Home]]:
     """Map units of a debug directory to compiles, by the first member that has the code. Raises OSError."""
-    homes: dict[CompileId, Home] = {}
+    homes: dict[CompileId, _Home] = {}
     for number, process in enumerate(members):
         remaining = [unit for unit in log.units() if CompileId(name=unit.unit) not in homes]
         codes = (yield from _codes_of(process)) if remaining else []
         matches: dict[str, Joined[CompileId]] = join(remaining, codes)
         for unit, joined in matches.items():
             attempt = process.log.context(joined.record).attempt or 0
-            homes[CompileId(name=unit)] = Home(joined.compile.of(0), attempt, (number, joined.record))
+            homes[CompileId(name=unit)] = _Home(joined.compile.of(0), attempt, (number, joined.record))
     return homes
 
 
@@ -407,60 +445,19 @@ def _aot_id(log: Log, record: int) -> tuple[int, str] | None:
     return (int(match[1]), match[2].decode()) if match else None
 
 
-REST = 2.0
-"""Seconds between two times that the processes of a run that goes on are put together."""
-ORDER = tuple(FORMS)
-"""The forms of input, the one that tells most first."""
-
-Member = tuple[LogModel, Process]
-
-
-@frozen
-class Apart:
-    """Two processes with one pid that are not the same one, and why."""
-
-    base: Process
-    other: Process
-    why: str
-
-
-State = tuple[object, ...]
-
-
 def _state(model: LogModel) -> State:
     """Return the state of a log on which a joined process depends; it is rebuilt when the state changes."""
     log = model.log
     return log.path, len(log), log.scanned, log.stamp, log.waiting, len(log.damage), model.started
 
 
-@mutable
-class _Memory:
-    """Earlier results, used where a log has become unreadable."""
-
-    evidence: dict[tuple[str, str], Evidence] = field(default_factory=dict)
-    """By the keys of two processes."""
-    homes: dict[str, dict[CompileId, Home]] = field(default_factory=dict)
-    """By the key of a debug directory."""
-
-
-@frozen
-class JoinResult:
-    """The joined processes of a run at one time."""
-
-    merged: list[Merged]
-    apart: list[Apart]
-    states: list[State]
-    """Of the logs before the first step."""
-    took_s: float
-
-
 class Joining:
     """The joined processes of the inputs of a run, as far as they are read."""
 
     def __init__(self) -> None:
-        self.merged: list[Merged] = []
+        self.merged: list[_Merged] = []
         self.apart: list[Apart] = []
-        self._part_of: dict[Process, Merged] = {}
+        self._part_of: dict[Process, _Merged] = {}
         self.is_behind = False
         """Whether logs have grown since their processes were put together: it is to be done again, some time later."""
         self._states: list[State] = []
@@ -530,7 +527,7 @@ class Joining:
         return merged.model.owner(places[record]), places[record]
 
 
-def _join(models: Sequence[LogModel], memory: _Memory) -> Steps[tuple[list[Merged], list[Apart]]]:
+def _join(models: Sequence[LogModel], memory: _Memory) -> Steps[tuple[list[_Merged], list[Apart]]]:
     """Return the equal processes, and those that are only similar. An unreadable text joins nothing."""
     ranked = sorted(models, key=lambda model: ORDER.index(model.form))
     groups: list[list[Member]] = []
@@ -548,12 +545,12 @@ def _join(models: Sequence[LogModel], memory: _Memory) -> Steps[tuple[list[Merge
     merged = []
     for group in groups:
         if len(group) > 1:
-            merged.append((yield from _merged(group, memory)))
+            merged.append((yield from _joined_group(group, memory)))
     _fork(merged)
     return merged, apart
 
 
-def _fork(merged: Sequence[Merged]) -> None:
+def _fork(merged: Sequence[_Merged]) -> None:
     """Set the fork parents of joined processes to the joined parents of their bases."""
     wholes = {joined.members[0]: joined.model.processes[0] for joined in merged}
     for base, process in wholes.items():
@@ -599,12 +596,12 @@ def _compared(base: Process, other: Process, memory: _Memory) -> Steps[Evidence]
     return memory.evidence[keys]
 
 
-def _merged(group: list[Member], memory: _Memory) -> Steps[Merged]:
-    homes: dict[CompileId, Home] = {}
+def _joined_group(group: list[Member], memory: _Memory) -> Steps[_Merged]:
+    homes: dict[CompileId, _Home] = {}
     traced = [process for _, process in group if not isinstance(process.log, DebugLog)]  # they come first
     for _, process in group[1:]:
         if isinstance(process.log, DebugLog):
             with suppress(OSError):  # then what was known before still holds
-                memory.homes[process.log.key] = yield from homes_of(traced, process.log)
+                memory.homes[process.log.key] = yield from _homes_of(traced, process.log)
             homes.update(memory.homes.get(process.log.key, {}))
-    return (yield from merge(group, homes))
+    return (yield from _merge(group, homes))

@@ -31,9 +31,62 @@ JOB = "job.json"
 MAX_BYTES = 1 << 20
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
+PYTHONS = ("python", "python3")
+
+TRACE, DTRACE, PROVENANCE = "TORCH_TRACE", "TORCH_DTRACE", "INDUCTOR_PROVENANCE"
+NO_CACHES = "TORCHINDUCTOR_FORCE_DISABLE_CACHES"
+DEBUG, DEBUG_DIRECTORY = "TORCH_COMPILE_DEBUG", "TORCH_COMPILE_DEBUG_DIR"
+LOGS, LOGS_OUT = "TORCH_LOGS", "TORCH_LOGS_OUT"
+LOGS_FILE = "torch_logs.txt"
+"""File of TORCH_LOGS text in the trace directory: all ranks append to it, and each line names its rank."""
+
+ANOTHER = "give a new or empty directory"
+
+OFF = ("TORCHDYNAMO_DISABLE", "TORCH_COMPILE_DISABLE")
+"""Variables that disable torch.compile when set to 1."""
+RUNNING_SHOWN = 4
+_NOT_CALLED = "the job did not reach torch.compile, or never called the compiled function"
+_QUEUES = "{0} only queues the job: the log is written when the job runs"
+_CONTAINER = "{0} starts a job without your environment and files. Add -e {1} -e {2} -v {3}:{3}"
+_MPI = "{0} may start ranks without your environment. With Open MPI, add -x {1} -x {2}"
+_SSH = "{0} starts a job on another machine without your environment. Put {1}={3} {2}=1 before python"
+LAUNCHERS = {
+    "ssh": _SSH, "pdsh": _SSH,
+    "sudo": "{0} starts a job without your environment. Use sudo --preserve-env={1},{2}",
+    "docker": _CONTAINER, "podman": _CONTAINER,
+    "kubectl": "{0} starts a job without your environment. Set {1} and {2} in the pod",
+    "mpirun": _MPI, "mpiexec": _MPI,
+    "sbatch": _QUEUES, "qsub": _QUEUES, "bsub": _QUEUES,
+}  # fmt: skip
+"""Programs that start a job elsewhere or otherwise, with advice. {1} and {2} are the variables, {3} the directory."""
+CLEARING = {
+    ("env", "-i"): "env -i clears the environment. Add {1}={3} {2}=1 after it",
+    ("env", "-"): "env - clears the environment. Add {1}={3} {2}=1 after it",
+    ("env", "--ignore-environment"): "env --ignore-environment clears the environment. Add {1}={3} {2}=1 after it",
+    ("srun", "--export"): "srun --export passes only the listed variables. Use --export=ALL",
+}
+"""A program and an option with which it drops the environment."""
+
+HOOK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "hook")
+STEPS, DIRECTORY = "TLTUI_RECORD_STEPS", "TLTUI_RECORD_DIRECTORY"
+"""Variables with the options of `hook/_tltui_recorder.py`."""
+PATH = "PYTHONPATH"
+KERNELS = "TORCHINDUCTOR_CPP_ENABLE_KERNEL_PROFILE"
+"""Variable that makes C++ kernels report to the profiler. Part of the key of Inductor's caches."""
+_STEPS = re.compile(r"([0-9]{1,9}):([0-9]{1,9})")
+_PYTHON = re.compile(r"python[0-9.]*t?|pypy[0-9.]*")
+_IGNORING = {"I": "-I", "E": "-E", "S": "-S"}
+"""Options with which Python ignores PYTHONPATH, or reads no `sitecustomize`."""
+_WITH_VALUE = "WX"
+_ELSEWHERE = {"ssh", "pdsh", "sudo", "docker", "podman", "kubectl"}
+
 
 class Untrusted(Exception):
     """The recorded command is not run; the text has the reason."""
+
+
+class Refused(BadInput):
+    """The job is not started."""
 
 
 @frozen
@@ -44,6 +97,47 @@ class RecordedJob:
     cwd: str
     variables: tuple[str, ...]
     """Names of the environment variables that it had; values are not recorded."""
+
+
+@frozen
+class TraceOptions:
+    """Tracing options of the user."""
+
+    directory: str = ""
+    """Trace directory; '' for a new directory below the working directory."""
+    fresh: bool = False
+    """Whether to disable torch's caches."""
+    debug: bool = False
+    """Whether to enable torch's debug directory."""
+    logs: str = ""
+    """Comma-separated names for TORCH_LOGS."""
+
+
+@frozen
+class Prepared:
+    """The environment and directory of a job."""
+
+    environment: dict[str, str]
+    """The complete environment."""
+    directory: str
+    """Absolute path of the trace directory."""
+    is_new: bool
+    """Whether the directory was created for this run, or was empty; else it may hold logs of earlier runs."""
+    logs_file: str
+    """File of requested TORCH_LOGS text; '' if none."""
+    messages: tuple[str, ...]
+    """Messages before the job starts: the first line names the directory."""
+
+
+@frozen
+class Steps:
+    """The steps to record, both included, counted from 1."""
+
+    first: int
+    last: int
+
+    def __str__(self) -> str:
+        return f"{self.first}:{self.last}"
 
 
 def write_job(directory: str, command: Sequence[str], variables: Iterable[str]) -> None:
@@ -86,9 +180,6 @@ def _are_texts(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(item, str) and "\0" not in item for item in value)
 
 
-PYTHONS = ("python", "python3")
-
-
 def program_of(words: Sequence[str], path: str | None = None) -> tuple[str, ...]:
     """Return the command with its program.
 
@@ -103,51 +194,6 @@ def program_of(words: Sequence[str], path: str | None = None) -> tuple[str, ...]
 
 def _python(path: str | None) -> str:
     return next((name for name in PYTHONS if shutil.which(name, path=path)), sys.executable)
-
-
-TRACE, DTRACE, PROVENANCE = "TORCH_TRACE", "TORCH_DTRACE", "INDUCTOR_PROVENANCE"
-NO_CACHES = "TORCHINDUCTOR_FORCE_DISABLE_CACHES"
-DEBUG, DEBUG_DIRECTORY = "TORCH_COMPILE_DEBUG", "TORCH_COMPILE_DEBUG_DIR"
-LOGS, LOGS_OUT = "TORCH_LOGS", "TORCH_LOGS_OUT"
-LOGS_FILE = "torch_logs.txt"
-"""File of TORCH_LOGS text in the trace directory: all ranks append to it, and each line names its rank."""
-
-
-ANOTHER = "give a new or empty directory"
-
-
-class Refused(BadInput):
-    """The job is not started."""
-
-
-@frozen
-class TraceOptions:
-    """Tracing options of the user."""
-
-    directory: str = ""
-    """Trace directory; '' for a new directory below the working directory."""
-    fresh: bool = False
-    """Whether to disable torch's caches."""
-    debug: bool = False
-    """Whether to enable torch's debug directory."""
-    logs: str = ""
-    """Comma-separated names for TORCH_LOGS."""
-
-
-@frozen
-class Prepared:
-    """The environment and directory of a job."""
-
-    environment: dict[str, str]
-    """The complete environment."""
-    directory: str
-    """Absolute path of the trace directory."""
-    is_new: bool
-    """Whether the directory was created for this run, or was empty; else it may hold logs of earlier runs."""
-    logs_file: str
-    """File of requested TORCH_LOGS text; '' if none."""
-    messages: tuple[str, ...]
-    """Messages before the job starts: the first line names the directory."""
 
 
 def prepare(options: TraceOptions, environ: Mapping[str, str], started: time.struct_time | None = None) -> Prepared:
@@ -236,32 +282,6 @@ def _logs(names: str, environment: dict[str, str], directory: str) -> str:
         raise Refused(f"cannot create {directory}: {error.strerror}") from None
     environment[LOGS_OUT] = os.path.join(directory, LOGS_FILE)
     return environment[LOGS_OUT]
-
-
-OFF = ("TORCHDYNAMO_DISABLE", "TORCH_COMPILE_DISABLE")
-"""Variables that disable torch.compile when set to 1."""
-RUNNING_SHOWN = 4
-_NOT_CALLED = "the job did not reach torch.compile, or never called the compiled function"
-_QUEUES = "{0} only queues the job: the log is written when the job runs"
-_CONTAINER = "{0} starts a job without your environment and files. Add -e {1} -e {2} -v {3}:{3}"
-_MPI = "{0} may start ranks without your environment. With Open MPI, add -x {1} -x {2}"
-_SSH = "{0} starts a job on another machine without your environment. Put {1}={3} {2}=1 before python"
-LAUNCHERS = {
-    "ssh": _SSH, "pdsh": _SSH,
-    "sudo": "{0} starts a job without your environment. Use sudo --preserve-env={1},{2}",
-    "docker": _CONTAINER, "podman": _CONTAINER,
-    "kubectl": "{0} starts a job without your environment. Set {1} and {2} in the pod",
-    "mpirun": _MPI, "mpiexec": _MPI,
-    "sbatch": _QUEUES, "qsub": _QUEUES, "bsub": _QUEUES,
-}  # fmt: skip
-"""Programs that start a job elsewhere or otherwise, with advice. {1} and {2} are the variables, {3} the directory."""
-CLEARING = {
-    ("env", "-i"): "env -i clears the environment. Add {1}={3} {2}=1 after it",
-    ("env", "-"): "env - clears the environment. Add {1}={3} {2}=1 after it",
-    ("env", "--ignore-environment"): "env --ignore-environment clears the environment. Add {1}={3} {2}=1 after it",
-    ("srun", "--export"): "srun --export passes only the listed variables. Use --export=ALL",
-}
-"""A program and an option with which it drops the environment."""
 
 
 def files_in(directory: str) -> frozenset[Identity]:
@@ -378,31 +398,6 @@ def _path_warnings(environment: Mapping[str, str]) -> list[str]:
     if os.path.isabs(environment[TRACE]):
         return []
     return [f"{TRACE} is a relative path: if the job changes its directory, the trace goes below the new one"]
-
-
-HOOK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "hook")
-STEPS, DIRECTORY = "TLTUI_RECORD_STEPS", "TLTUI_RECORD_DIRECTORY"
-"""Variables with the options of `hook/_tltui_recorder.py`."""
-PATH = "PYTHONPATH"
-KERNELS = "TORCHINDUCTOR_CPP_ENABLE_KERNEL_PROFILE"
-"""Variable that makes C++ kernels report to the profiler. Part of the key of Inductor's caches."""
-_STEPS = re.compile(r"([0-9]{1,9}):([0-9]{1,9})")
-_PYTHON = re.compile(r"python[0-9.]*t?|pypy[0-9.]*")
-_IGNORING = {"I": "-I", "E": "-E", "S": "-S"}
-"""Options with which Python ignores PYTHONPATH, or reads no `sitecustomize`."""
-_WITH_VALUE = "WX"
-_ELSEWHERE = {"ssh", "pdsh", "sudo", "docker", "podman", "kubectl"}
-
-
-@frozen
-class Steps:
-    """The steps to record, both included, counted from 1."""
-
-    first: int
-    last: int
-
-    def __str__(self) -> str:
-        return f"{self.first}:{self.last}"
 
 
 def parse_steps(text: str) -> Steps:

@@ -158,7 +158,8 @@ class ProfileReading:
         return True
 
     def _steps(self) -> Steps:
-        from tltui.questions.runtime.profile_sums import Refused, first_rows, preparing, runtimes_of  # few runs have a profile
+        from tltui.questions.runtime.profile_results import Refused
+        from tltui.questions.runtime.profile_sums import first_rows, preparing, runtimes_of  # few runs have a profile
 
         run = self._run
         began_s = reported_s = time.monotonic()

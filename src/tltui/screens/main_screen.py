@@ -51,6 +51,22 @@ SHORTEST = 1 / 4096
 FACTOR, PAN_STEP = 2.0, 0.5
 """By how much a press of a key zooms, and the part of the window by which one moves it."""
 
+NARROW = 100
+"""Columns below which one pane is shown at a time."""
+SETTLE = 0.04
+"""Seconds that the cursor of the tree must rest before the document follows: flicking through stays cheap."""
+PAUSE = 3.0
+"""How many times as long as it took to make a page it stays as it is while the run is read."""
+HELP = "@help"
+MADE_ONCE = ("@grep", "@output", HELP)
+"""Pages that are not made again when the run has grown: what was found stays, and what a job prints grows by itself."""
+LEAST = (20, 40)
+"""Columns of the tree and of the document, at least, while both are shown."""
+FIRST_PAGE = 0.5
+"""Seconds that the first page waits for the run to be read: one that is made before that is made again."""
+PAST = 200
+"""Places that one can go back to."""
+
 
 def zoomed(window: Window, inward: bool) -> Window:
     """Return half of a window, or twice its time, around its middle."""
@@ -68,23 +84,6 @@ def moved(window: Window, later: bool) -> Window:
 def _within(low: float, span: float) -> Window:
     low = min(max(low, 0.0), 1.0 - span)
     return (low, low + span) if span < 1.0 else WHOLE
-
-
-NARROW = 100
-"""Columns below which one pane is shown at a time."""
-SETTLE = 0.04
-"""Seconds that the cursor of the tree must rest before the document follows: flicking through stays cheap."""
-PAUSE = 3.0
-"""How many times as long as it took to make a page it stays as it is while the run is read."""
-HELP = "@help"
-MADE_ONCE = ("@grep", "@output", HELP)
-"""Pages that are not made again when the run has grown: what was found stays, and what a job prints grows by itself."""
-LEAST = (20, 40)
-"""Columns of the tree and of the document, at least, while both are shown."""
-FIRST_PAGE = 0.5
-"""Seconds that the first page waits for the run to be read: one that is made before that is made again."""
-PAST = 200
-"""Places that one can go back to."""
 
 
 class MainScreen(Workbench[None]):

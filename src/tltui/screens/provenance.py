@@ -23,7 +23,7 @@ from tltui.questions.layers.layer_kernels import layers_of
 from tltui.questions.provenance import pane_layout as layouts
 from tltui.questions.provenance.graph_names import Names, names_of
 from tltui.questions.provenance.pane_layout import ALL, CODE, LAYERS, NAMES, Label, Layout, Spot, Trail
-from tltui.questions.provenance.pane_sections import LINES, TITLES, Panes, UnitCosts, costs_of_unit, duration, strip_lines
+from tltui.questions.provenance.pane_sections import STRIP_LINES, TITLES, Panes, UnitCosts, costs_of_unit, duration, strip_lines
 from tltui.questions.provenance.provenance import POST, PRE, SOURCE, Provenance, UnitProvenance, provenance_of
 from tltui.questions.provenance.records import correspondence
 from tltui.questions.provenance.unit_sections import coverage_lines, layer_tree, selection_document, source_lines
@@ -171,7 +171,7 @@ class PanesOfUnit(PanesScreen[None]):
 
     def below_panes(self) -> ComposeResult:
         """Yield the lines on panes that are out of sight."""
-        yield CorrespondingLines(LINES, ascii_only=self.ascii_only)
+        yield CorrespondingLines(STRIP_LINES, ascii_only=self.ascii_only)
 
     @property
     def linked(self) -> tuple[int, ...]:

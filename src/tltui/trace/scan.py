@@ -55,8 +55,80 @@ CACHE_SIZE = 8192
 Place = tuple[int, int, bool]
 """Kind, context, whether the record is notable."""
 
+STEP = 1 << 20
+"""Bytes read in one step: well below the 20 ms that a step may hold the interpreter."""
+BLOCK = 1 << 18
+"""Bytes looked at together: they stay in the processor's cache."""
+LINE = re.compile(rb"\n(?=[^\t])")
+CLOCK = re.compile(rb"[A-Z](\d{4} \d\d:\d\d:\d\d\.\d{6,}) ")
+TAB, NEWLINE = ord("\t"), ord("\n")
+ZEROS = bytes(BLOCK)
+CLOSED = -2
+HELD = 1 << 20
+"""Bytes of an incomplete record that are kept; of a longer one the bytes are read again when its end is found."""
+CHECKED_TAIL = 16 << 20
+LONGEST_REST = 8  # how often the rest of a torn line is tried as one record
 
-class HeaderCache:
+T = TypeVar("T", Kind, Context)
+
+FACTS = METRICS | {"str", "dynamo_start"}
+ORPHANS = "(payload without a record)"
+BROKEN = "(broken record)"
+FOREIGN = "(other text)"
+CUT_OFF = "cut off in the middle of its first line"
+NO_PAYLOAD = "its payload is missing"
+ENDS_IN_LINE = "cut off: the log ends inside its first line"
+ENDS_BEFORE_PAYLOAD = "cut off before its payload: the log ends here"
+ENDS_IN_PAYLOAD = "cut off: the log ends inside its payload"
+
+PART = 8 << 20
+"""Bytes of a part: little enough to be done again."""
+SLICE = 4 << 20
+"""Bytes that a batch is made of."""
+SIGHT = 64 << 10
+"""Bytes read at once to find the beginning of a record."""
+LONGEST = 4 << 20
+"""Bytes of a first line at a cut that is still checked."""
+
+
+class State(NamedTuple):
+    """Where a scan has stopped, without its kinds and contexts; another scan can resume there."""
+
+    reached: int
+    """Bytes of whole records."""
+    records: int
+    """The number of records. The fields below are of the last one, to which payload lines may still be added (see `Scanner`)."""
+    at: int
+    last: int
+    start: int
+    end: int
+    declared: bool
+    blank: bool
+    awaiting: int
+    awaiting_at: int
+
+
+class Part(NamedTuple):
+    """A stretch of a log that is scanned by itself."""
+
+    path: str
+    identity: Identity
+    begin: int
+    """0, or where a record begins."""
+    end: int
+    """Where a record begins; of the last part of a log the size of the log: then the part ends where the last record begins."""
+    is_last: bool
+
+
+class Scanned(NamedTuple):
+    """The scan result of a part."""
+
+    batches: list[Batch]
+    """Without `members`; their numbers begin with 0 at the part."""
+    state: State
+
+
+class _HeaderCache:
     """A cache of parsed first lines. A scanner reads `places` directly, since most of its time passes there.
 
     A line is a front (site, event and the event's own fields) and ids. Fronts and ids repeat more often than full lines: each
@@ -153,50 +225,6 @@ def _declares(line: bytes, end: int) -> bool:
     return line.startswith(MD5, end) and line[-AFTER_MD5:].translate(HEX) == MD5_END
 
 
-STEP = 1 << 20
-"""Bytes read in one step: well below the 20 ms that a step may hold the interpreter."""
-BLOCK = 1 << 18
-"""Bytes looked at together: they stay in the processor's cache."""
-LINE = re.compile(rb"\n(?=[^\t])")
-CLOCK = re.compile(rb"[A-Z](\d{4} \d\d:\d\d:\d\d\.\d{6,}) ")
-TAB, NEWLINE = ord("\t"), ord("\n")
-ZEROS = bytes(BLOCK)
-CLOSED = -2
-HELD = 1 << 20
-"""Bytes of an incomplete record that are kept; of a longer one the bytes are read again when its end is found."""
-CHECKED_TAIL = 16 << 20
-LONGEST_REST = 8  # how often the rest of a torn line is tried as one record
-
-T = TypeVar("T", Kind, Context)
-
-FACTS = METRICS | {"str", "dynamo_start"}
-ORPHANS = "(payload without a record)"
-BROKEN = "(broken record)"
-FOREIGN = "(other text)"
-CUT_OFF = "cut off in the middle of its first line"
-NO_PAYLOAD = "its payload is missing"
-ENDS_IN_LINE = "cut off: the log ends inside its first line"
-ENDS_BEFORE_PAYLOAD = "cut off before its payload: the log ends here"
-ENDS_IN_PAYLOAD = "cut off: the log ends inside its payload"
-
-
-class State(NamedTuple):
-    """Where a scan has stopped, without its kinds and contexts; another scan can resume there."""
-
-    reached: int
-    """Bytes of whole records."""
-    records: int
-    """The number of records. The fields below are of the last one, to which payload lines may still be added (see `Scanner`)."""
-    at: int
-    last: int
-    start: int
-    end: int
-    declared: bool
-    blank: bool
-    awaiting: int
-    awaiting_at: int
-
-
 class Scanner:
     r"""Reads one log in steps, also one that is still being written.
 
@@ -223,7 +251,7 @@ class Scanner:
         self._kinds: dict[Kind, int] = {}
         self._contexts: dict[Context, int] = {}
         self._context_list: list[Context] = []
-        self._headers = HeaderCache()
+        self._headers = _HeaderCache()
         self._batch = Batch(0)
         # The last record, as far as it may take further payload lines:
         self._at = 0  # where it begins
@@ -602,7 +630,7 @@ class Scanner:
                 damage.append(Damage(self._at, self._count - 1, ENDS_IN_PAYLOAD))
         elif cut and damage and self._torn(damage[-1]):
             damage[-1] = damage[-1]._replace(reason=ENDS_IN_LINE)
-        self._headers = HeaderCache()
+        self._headers = _HeaderCache()
         batch.finished = True
 
     def _torn(self, damage: Damage) -> bool:
@@ -660,36 +688,6 @@ def _numbered(numbers: dict[T, int], theirs: list[T], table: list[int]) -> list[
             new.append(key)
         table.append(numbers[key])
     return new
-
-
-PART = 8 << 20
-"""Bytes of a part: little enough to be done again."""
-SLICE = 4 << 20
-"""Bytes that a batch is made of."""
-SIGHT = 64 << 10
-"""Bytes read at once to find the beginning of a record."""
-LONGEST = 4 << 20
-"""Bytes of a first line at a cut that is still checked."""
-
-
-class Part(NamedTuple):
-    """A stretch of a log that is scanned by itself."""
-
-    path: str
-    identity: Identity
-    begin: int
-    """0, or where a record begins."""
-    end: int
-    """Where a record begins; of the last part of a log the size of the log: then the part ends where the last record begins."""
-    is_last: bool
-
-
-class Scanned(NamedTuple):
-    """The scan result of a part."""
-
-    batches: list[Batch]
-    """Without `members`; their numbers begin with 0 at the part."""
-    state: State
 
 
 def parts_of(source: FileBytes, size: int) -> Iterator[Part]:

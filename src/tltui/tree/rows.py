@@ -44,6 +44,14 @@ MOST_COMPILES = 20_000
 LEAST_FOLDED = 3
 """Ranks with the same outcomes that are folded."""
 
+Key = tuple[str, CompileId]
+
+LIMIT = 5000
+"""Rows up to which all nodes are opened at once."""
+LONG = 100
+"""Nodes below one of which the rows are kept."""
+STATUSES = frozenset(str(status) for status in Status)
+
 
 class Outcome(NamedTuple):
     """A compile of a rank, as far as the tree compares ranks: no payload is read, so that thousands of ranks open at once."""
@@ -62,10 +70,18 @@ class Outcome(NamedTuple):
         return f"{self.id.bracketed} {short(self.name)}".rstrip()
 
 
+@frozen
+class OutlineRow:
+    """A visible node."""
+
+    node: Node
+    depth: int
+
+
 Outcomes = tuple[Outcome, ...]
 
 
-class RankFolds:
+class _RankFolds:
     """Nodes of ranks with folds among them. They are made again when a compile has changed."""
 
     def __init__(self) -> None:
@@ -280,9 +296,6 @@ class _OfProcess:
             self._nodes.append(self._nodes.pop(self._without_id))
 
 
-Key = tuple[str, CompileId]
-
-
 class FunctionNames:
     """Function names for `tltui.tree.outline.label`. Missing names are requested; `read` looks them up."""
 
@@ -315,21 +328,6 @@ class FunctionNames:
             self._cache[key] = stamp, name
             self._requested.pop(key, None)
             yield name != before
-
-
-LIMIT = 5000
-"""Rows up to which all nodes are opened at once."""
-LONG = 100
-"""Nodes below one of which the rows are kept."""
-STATUSES = frozenset(str(status) for status in Status)
-
-
-@frozen
-class OutlineRow:
-    """A visible node."""
-
-    node: Node
-    depth: int
 
 
 class Filter:
@@ -385,7 +383,7 @@ class OutlineRows:
     def __init__(self, root: Node, below: Callable[[Node], list[Node]] | None = None) -> None:
         self._root = root
         self._by_frames = self._below = below or KeptNodes()
-        self._folds = RankFolds()
+        self._folds = _RankFolds()
         self._row_cache: dict[str, list[OutlineRow]] = {}
         """Key of a node → the rows of its children, when these are many."""
         self._held = ""

@@ -30,6 +30,48 @@ from tltui.text.torch_names import short
 from tltui.widgets.row_painter import ASCII_MARKS, WHOLE, Fragment, Marks, Painter, RowStyle, key_of, row_by_row
 from tltui.widgets.themes import part_style
 
+WHEEL = 6
+"""Cells that a step of the wheel scrolls."""
+
+_NAME = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
+_WORD = re.compile(r"\w+")
+
+_NO_NAMES = frozenset({tokens.KEYWORD, tokens.CONSTANT, tokens.TYPE, tokens.NUMBER, tokens.OPERATOR, tokens.CONTROL})
+_PROSE = frozenset({tokens.COMMENT, tokens.ORIGIN, tokens.STRING, tokens.HEADING, tokens.DIM})
+_NAMED = frozenset({tokens.NAME, tokens.DEFINITION, tokens.FUNCTION})
+
+CARET_IN_REVERSE = "caret-in-reverse"
+IN_REVERSE = {"caret": CARET_IN_REVERSE}
+"""What lies over a row in reverse video instead."""
+BETWEEN = " · "
+"""Between the parts of a title."""
+TITLE_EDGES = 4
+"""Cells of the border that a title leaves free at both sides."""
+
+MARGIN = 12
+"""Cells that stay free right of the caret when a long line is scrolled."""
+
+
+@frozen
+class CaretStop:
+    """Columns `start` to `end` (exclusive) of a line: a link with a `target`, or the name `text`."""
+
+    start: int
+    end: int
+    text: str
+    target: str = ""
+
+
+class Extent(NamedTuple):
+    """What is shown of the rows in sight, in cells."""
+
+    left: int
+    """Cells that are hidden at the left edge."""
+    room: int
+    """Cells in sight."""
+    widest: int
+    """Cells of the widest row."""
+
 
 def cell_under(widget: Widget, event: MouseEvent) -> Offset:
     """Return the cell under the mouse, counted from the first one that the widget draws in, inside its border.
@@ -71,21 +113,6 @@ def _scrollbar_segments(bar: ScrollBar) -> list[tuple[str, object]]:
         position=bar.position,
     )
     return [(segment.text, segment.style) for segment in drawn.segments]
-
-
-WHEEL = 6
-"""Cells that a step of the wheel scrolls."""
-
-
-class Extent(NamedTuple):
-    """What is shown of the rows in sight, in cells."""
-
-    left: int
-    """Cells that are hidden at the left edge."""
-    room: int
-    """Cells in sight."""
-    widest: int
-    """Cells of the widest row."""
 
 
 class Sideways(Widget):
@@ -161,24 +188,6 @@ class Sideways(Widget):
         self._wheel(event, -WHEEL)
 
 
-_NAME = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
-_WORD = re.compile(r"\w+")
-
-_NO_NAMES = frozenset({tokens.KEYWORD, tokens.CONSTANT, tokens.TYPE, tokens.NUMBER, tokens.OPERATOR, tokens.CONTROL})
-_PROSE = frozenset({tokens.COMMENT, tokens.ORIGIN, tokens.STRING, tokens.HEADING, tokens.DIM})
-_NAMED = frozenset({tokens.NAME, tokens.DEFINITION, tokens.FUNCTION})
-
-
-@frozen
-class CaretStop:
-    """Columns `start` to `end` (exclusive) of a line: a link with a `target`, or the name `text`."""
-
-    start: int
-    end: int
-    text: str
-    target: str = ""
-
-
 def caret_stops(line: Line, is_code: bool) -> list[CaretStop]:
     """Return the stops of a line (or of the part of it that was decoded), from left to right.
 
@@ -223,15 +232,6 @@ def word_at(line: Line, column: int) -> str:
         if match.end() + line.first > column:
             return match.group()
     return ""
-
-
-CARET_IN_REVERSE = "caret-in-reverse"
-IN_REVERSE = {"caret": CARET_IN_REVERSE}
-"""What lies over a row in reverse video instead."""
-BETWEEN = " · "
-"""Between the parts of a title."""
-TITLE_EDGES = 4
-"""Cells of the border that a title leaves free at both sides."""
 
 
 class DrawnDocument(ScrollView, can_focus=True, inherit_bindings=False):
@@ -484,10 +484,6 @@ class DrawnDocument(ScrollView, can_focus=True, inherit_bindings=False):
 
     def _resized_rows(self) -> None:
         """Handle a changed number of rows."""
-
-
-MARGIN = 12
-"""Cells that stay free right of the caret when a long line is scrolled."""
 
 
 class DocumentCanvas(DrawnDocument, Sideways, inherit_bindings=False):

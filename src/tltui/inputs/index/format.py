@@ -34,6 +34,19 @@ RATIO = 1032
 LEVEL = 3
 SUFFIX = ".tlx"
 
+BLOCK = 1 << 17
+"""Bytes of a block, unpacked; a longer record has one of its own."""
+POOLED = 2048
+"""Bytes from which on a payload is kept once for all logs."""
+DIGEST = 16
+IN_STREAM = 0
+_DAMAGED = "damaged index: invalid texts of a log"
+
+_ARRAYS = ("start", "size", "pooled")
+_BLOCKS = ("stored", "length", "crc")
+
+_BIG = array("I", (1,)).tobytes()[0] == 0
+
 
 class BadIndex(OSError):
     """An invalid index; the message is one line with the reason."""
@@ -62,6 +75,43 @@ class Chunk(NamedTuple):
         return self._replace(offset=self.offset + by)
 
 
+@mutable
+class Extents:
+    """The stored byte ranges of a log and their locations."""
+
+    start: array[int] = field(default_factory=lambda: array("Q"))
+    """Offsets in the log, ascending."""
+    size: array[int] = field(default_factory=lambda: array("Q"))
+    pooled: array[int] = field(default_factory=lambda: array("I"))
+    """0: in the stream; else which of `digests` it is, from 1."""
+    digests: list[bytes] = field(default_factory=list)
+    stored: array[int] = field(default_factory=lambda: array("I"))
+    """Of each block, bytes in the file."""
+    length: array[int] = field(default_factory=lambda: array("I"))
+    """Of each block, bytes unpacked."""
+    crc: array[int] = field(default_factory=lambda: array("I"))
+
+    def add(self, start: int, size: int, pooled: int) -> None:
+        """One more; together with the one before where it goes on there."""
+        if not pooled and self.start and not self.pooled[-1] and self.start[-1] + self.size[-1] == start:
+            self.size[-1] += size
+        else:
+            self.start.append(start)
+            self.size.append(size)
+            self.pooled.append(pooled)
+
+
+class Keep(enum.IntEnum):
+    """The part of a record to store."""
+
+    NOTHING = 0
+    MD5 = 1
+    """The end of its first line, with the md5 of its payload."""
+    LINE = 2
+    """Its first line."""
+    ALL = 3
+
+
 def pack(data: bytes, offset: int = 0) -> tuple[bytes, Chunk]:
     """Compress bytes; return them and their chunk at `offset`."""
     small = zlib.compress(data, LEVEL)
@@ -80,7 +130,7 @@ def chunk_of(value: object, end: int) -> Chunk:
     return chunk
 
 
-def block_of(stream: Chunk, offset: int, stored: int, size: int, crc: int) -> Chunk:
+def _block_of(stream: Chunk, offset: int, stored: int, size: int, crc: int) -> Chunk:
     """Return a block of a stream. Raises `BadIndex` where it is not inside of it."""
     if offset < 0 or offset + stored > stream.stored or size > LARGEST or not stored <= size <= stored * RATIO:
         raise BadIndex("damaged index: a chunk exceeds the file")
@@ -155,41 +205,6 @@ def load_json(data: bytes) -> Any:
         raise BadIndex("damaged index: invalid JSON") from None
 
 
-BLOCK = 1 << 17
-"""Bytes of a block, unpacked; a longer record has one of its own."""
-POOLED = 2048
-"""Bytes from which on a payload is kept once for all logs."""
-DIGEST = 16
-IN_STREAM = 0
-_DAMAGED = "damaged index: invalid texts of a log"
-
-
-@mutable
-class Extents:
-    """The stored byte ranges of a log and their locations."""
-
-    start: array[int] = field(default_factory=lambda: array("Q"))
-    """Offsets in the log, ascending."""
-    size: array[int] = field(default_factory=lambda: array("Q"))
-    pooled: array[int] = field(default_factory=lambda: array("I"))
-    """0: in the stream; else which of `digests` it is, from 1."""
-    digests: list[bytes] = field(default_factory=list)
-    stored: array[int] = field(default_factory=lambda: array("I"))
-    """Of each block, bytes in the file."""
-    length: array[int] = field(default_factory=lambda: array("I"))
-    """Of each block, bytes unpacked."""
-    crc: array[int] = field(default_factory=lambda: array("I"))
-
-    def add(self, start: int, size: int, pooled: int) -> None:
-        """One more; together with the one before where it goes on there."""
-        if not pooled and self.start and not self.pooled[-1] and self.start[-1] + self.size[-1] == start:
-            self.size[-1] += size
-        else:
-            self.start.append(start)
-            self.size.append(size)
-            self.pooled.append(pooled)
-
-
 class Keeping:
     """A writer of the stored bytes of a log to its stream. `pool` receives the texts that all logs share."""
 
@@ -236,17 +251,6 @@ class Keeping:
         self._open, self._size = [], 0
 
 
-class Keep(enum.IntEnum):
-    """The part of a record to store."""
-
-    NOTHING = 0
-    MD5 = 1
-    """The end of its first line, with the md5 of its payload."""
-    LINE = 2
-    """Its first line."""
-    ALL = 3
-
-
 def keep(source: ByteSource, columns: Columns, keeps: Iterable[Keep], pool: dict[bytes, bytes], piece: int = 4 << 20) -> Keeping:
     """Store of each record the part that `wanted` returns. Raises OSError."""
     keeping = Keeping(pool)
@@ -274,10 +278,6 @@ def keep(source: ByteSource, columns: Columns, keeps: Iterable[Keep], pool: dict
             keeping.line(at + size[record], read(at + size[record], 1))
     keeping.flush()
     return keeping
-
-
-_ARRAYS = ("start", "size", "pooled")
-_BLOCKS = ("stored", "length", "crc")
 
 
 def pack_extents(extents: Extents) -> bytes:
@@ -309,9 +309,6 @@ def unpack_extents(data: bytes) -> Extents:
     return extents
 
 
-_BIG = array("I", (1,)).tobytes()[0] == 0
-
-
 def _bytes(column: array[int]) -> bytes:
     if _BIG:
         column = array(column.typecode, column)
@@ -328,7 +325,7 @@ class Places:
         self._firsts = [0, *accumulate(extents.length)]
         offsets = accumulate(extents.stored, initial=0)
         table = zip(offsets, extents.stored, extents.length, extents.crc, strict=False)
-        self.blocks: Sequence[Chunk] = [block_of(stream, offset, stored, length, crc) for offset, stored, length, crc in table]
+        self.blocks: Sequence[Chunk] = [_block_of(stream, offset, stored, length, crc) for offset, stored, length, crc in table]
 
     def pieces(self, offset: int, size: int) -> Iterator[tuple[Chunk | bytes, int, int, int]]:
         """Yield the locations of the bytes from `offset` on, up to the first gap.

@@ -35,6 +35,44 @@ _LAUNCH = re.compile(r"attempt_\d{1,9}")
 POOL_ROW = 36
 """Bytes: a digest of 16, offset 8, stored 4, size 4, crc 4; in the order of the digests."""
 
+_HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252})?")
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+NO_EXTENTS = bytes(12)
+"""What the section of a log without texts would be."""
+
+UNPACKED = 16 << 20
+"""Bytes of unpacked blocks that are kept, of all indexes together."""
+
+
+class Elsewhere(OSError):
+    """The error that bytes of an indexed log are neither in the index nor in an opened log."""
+
+    def __init__(self, host: str, path: str, is_named: bool = True) -> None:
+        """Create the error. `is_named`: host and path are real names, not placeholders of a redacted index."""
+        place = sanitize(f"{host}:{path}")
+        super().__init__(errno.EREMOTE, f"payload is on {place}, not in the index")
+        self.host = host
+        self.path = path
+        self._is_named = is_named
+
+    def command(self, ref: str = "", view: str = "show") -> str:
+        """Return the shell command that shows the text, or the page that needs it (`view`); '' without a plain host and path.
+
+        Host and path come from the index, which anybody may have written: a host is letters, digits, dots and dashes, a path is
+        absolute, and both follow `--`, quoted for the shell here and once more for the one there.
+        """
+        if not self._is_named or not _HOST.fullmatch(self.host) or not self.path.startswith("/") or _UNSAFE.search(self.path):
+            return ""
+        if sanitize(self.path) != self.path:
+            return ""
+        command = " ".join(("tltui", view, *map(quoted, (self.path, *([ref] if ref else ())))))
+        return f"ssh -- {quoted(self.host)} {quoted(command)}"
+
+    def __str__(self) -> str:
+        command = self.command()
+        return f"{self.strerror}. To get it: {command}" if command else str(self.strerror)
+
 
 @frozen
 class SavedLog:
@@ -305,43 +343,6 @@ def _time(value: object) -> float:
     return float(value)  # type: ignore[arg-type]
 
 
-_HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252})?")
-_UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-
-
-class Elsewhere(OSError):
-    """The error that bytes of an indexed log are neither in the index nor in an opened log."""
-
-    def __init__(self, host: str, path: str, is_named: bool = True) -> None:
-        """Create the error. `is_named`: host and path are real names, not placeholders of a redacted index."""
-        place = sanitize(f"{host}:{path}")
-        super().__init__(errno.EREMOTE, f"payload is on {place}, not in the index")
-        self.host = host
-        self.path = path
-        self._is_named = is_named
-
-    def command(self, ref: str = "", view: str = "show") -> str:
-        """Return the shell command that shows the text, or the page that needs it (`view`); '' without a plain host and path.
-
-        Host and path come from the index, which anybody may have written: a host is letters, digits, dots and dashes, a path is
-        absolute, and both follow `--`, quoted for the shell here and once more for the one there.
-        """
-        if not self._is_named or not _HOST.fullmatch(self.host) or not self.path.startswith("/") or _UNSAFE.search(self.path):
-            return ""
-        if sanitize(self.path) != self.path:
-            return ""
-        command = " ".join(("tltui", view, *map(quoted, (self.path, *([ref] if ref else ())))))
-        return f"ssh -- {quoted(self.host)} {quoted(command)}"
-
-    def __str__(self) -> str:
-        command = self.command()
-        return f"{self.strerror}. To get it: {command}" if command else str(self.strerror)
-
-
-NO_EXTENTS = bytes(12)
-"""What the section of a log without texts would be."""
-
-
 def check_log(index: IndexFile, number: int) -> None:
     """Compare the checksums of the records and texts of a log; shared texts are compared once.
 
@@ -360,9 +361,6 @@ def check_log(index: IndexFile, number: int) -> None:
             raise BadIndex("damaged index: a text is missing", index.path)
         index.check(index.pool[digest])
 
-
-UNPACKED = 16 << 20
-"""Bytes of unpacked blocks that are kept, of all indexes together."""
 
 _blocks: Lru[tuple[object, int], bytes] = Lru(UNPACKED)
 _lock = threading.Lock()
@@ -452,7 +450,7 @@ class KnownFile(FileBytes):
         self.number = number
 
 
-def saved_of(index: IndexFile, number: int) -> Saved:
+def _saved_of(index: IndexFile, number: int) -> Saved:
     """Read the scan results of a log from an index. Raises `BadIndex`, OSError."""
     log = index.logs[number]
     try:
@@ -492,7 +490,7 @@ class IndexScanner:
             return self._here(self._source, size, last)
         if not self._begun:
             check_log(self._source.index, self._source.number)
-            self._saved = saved_of(self._source.index, self._source.number)
+            self._saved = _saved_of(self._source.index, self._source.number)
             self._begun = True
             batch = self._saved.batch
             batch.waiting = self._saved.last is None
@@ -506,7 +504,7 @@ class IndexScanner:
         if not self._begun:
             self._begun = True
             try:
-                saved = saved_of(opened(source.index), source.number)
+                saved = _saved_of(opened(source.index), source.number)
             except OSError:  # the log itself says it too
                 return self._scanner.step(size, last)
             self._scanner.resume(saved.state, saved.batch.kinds, saved.batch.contexts)

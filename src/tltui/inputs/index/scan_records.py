@@ -20,6 +20,10 @@ _COLUMNS = (("offset", "Q"), ("head", "I"), ("size", "Q"), ("kind", "I"), ("cont
 _LITTLE = sys.byteorder == "little"
 _DAMAGED = "damaged index: invalid records of a log"
 
+_BYTES = sum(array(code).itemsize for _, code in _COLUMNS)
+
+Checks = Sequence[Callable[[Any], Any]]
+
 
 @mutable
 class Saved:
@@ -67,9 +71,6 @@ def unpack_records(data: bytes) -> Saved:
     if state.records != len(batches[0].columns) or (state.records and not state.last < len(contexts)):
         raise BadIndex(_DAMAGED)
     return Saved(batches[0], state, batches[1] if len(batches) > 1 else None)
-
-
-_BYTES = sum(array(code).itemsize for _, code in _COLUMNS)
 
 
 def _packed(columns: Columns) -> bytes:
@@ -247,7 +248,6 @@ def _maybe_flag(value: object) -> bool | None:
     return None if value is None else _flag(value)
 
 
-Checks = Sequence[Callable[[Any], Any]]
 _CONTEXT: Checks = (
     _any_whole, _maybe_whole, _maybe_whole, _maybe_whole, _maybe_whole, _maybe_whole, _maybe_text, _flag, _text,
 )  # fmt: skip

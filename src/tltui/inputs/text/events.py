@@ -16,11 +16,14 @@ from tltui.inputs.text.line_grammar import module_of
 from tltui.text.frozen import frozen
 from tltui.trace.batch import Kind
 
-WARNINGS = (r"(?i:skipping cudagraph)", r"disabling cudagraphs ", r"CUDAGraph supports dynamic shapes by recording ")
-RECORDINGS = (r"(?:\[[^\]]*\] )?(?:[Rr]ecording cudagraph tree for |Recording function|Re-recording function)",)
-LOGGERS = {"perf_hints": WARNINGS, "cudagraphs": (*WARNINGS, *RECORDINGS), "torch/_inductor/cudagraph_trees.py": RECORDINGS}
+CUDAGRAPH_WARNINGS = (r"(?i:skipping cudagraph)", r"disabling cudagraphs ", r"CUDAGraph supports dynamic shapes by recording ")
+CUDAGRAPH_RECORDINGS = (r"(?:\[[^\]]*\] )?(?:[Rr]ecording cudagraph tree for |Recording function|Re-recording function)",)
+CUDAGRAPH_LOGGERS = {
+    "perf_hints": CUDAGRAPH_WARNINGS,
+    "cudagraphs": (*CUDAGRAPH_WARNINGS, *CUDAGRAPH_RECORDINGS),
+    "torch/_inductor/cudagraph_trees.py": CUDAGRAPH_RECORDINGS,
+}
 """Logger or file → how its messages about CUDA graphs begin."""
-
 
 REASON = re.compile(rb"- (?=(?:\d+/\d+|!\d+(?:/\d+/\d+)?): )")
 FAILURES = re.compile(rb"guard \d+ failures:$")
@@ -36,6 +39,21 @@ SPECIALIZATION = re.compile(r"set_replacement (\S+) = (.+?) \((.+?)\) ")
 START = re.compile(r"(?:Step 1: )?torchdynamo start (?:compiling|tracing) (.+) (\S+):(\d{1,9})(?:, stack .*)?")
 PLACE = re.compile(r"(.*)  # (\S+):(\d{1,9}) in (\S+) \((\S+?):(\d{1,9}) in ([^)]*)\)")
 FRAME = re.compile(r'  File "([^"\n]+)", line (\d{1,9}), in (\S+)')
+
+LIMIT = "recompile_limit"
+"""The warning that a frame was compiled as often as `recompile_limit` allows; a trace has metrics with that failure instead."""
+SYMBOLS = "torch/fx/experimental/symbolic_shapes.py"
+RECORDING = "torch/fx/experimental/recording.py"
+CONVERT = "torch/_dynamo/convert_frame.py"
+PGO = "torch/_dynamo/pgo.py"
+TRANSLATOR = "torch/_dynamo/symbolic_convert.py"
+INFERENCE = (b"graph_capture.py", b"dispatch_and_compile_graph.py")
+"""Files of torch/_functorch/_aot_autograd in which graphs without a backward are logged (2.8 and later; before)."""
+
+AUTOMATIC = "automatic_dynamic"
+"""What torch makes dynamic as it varied: in a trace an event of this name (`update_automatic_dynamic` of torch/_dynamo/pgo.py)."""
+
+GROUP = re.compile(r"\(\?P<\w+>")
 
 
 @frozen
@@ -53,6 +71,21 @@ class MessagePayload:
     def first(self) -> str:
         """The first line."""
         return self.lines[0].decode("utf-8", "replace")
+
+
+class Fact(Enum):
+    """A fact in a message besides its own content."""
+
+    STARTS = "Dynamo starts a frame"
+    STEPS = "Dynamo starts to trace a frame: the first attempt of a compile unless another message came first"
+    NAMES = "name, file and line of the frame"
+    NAMES_BELOW = "name, file and line of the frame, on the second line of the message"
+    GRAPH = "its comments name functions"
+    BREAK = "its stack names functions"
+    TREE = "a guard tree, which a latency may follow"
+    LATENCY = "the latency of the guard tree before it"
+    ALONE = "a forward graph if a joint graph came before it, otherwise an inference graph"
+    JOINT = "AOTAutograd will split this graph: the next one is a forward graph"
 
 
 def whole_payload(message: MessagePayload) -> bytes:
@@ -183,36 +216,6 @@ def _place(text: str) -> dict[str, object]:
     }
 
 
-LIMIT = "recompile_limit"
-"""The warning that a frame was compiled as often as `recompile_limit` allows; a trace has metrics with that failure instead."""
-SYMBOLS = "torch/fx/experimental/symbolic_shapes.py"
-RECORDING = "torch/fx/experimental/recording.py"
-CONVERT = "torch/_dynamo/convert_frame.py"
-PGO = "torch/_dynamo/pgo.py"
-TRANSLATOR = "torch/_dynamo/symbolic_convert.py"
-INFERENCE = (b"graph_capture.py", b"dispatch_and_compile_graph.py")
-"""Files of torch/_functorch/_aot_autograd in which graphs without a backward are logged (2.8 and later; before)."""
-
-
-AUTOMATIC = "automatic_dynamic"
-"""What torch makes dynamic as it varied: in a trace an event of this name (`update_automatic_dynamic` of torch/_dynamo/pgo.py)."""
-
-
-class Fact(Enum):
-    """A fact in a message besides its own content."""
-
-    STARTS = "Dynamo starts a frame"
-    STEPS = "Dynamo starts to trace a frame: the first attempt of a compile unless another message came first"
-    NAMES = "name, file and line of the frame"
-    NAMES_BELOW = "name, file and line of the frame, on the second line of the message"
-    GRAPH = "its comments name functions"
-    BREAK = "its stack names functions"
-    TREE = "a guard tree, which a latency may follow"
-    LATENCY = "the latency of the guard tree before it"
-    ALONE = "a forward graph if a joint graph came before it, otherwise an inference graph"
-    JOINT = "AOTAutograd will split this graph: the next one is a forward graph"
-
-
 def event(name: str) -> Kind:
     """Return the kind of a trace record with a key of its own."""
     return Kind(name, "")
@@ -339,7 +342,7 @@ TABLE: list[Row] = [
     _bytecode("ORIGINAL"),
     _bytecode("MODIFIED"),
     Row("kernel_code", r"", text("kernel_code"), cuts=False),
-    *(Row(logger, opens, text("cudagraphs")) for logger, messages in LOGGERS.items() for opens in messages),
+    *(Row(logger, opens, text("cudagraphs")) for logger, messages in CUDAGRAPH_LOGGERS.items() for opens in messages),
     Row("perf_hints", r"", text("perf_hints"), cuts=False),
     Row("ddp_graphs", r"", text("ddp_graphs"), cuts=False),
     Row(CONVERT, r"torchdynamo start compiling (?P<name>.+) (?P<file>\S+):(?P<line>\d{1,9})(?:, stack .*)?$",
@@ -361,8 +364,6 @@ TABLE: list[Row] = [
     )),
     Row("schedule", r"Schedule:$"),
 ]  # fmt: skip
-
-GROUP = re.compile(r"\(\?P<\w+>")
 
 
 class Logger:

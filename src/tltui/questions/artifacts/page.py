@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -39,6 +40,207 @@ HEAD = 1 << 20
 _FORWARD = re.compile(r"def forward\(self, ([^\n]*)\):")
 _INPUT = re.compile(r"(\w+)\s*(?::\s*(?:\"[^\"]*\"|[^,\"]*))?(?:, |$)")
 
+GAP = 11
+
+CHECKED_AT_ONCE = 8 << 20
+"""Stored bytes up to which the md5 is compared before the first page is shown (15 ms)."""
+UNCHECKED = "md5 ?"
+
+PIECE = 4 << 20
+
+SUFFIX = {"fx": ".py", "output_code": ".py", "python": ".py", "cpp": ".cpp", "json": ".json"}
+
+
+class ShownArtifact(TypedDict):
+    """An artifact with its text."""
+
+    name: str
+    title: str
+    """The title of its kind."""
+    phase: str
+    """The step of the compiler that wrote it."""
+    unit: str | None
+    """The lowering that it belongs to."""
+    attempt: int
+    badge: str
+    """A remark: whether its md5 is right."""
+    text: str
+
+
+class ShownText(TypedDict):
+    """A page that is text only."""
+
+    title: str
+    text: str
+
+
+def artifact_document(artifact: Artifact, options: Options) -> Document:
+    """Return the payload of an artifact in its language; for metrics the value of the envelope."""
+    ref, title = str(artifact.ref), artifact_title(artifact)
+    try:
+        if artifact.is_metrics and artifact.payload is None:
+            return _value(artifact.log, artifact.record, ref, title, options)
+        inputs = named_inputs(artifact) if artifact.kind.language == "fx" else None
+        shown = _payload(artifact.log, artifact.record, artifact.kind, ref, title, options, inputs)
+        return sdsc_document(artifact, shown, title, options) if is_sdsc(artifact) and not options.raw else shown
+    except Gone as error:
+        return gone_document(ref, title, error, options)
+    except Elsewhere as error:
+        return elsewhere_document(ref, title, error, str(replace(artifact.ref, rank=None, process=None)))
+
+
+def elsewhere_document(ref: str, title: str, error: Elsewhere, address: str = "") -> Document:
+    """Return a note on bytes on another machine. `address`: the address within that log."""
+    builder = Builder(ref, title)
+    builder.add(("The payload is not in the index, and the log is on another machine:", tokens.WARN))
+    builder.add(("host  ", tokens.LABEL), sanitize(error.host))
+    builder.add(("file  ", tokens.LABEL), sanitize(error.path))
+    if command := error.command(address):
+        builder.blank()
+        builder.add("To print it:")
+        builder.add("  ", (command, tokens.STRONG))
+    builder.blank()
+    builder.add("If a copy of the log is on this machine, open its directory with the index: tltui FILE.tlx DIR")
+    return builder.document()
+
+
+def gone_document(ref: str, title: str, error: Gone, options: Options) -> Document:
+    """Return a note on bytes that were removed."""
+    builder = Builder(ref, title)
+    builder.add((f"This is {error.strerror}.", tokens.WARN))
+    builder.add(("file  ", tokens.LABEL), str(error.filename))
+    builder.blank()
+    builder.add("The tree and the pages show the content that was read before. The new content is a separate process in the tree")
+    builder.add("if the run is followed.")
+    follow, again = (key_hint(options, command, "{}") for command in ("app.follow", "app.read_again"))
+    if follow[0] and again[0]:
+        builder.add("  ", follow, "  starts or stops following the run")
+        builder.add("  ", again, "  reads all logs again")
+    return builder.document()
+
+
+def artifact_title(artifact: Artifact) -> str:
+    """`[0/1] inductor_output_code · backward`"""
+    parts = [f"{called(artifact.owner)} {artifact.name}"]
+    if artifact.unit is not None:
+        units = units_of(artifacts_of(artifact.owner))
+        if len(units) > 1:
+            parts.append(next(unit.name for unit in units if unit.number == artifact.unit))
+    elif not artifact.alone:
+        parts[0] += f" #{artifact.n}"
+    return sanitize(" · ".join(parts))
+
+
+def _payload(
+    log: Log, record: int, kind: Kind, ref: str, title: str, options: Options, inputs: Mapping[str, str] | None = None
+) -> Document:
+    payload = log.payload(record)
+    if payload is None:
+        checked = log.check(record)
+        if checked is None or checked.check is not Check.GOOD:
+            return _empty_document(ref, title)
+        payload, badge = checked.payload, badge_of(checked, options.ascii)
+    elif payload.size <= CHECKED_AT_ONCE:
+        checked = log.check(record)
+        payload = checked.payload if checked else payload
+        badge = badge_of(checked, options.ascii)
+    else:
+        badge = UNCHECKED
+    if told_by := log.origin(record)[0].told_by:
+        badge = f"from {told_by}"  # nothing declares what its md5 should be
+    if kind.language == "json":
+        return json_document(payload, ref=ref, title=title, badge=badge, raw=options.raw)
+    return BytesDocument(payload, kind.language, ref=ref, title=title, badge=badge, inputs=inputs)
+
+
+def badge_of(checked: Checked | None, ascii_: bool = False) -> str:
+    """Return the checksum status: `md5 ✓`, or the error."""
+    if checked is None:
+        return ""
+    if checked.check is Check.UNDECLARED:
+        return "no md5"
+    if checked.check is Check.GOOD:
+        return "md5 ok" if ascii_ else "md5 ✓"
+    return "md5 wrong: damaged" if ascii_ else "md5 ✗ damaged"
+
+
+def _empty_document(ref: str, title: str) -> Document:
+    builder = Builder(ref, title)
+    builder.add(("The payload of this record is missing.", tokens.WARN))
+    builder.add("Its envelope declares a payload, but the log has no line of it: the writer was killed, or the log was cut.")
+    return builder.document()
+
+
+def _value(log: Log, record: int, ref: str, title: str, options: Options) -> Document:
+    if options.raw:
+        return BytesDocument(Payload.of(log.head(record)), "json", ref=ref, title=title)
+    return json_document(Payload.of(_json(log.event(record))), ref=ref, title=title)
+
+
+def _json(value: object) -> bytes:
+    """Serialize a parsed value as JSON bytes, including values that only Python's json accepts."""
+    try:
+        return dumps(value, indent=True)
+    except TypeError:
+        return json.dumps(value, indent=2, default=repr).encode("utf-8", "backslashreplace")
+
+
+def record_document(log: Log, record: int, ref: Ref, options: Options, whose: str = "", output: str = "") -> Document:
+    """Return envelope and payload of one record, as in `raw.jsonl`.
+
+    `whose`: rank and process, if there are several; `output`: the address of its lines in the job output, if it is from there.
+    """
+    lead = f"{whose} · " if whose else ""
+    try:
+        return _record(log, record, ref, options, lead, output)
+    except Gone as error:
+        return gone_document(str(ref), f"{lead}record {record + 1}", error, options)
+    except Elsewhere as error:
+        return elsewhere_document(str(ref), f"{lead}record {record + 1}", error)
+
+
+def _record(log: Log, record: int, ref: Ref, options: Options, lead: str, output: str) -> Document:
+    kind, context = log.kind(record), log.context(record)
+    name = kind.name or kind.event
+    head = Builder(str(ref), f"{lead}record {record + 1} · {name}")
+    prefix = log.prefix(record)
+    if prefix is not None:
+        head.add(("time     ", tokens.LABEL), f"{prefix.month:02}-{prefix.day:02} {prefix.time}  local time of the job")
+        head.add(("site     ", tokens.LABEL), f"{prefix.path}:{prefix.line}")
+        head.add(("process  ", tokens.LABEL), f"pid {prefix.pid}")
+    path, offset = log.place(record)
+    head.add(("place    ", tokens.LABEL), (f"byte {offset:,} of {path}", tokens.LINK if output else "", output))
+    head.add(("kind     ", tokens.LABEL), kind_of(*kind).help)
+    for damage in log.damage:
+        if damage.record == record:
+            head.add(("damage   ", tokens.LABEL), (damage.reason, tokens.WARN))
+    head.heading("Envelope")
+    envelope = log.envelope(record)
+    line = log.head(record)
+    if envelope and not options.raw:
+        shown: Document = json_document(Payload.of(_json(envelope)))
+    else:
+        shown = BytesDocument(Payload.of(line), "text")
+    while not shown.advance():
+        pass
+    parts: list[Document] = [head.document(), shown]
+    badge = ""
+    if log.has_payload(record):
+        body = _payload(log, record, kind_of(*kind), "", "", options)
+        badge = body.badge
+        separator = Builder("", "")
+        separator.add()
+        size = log.columns.size[record]
+        separator.add(("Payload", tokens.HEADING), (f"  {size_of(size)} stored", tokens.DIM))
+        parts += [separator.document(), body]
+    elif kind.event not in METRICS:
+        none = Builder("", "")
+        none.add()
+        none.add(("No payload.", tokens.DIM))
+        parts.append(none.document())
+    title = sanitize(f"{lead}record {record + 1} of {plural(len(log), 'record')} · {name}")
+    return DocumentChain(str(ref), title if context else f"{lead}{name}", parts, badge)
+
 
 def named_inputs(artifact: Artifact) -> dict[str, str]:
     """Map the inputs that AOTAutograd renamed to their original names, by order.
@@ -57,9 +259,6 @@ def named_inputs(artifact: Artifact) -> dict[str, str]:
     head = _FORWARD.search(reader_of(artifact.owner).payload(graphs[-1].record, HEAD).decode("utf-8", "replace"))
     names = _INPUT.findall(head[1]) if head else []
     return {called: name for n, name in enumerate(names) for called in (f"primals_{n + 1}", f"arg{n}_1")}
-
-
-GAP = 11
 
 
 def sdsc_document(artifact: Artifact, below: Document, title: str, options: Options) -> Document:
@@ -179,207 +378,6 @@ def _signed(number: int) -> str:
     return f"{number:,}".replace("-", "−")
 
 
-CHECKED_AT_ONCE = 8 << 20
-"""Stored bytes up to which the md5 is compared before the first page is shown (15 ms)."""
-UNCHECKED = "md5 ?"
-
-
-def artifact_document(artifact: Artifact, options: Options) -> Document:
-    """Return the payload of an artifact in its language; for metrics the value of the envelope."""
-    ref, title = str(artifact.ref), artifact_title(artifact)
-    try:
-        if artifact.is_metrics and artifact.payload is None:
-            return _value(artifact.log, artifact.record, ref, title, options)
-        inputs = named_inputs(artifact) if artifact.kind.language == "fx" else None
-        shown = _payload(artifact.log, artifact.record, artifact.kind, ref, title, options, inputs)
-        return sdsc_document(artifact, shown, title, options) if is_sdsc(artifact) and not options.raw else shown
-    except Gone as error:
-        return gone_document(ref, title, error, options)
-    except Elsewhere as error:
-        return elsewhere_document(ref, title, error, str(replace(artifact.ref, rank=None, process=None)))
-
-
-def elsewhere_document(ref: str, title: str, error: Elsewhere, address: str = "") -> Document:
-    """Return a note on bytes on another machine. `address`: the address within that log."""
-    builder = Builder(ref, title)
-    builder.add(("The payload is not in the index, and the log is on another machine:", tokens.WARN))
-    builder.add(("host  ", tokens.LABEL), sanitize(error.host))
-    builder.add(("file  ", tokens.LABEL), sanitize(error.path))
-    if command := error.command(address):
-        builder.blank()
-        builder.add("To print it:")
-        builder.add("  ", (command, tokens.STRONG))
-    builder.blank()
-    builder.add("If a copy of the log is on this machine, open its directory with the index: tltui FILE.tlx DIR")
-    return builder.document()
-
-
-def gone_document(ref: str, title: str, error: Gone, options: Options) -> Document:
-    """Return a note on bytes that were removed."""
-    builder = Builder(ref, title)
-    builder.add((f"This is {error.strerror}.", tokens.WARN))
-    builder.add(("file  ", tokens.LABEL), str(error.filename))
-    builder.blank()
-    builder.add("The tree and the pages show the content that was read before. The new content is a separate process in the tree")
-    builder.add("if the run is followed.")
-    follow, again = (key_hint(options, command, "{}") for command in ("app.follow", "app.read_again"))
-    if follow[0] and again[0]:
-        builder.add("  ", follow, "  starts or stops following the run")
-        builder.add("  ", again, "  reads all logs again")
-    return builder.document()
-
-
-def artifact_title(artifact: Artifact) -> str:
-    """`[0/1] inductor_output_code · backward`"""
-    parts = [f"{called(artifact.owner)} {artifact.name}"]
-    if artifact.unit is not None:
-        units = units_of(artifacts_of(artifact.owner))
-        if len(units) > 1:
-            parts.append(next(unit.name for unit in units if unit.number == artifact.unit))
-    elif not artifact.alone:
-        parts[0] += f" #{artifact.n}"
-    return sanitize(" · ".join(parts))
-
-
-def _payload(
-    log: Log, record: int, kind: Kind, ref: str, title: str, options: Options, inputs: Mapping[str, str] | None = None
-) -> Document:
-    payload = log.payload(record)
-    if payload is None:
-        checked = log.check(record)
-        if checked is None or checked.check is not Check.GOOD:
-            return _empty_document(ref, title)
-        payload, badge = checked.payload, badge_of(checked, options.ascii)
-    elif payload.size <= CHECKED_AT_ONCE:
-        checked = log.check(record)
-        payload = checked.payload if checked else payload
-        badge = badge_of(checked, options.ascii)
-    else:
-        badge = UNCHECKED
-    if told_by := log.origin(record)[0].told_by:
-        badge = f"from {told_by}"  # nothing declares what its md5 should be
-    if kind.language == "json":
-        return json_document(payload, ref=ref, title=title, badge=badge, raw=options.raw)
-    return BytesDocument(payload, kind.language, ref=ref, title=title, badge=badge, inputs=inputs)
-
-
-def badge_of(checked: Checked | None, ascii_: bool = False) -> str:
-    """Return the checksum status: `md5 ✓`, or the error."""
-    if checked is None:
-        return ""
-    if checked.check is Check.UNDECLARED:
-        return "no md5"
-    if checked.check is Check.GOOD:
-        return "md5 ok" if ascii_ else "md5 ✓"
-    return "md5 wrong: damaged" if ascii_ else "md5 ✗ damaged"
-
-
-def _empty_document(ref: str, title: str) -> Document:
-    builder = Builder(ref, title)
-    builder.add(("The payload of this record is missing.", tokens.WARN))
-    builder.add("Its envelope declares a payload, but the log has no line of it: the writer was killed, or the log was cut.")
-    return builder.document()
-
-
-def _value(log: Log, record: int, ref: str, title: str, options: Options) -> Document:
-    if options.raw:
-        return BytesDocument(Payload.of(log.head(record)), "json", ref=ref, title=title)
-    return json_document(Payload.of(_json(log.event(record))), ref=ref, title=title)
-
-
-def _json(value: object) -> bytes:
-    """Serialize a parsed value as JSON bytes, including values that only Python's json accepts."""
-    try:
-        return dumps(value, indent=True)
-    except TypeError:
-        import json
-
-        return json.dumps(value, indent=2, default=repr).encode("utf-8", "backslashreplace")
-
-
-def record_document(log: Log, record: int, ref: Ref, options: Options, whose: str = "", output: str = "") -> Document:
-    """Return envelope and payload of one record, as in `raw.jsonl`.
-
-    `whose`: rank and process, if there are several; `output`: the address of its lines in the job output, if it is from there.
-    """
-    lead = f"{whose} · " if whose else ""
-    try:
-        return _record(log, record, ref, options, lead, output)
-    except Gone as error:
-        return gone_document(str(ref), f"{lead}record {record + 1}", error, options)
-    except Elsewhere as error:
-        return elsewhere_document(str(ref), f"{lead}record {record + 1}", error)
-
-
-def _record(log: Log, record: int, ref: Ref, options: Options, lead: str, output: str) -> Document:
-    kind, context = log.kind(record), log.context(record)
-    name = kind.name or kind.event
-    head = Builder(str(ref), f"{lead}record {record + 1} · {name}")
-    prefix = log.prefix(record)
-    if prefix is not None:
-        head.add(("time     ", tokens.LABEL), f"{prefix.month:02}-{prefix.day:02} {prefix.time}  local time of the job")
-        head.add(("site     ", tokens.LABEL), f"{prefix.path}:{prefix.line}")
-        head.add(("process  ", tokens.LABEL), f"pid {prefix.pid}")
-    path, offset = log.place(record)
-    head.add(("place    ", tokens.LABEL), (f"byte {offset:,} of {path}", tokens.LINK if output else "", output))
-    head.add(("kind     ", tokens.LABEL), kind_of(*kind).help)
-    for damage in log.damage:
-        if damage.record == record:
-            head.add(("damage   ", tokens.LABEL), (damage.reason, tokens.WARN))
-    head.heading("Envelope")
-    envelope = log.envelope(record)
-    line = log.head(record)
-    if envelope and not options.raw:
-        shown: Document = json_document(Payload.of(_json(envelope)))
-    else:
-        shown = BytesDocument(Payload.of(line), "text")
-    while not shown.advance():
-        pass
-    parts: list[Document] = [head.document(), shown]
-    badge = ""
-    if log.has_payload(record):
-        body = _payload(log, record, kind_of(*kind), "", "", options)
-        badge = body.badge
-        separator = Builder("", "")
-        separator.add()
-        size = log.columns.size[record]
-        separator.add(("Payload", tokens.HEADING), (f"  {size_of(size)} stored", tokens.DIM))
-        parts += [separator.document(), body]
-    elif kind.event not in METRICS:
-        none = Builder("", "")
-        none.add()
-        none.add(("No payload.", tokens.DIM))
-        parts.append(none.document())
-    title = sanitize(f"{lead}record {record + 1} of {plural(len(log), 'record')} · {name}")
-    return DocumentChain(str(ref), title if context else f"{lead}{name}", parts, badge)
-
-
-PIECE = 4 << 20
-
-
-class ShownArtifact(TypedDict):
-    """An artifact with its text."""
-
-    name: str
-    title: str
-    """The title of its kind."""
-    phase: str
-    """The step of the compiler that wrote it."""
-    unit: str | None
-    """The lowering that it belongs to."""
-    attempt: int
-    badge: str
-    """A remark: whether its md5 is right."""
-    text: str
-
-
-class ShownText(TypedDict):
-    """A page that is text only."""
-
-    title: str
-    text: str
-
-
 def in_unit(run: Run, ref: Ref, unit: str) -> Ref:
     """Return the address of the artifact of that name in a unit. Raises `BadAddress` with the existing units."""
     node = run.resolve(replace(ref, artifact=None, n=None))
@@ -454,9 +452,6 @@ def _stripped(payload: Payload, lines: bytes) -> bytes:
     if payload.strip:
         lines = lines.removeprefix(payload.strip).replace(b"\n" + payload.strip, b"\n")
     return lines
-
-
-SUFFIX = {"fx": ".py", "output_code": ".py", "python": ".py", "cpp": ".cpp", "json": ".json"}
 
 
 def extract(

@@ -36,320 +36,6 @@ from tltui.text.graphs.fx_graph import FxGraph, FxNode, parse
 from tltui.text.torch_names import is_framework
 from tltui.trace.log import Log
 
-LIMIT = 64 << 10
-"""Bytes of a file that is parsed: torch writes a few hundred."""
-MOST = 10_000
-"""Files that are parsed."""
-PARAMETERS = 40
-TEXT_LIMIT = 100
-LISTED = 2000
-"""Entries of a directory that are looked at."""
-SOURCE_LIMIT = 256 << 10
-_HASH = re.compile(r"[A-Za-z0-9]{16,128}")
-_KERNEL = re.compile(rb"'kernel_name': '(\w{1,300})'")
-_NOT_PARAMETERS = frozenset((
-    "configs_hash", "found_by_coordesc", "time_taken_ms", "triton_cache_hash", "num_warps", "num_stages", "extra_options",
-    "num_consumer_groups", "num_buffers_warp_spec",
-))  # fmt: skip
-_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-
-
-@frozen
-class Parameter:
-    """A parameter of a kernel."""
-
-    name: str
-    """Its name, such as `XBLOCK`."""
-    value: int | str
-
-
-@frozen
-class Configuration:
-    """The chosen configuration of one Triton kernel."""
-
-    kernel: str
-    """Its name; '' if the cache does not show it."""
-    candidates: tuple[str, ...]
-    """Kernels in its directory, if `kernel` is unknown: one of them has this configuration."""
-    parameters: tuple[Parameter, ...]
-    """Its parameters, without warps and stages."""
-    num_warps: int | None
-    num_stages: int | None
-    search_s: float | None
-    """Seconds of the search; torch rounds them down to milliseconds."""
-    by_coordinate_descent: bool | None
-    """Whether coordinate descent found it; None if not recorded."""
-    file: str
-    """The path of the file."""
-
-    @property
-    def text(self) -> str:
-        """Return it as `XBLOCK=128 num_warps=4 num_stages=1`."""
-        more = (("num_warps", self.num_warps), ("num_stages", self.num_stages))
-        texts = [f"{item.name}={item.value}" for item in self.parameters]
-        return " ".join((*texts, *(f"{name}={value}" for name, value in more if value is not None)))
-
-
-@frozen
-class Configurations:
-    """The files of a run."""
-
-    configurations: tuple[Configuration, ...]
-    """The longest search first."""
-    refused: tuple[str, ...]
-    """Files that were not parsed, with reasons."""
-
-
-@frozen
-class ConfigurationChange:
-    """A kernel with another configuration than in the baseline."""
-
-    kernel: str
-    old: str
-    """`XBLOCK=128 num_warps=4 num_stages=1`."""
-    new: str
-
-    @property
-    def text(self) -> str:
-        """Return the parameters that differ: `XBLOCK 128 → 256, num_warps 4 → 8`."""
-        old, new = (dict(item.split("=", 1) for item in side.split(" ") if "=" in item) for side in (self.old, self.new))
-        names = [name for name in dict.fromkeys((*old, *new)) if old.get(name) != new.get(name)]
-        return ", ".join(f"{name} {old.get(name, '–')} → {new.get(name, '–')}" for name in names)
-
-
-NO_CONFIGURATIONS = Configurations((), ())
-
-
-def configurations_of(run: Run) -> Configurations:
-    """Read the configurations in the caches among the inputs of a run."""
-    read: list[Configuration] = []
-    refused: list[str] = []
-    for log, record in _records(run):
-        path = log.path_of(record)
-        try:
-            if len(read) >= MOST:
-                raise NotParsed(f"more than {MOST:,} files")
-            if log.columns.size[record] > LIMIT:
-                raise NotParsed(f"larger than {LIMIT >> 10} KiB")
-            fields = parse_object(log.source_of(record).read(0, LIMIT))
-            read.append(_configuration(fields, path))
-        except OSError as error:
-            refused.append(f"{path}: {error.strerror or error}")
-        except NotParsed as error:
-            refused.append(f"{path}: {error}")
-    read.sort(key=lambda item: (-(item.search_s or 0.0), item.kernel, item.file))
-    return Configurations(tuple(read), tuple(refused))
-
-
-def _records(run: Run) -> Iterator[tuple[DebugLog, int]]:
-    for model in run.models:
-        if isinstance(model.log, DebugLog) and any(kind.name == BEST_CONFIG for kind in model.log.kinds):
-            yield from ((model.log, record) for record in model.log.records() if model.log.kind(record).name == BEST_CONFIG)
-
-
-def _configuration(fields: dict[str, Any], path: str) -> Configuration:
-    warps, stages = _count(fields.get("num_warps")), _count(fields.get("num_stages"))
-    parameters = tuple(
-        Parameter(str(name)[:TEXT_LIMIT], value[:TEXT_LIMIT] if isinstance(value, str) else int(value))
-        for name, value in list(fields.items())[:PARAMETERS]
-        if name not in _NOT_PARAMETERS and isinstance(value, (int, str))
-    )
-    if warps is None and not parameters:
-        raise NotParsed("no configuration of a kernel")
-    search = fields.get("time_taken_ms")
-    is_time = isinstance(search, (int, float)) and not isinstance(search, bool) and 0 <= search < 1e12
-    by_descent = fields.get("found_by_coordesc")
-    names = _named_by_triton(path, fields.get("triton_cache_hash")) or _named_by_source(path)
-    return Configuration(
-        names[0] if len(names) == 1 else "", () if len(names) == 1 else names, parameters, warps, stages,
-        float(search) / 1e3 if is_time and search is not None else None, by_descent if isinstance(by_descent, bool) else None, path,
-    )  # fmt: skip
-
-
-def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 31 else None
-
-
-def _named_by_triton(path: str, cache_hash: object) -> tuple[str, ...]:
-    """Return the kernel in the directory of that hash in Triton's cache: `CACHE/triton/DEVICE/HASH/NAME.json`."""
-    if not isinstance(cache_hash, str) or not _HASH.fullmatch(cache_hash):
-        return ()
-    top = os.path.join(os.path.dirname(os.path.dirname(path)), "triton")
-    for device in _names(top):
-        files = _names(os.path.join(top, device, cache_hash))
-        names = {name.removesuffix(".json") for name in files if name.endswith(".json") and not name.startswith("__grp__")}
-        if len(names) == 1:
-            return tuple(names)
-    return ()
-
-
-def _named_by_source(path: str) -> tuple[str, ...]:
-    """Return the Triton kernels whose source is in the directory of a file."""
-    directory = os.path.dirname(path)
-    names: set[str] = set()
-    for name in _names(directory):
-        if name.endswith(".py"):
-            names.update(match.decode() for match in _KERNEL.findall(_beginning(os.path.join(directory, name)))[:1])
-    return tuple(sorted(names))
-
-
-def _names(path: str) -> list[str]:
-    """Return the names in a directory that is no link."""
-    try:
-        if os.path.islink(path):
-            return []
-        with os.scandir(path) as entries:
-            return sorted(entry.name for _, entry in zip(range(LISTED), entries, strict=False))
-    except OSError:
-        return []
-
-
-def _beginning(path: str) -> bytes:
-    try:
-        file = os.open(path, _FLAGS)
-    except OSError:
-        return b""
-    try:
-        return os.read(file, SOURCE_LIMIT)
-    except OSError:
-        return b""
-    finally:
-        os.close(file)
-
-
-def changes(old: Sequence[Configuration], new: Sequence[Configuration]) -> tuple[ConfigurationChange, ...]:
-    """Return the kernels whose configurations differ, paired by file name, else by a name that each side has once."""
-    by_file = {os.path.basename(item.file): item for item in old}
-    by_name, names = _once(old), _once(new)
-    differing = []
-    for item in new:
-        before = by_file.get(os.path.basename(item.file))
-        if before is None and names.get(item.kernel) is item:
-            before = by_name.get(item.kernel)
-        if before is not None and before.text != item.text:
-            differing.append(ConfigurationChange(item.kernel or " or ".join(item.candidates), before.text, item.text))
-    return tuple(differing)
-
-
-def _once(items: Sequence[Configuration]) -> dict[str, Configuration]:
-    """Return the configurations of the kernels with only one."""
-    by_kernel: dict[str, list[Configuration]] = {}
-    for item in items:
-        by_kernel.setdefault(item.kernel, []).append(item)
-    return {name: each[0] for name, each in by_kernel.items() if name and len(each) == 1}
-
-
-NEEDLE = b"AUTOTUNE "
-LONGEST_BLOCK = 2000
-"""Lines of a table; torch prints ten choices by default."""
-_HEAD = re.compile(r"AUTOTUNE (?P<op>[\w.:]{1,100})\((?P<shape>[^()\n]{0,1000})\)\s*$")
-_CLOCK = re.compile(r"^\[?\d{4}-\d\d-\d\d[T ] ?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\]?")
-"""The time that a log collector prints before a line; it differs within a table."""
-_TENSORS = re.compile(r"(?P<name>strides|dtypes): (?P<value>.{0,2000})$")
-_TIME = r"(?P<ms>\d{1,12}\.\d{1,9}|inf|nan) ms (?:\d+(?:\.\d+)?%|nan%|<DIVIDED BY ZERO ERROR>)"
-_CHOICE = re.compile(rf"  (?P<name>\S{{1,300}}) {_TIME} ?(?P<description>.*)$")
-_END = re.compile(
-    r"(?:SubProcess|SingleProcess) AUTOTUNE (?:benchmarking )?takes (?P<benchmark>\d{1,9}\.\d+) seconds"
-    r"(?: and (?P<precompile>\d{1,9}\.\d+) seconds precompiling(?: for (?P<choices>\d{1,9}) choices)?)?"
-    r"(?: and (?P<prescreen>\d{1,9}\.\d+) seconds prescreening)?"
-)
-
-
-@frozen
-class Choice:
-    """An implementation that was benchmarked."""
-
-    name: str
-    time_us: float | None
-    """Microseconds; None if it failed or timed out (torch prints `inf`)."""
-    description: str
-    """Its parameters in torch's words."""
-
-
-@frozen
-class PrintedTable:
-    """One table."""
-
-    op: str
-    shape: str
-    """Sizes of the inputs: `16x64, 64x32`."""
-    strides: str
-    dtypes: str
-    choices: tuple[Choice, ...]
-    """As printed, the fastest first: torch prints ten at most by default."""
-    benchmark_s: float | None
-    """None where the table is cut before its last line."""
-    precompile_s: float | None
-    choice_count: int | None
-    offset: int
-    """Bytes from the beginning of the file."""
-
-
-@mutable
-class _Block:
-    op: str
-    shape: str
-    offset: int
-    tensors: dict[str, str] = field(default_factory=dict)
-    choices: list[Choice] = field(default_factory=list)
-    lines: int = 0
-
-    def done(self, end: re.Match[str] | None = None) -> PrintedTable:
-        """Return the table; `end`: its last line."""
-        fields = end.groupdict() if end is not None else {}
-        benchmark, precompile, count = (fields.get(name) for name in ("benchmark", "precompile", "choices"))
-        return PrintedTable(
-            self.op, self.shape, self.tensors.get("strides", ""), self.tensors.get("dtypes", ""), tuple(self.choices),
-            float(benchmark) if benchmark else None, float(precompile) if precompile else None, int(count) if count else None,
-            self.offset,
-        )  # fmt: skip
-
-
-class TableReader:
-    """Collects the tables of lines in file order. Lines of other writers may be in between; a prefix belongs to its writer."""
-
-    def __init__(self) -> None:
-        self._tables: list[PrintedTable] = []
-        self._open: dict[str, _Block] = {}
-
-    @property
-    def is_open(self) -> bool:
-        """Whether a table may go on with the next line."""
-        return bool(self._open)
-
-    def read(self, offset: int, line: str) -> None:
-        """Read the next line."""
-        line = _CLOCK.sub("", line.rstrip("\r\n"))
-        at = line.find("AUTOTUNE ")
-        if at >= 0 and (head := _HEAD.match(line, at)):
-            prefix = line[:at]
-            if (block := self._open.pop(prefix, None)) is not None:
-                self._tables.append(block.done())
-            self._open[prefix] = _Block(head["op"], head["shape"], offset)
-            return
-        for prefix, block in list(self._open.items()):
-            if line.startswith(prefix) and self._goes_on(prefix, block, line[len(prefix) :]):
-                return
-
-    def tables(self) -> tuple[PrintedTable, ...]:
-        """Return the tables so far, those without an end last."""
-        return (*self._tables, *(block.done() for block in self._open.values() if block.choices))
-
-    def _goes_on(self, prefix: str, block: _Block, line: str) -> bool:
-        block.lines += 1
-        if match := _CHOICE.match(line):
-            time_ms = float(match["ms"])
-            block.choices.append(Choice(match["name"], time_ms * 1e3 if isfinite(time_ms) else None, match["description"].strip()))
-        elif match := _TENSORS.match(line):
-            block.tensors[match["name"]] = match["value"].strip()
-        elif (end := _END.match(line)) or block.lines > LONGEST_BLOCK:
-            self._tables.append(block.done(end))
-            del self._open[prefix]
-        else:
-            return False
-        return True
-
-
 EXTERN = frozenset((
     "mm", "addmm", "bmm", "baddbmm", "_int_mm", "_scaled_mm", "_grouped_mm", "_scaled_grouped_mm", "_sparse_semi_structured_mm",
     "convolution", "_mm_plus_mm", "_mkl_linear", "_linear_pointwise", "_qlinear_pointwise", "qlinear_pointwise", "mm_plus_mm",
@@ -373,6 +59,49 @@ _NODES = {
 }  # fmt: skip
 """Tuned operation → operators of its graph nodes, where these differ: torch moves a bias in or out of a matmul."""
 CHOICES_SHOWN = 10
+
+NEEDLE = b"AUTOTUNE "
+LONGEST_BLOCK = 2000
+"""Lines of a table; torch prints ten choices by default."""
+_HEAD = re.compile(r"AUTOTUNE (?P<op>[\w.:]{1,100})\((?P<shape>[^()\n]{0,1000})\)\s*$")
+_CLOCK = re.compile(r"^\[?\d{4}-\d\d-\d\d[T ] ?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\]?")
+"""The time that a log collector prints before a line; it differs within a table."""
+_TENSORS = re.compile(r"(?P<name>strides|dtypes): (?P<value>.{0,2000})$")
+_TIME = r"(?P<ms>\d{1,12}\.\d{1,9}|inf|nan) ms (?:\d+(?:\.\d+)?%|nan%|<DIVIDED BY ZERO ERROR>)"
+_CHOICE = re.compile(rf"  (?P<name>\S{{1,300}}) {_TIME} ?(?P<description>.*)$")
+_END = re.compile(
+    r"(?:SubProcess|SingleProcess) AUTOTUNE (?:benchmarking )?takes (?P<benchmark>\d{1,9}\.\d+) seconds"
+    r"(?: and (?P<precompile>\d{1,9}\.\d+) seconds precompiling(?: for (?P<choices>\d{1,9}) choices)?)?"
+    r"(?: and (?P<prescreen>\d{1,9}\.\d+) seconds prescreening)?"
+)
+
+LIMIT = 64 << 10
+"""Bytes of a `*.best_config` that is parsed: torch writes a few hundred."""
+MOST = 10_000
+"""Files `*.best_config` that are parsed."""
+PARAMETERS = 40
+TEXT_LIMIT = 100
+LISTED = 2000
+"""Entries of a directory that are looked at."""
+SOURCE_LIMIT = 256 << 10
+_HASH = re.compile(r"[A-Za-z0-9]{16,128}")
+_KERNEL = re.compile(rb"'kernel_name': '(\w{1,300})'")
+_NOT_PARAMETERS = frozenset((
+    "configs_hash", "found_by_coordesc", "time_taken_ms", "triton_cache_hash", "num_warps", "num_stages", "extra_options",
+    "num_consumer_groups", "num_buffers_warp_spec",
+))  # fmt: skip
+_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+
+
+@frozen
+class Choice:
+    """An implementation that was benchmarked."""
+
+    name: str
+    time_us: float | None
+    """Microseconds; None if it failed or timed out (torch prints `inf`)."""
+    description: str
+    """Its parameters in torch's words."""
 
 
 @frozen
@@ -442,6 +171,72 @@ class TuningChange:
 
 
 @frozen
+class Parameter:
+    """A parameter of a kernel."""
+
+    name: str
+    """Its name, such as `XBLOCK`."""
+    value: int | str
+
+
+@frozen
+class Configuration:
+    """The chosen configuration of one Triton kernel."""
+
+    kernel: str
+    """Its name; '' if the cache does not show it."""
+    candidates: tuple[str, ...]
+    """Kernels in its directory, if `kernel` is unknown: one of them has this configuration."""
+    parameters: tuple[Parameter, ...]
+    """Its parameters, without warps and stages."""
+    num_warps: int | None
+    num_stages: int | None
+    search_s: float | None
+    """Seconds of the search; torch rounds them down to milliseconds."""
+    by_coordinate_descent: bool | None
+    """Whether coordinate descent found it; None if not recorded."""
+    file: str
+    """The path of the file."""
+
+    @property
+    def text(self) -> str:
+        """Return it as `XBLOCK=128 num_warps=4 num_stages=1`."""
+        more = (("num_warps", self.num_warps), ("num_stages", self.num_stages))
+        texts = [f"{item.name}={item.value}" for item in self.parameters]
+        return " ".join((*texts, *(f"{name}={value}" for name, value in more if value is not None)))
+
+
+@frozen
+class Configurations:
+    """The files `*.best_config` of a run."""
+
+    configurations: tuple[Configuration, ...]
+    """The longest search first."""
+    refused: tuple[str, ...]
+    """Files that were not parsed, with reasons."""
+
+
+@frozen
+class ConfigurationChange:
+    """A kernel with another configuration than in the baseline."""
+
+    kernel: str
+    old: str
+    """`XBLOCK=128 num_warps=4 num_stages=1`."""
+    new: str
+
+    @property
+    def text(self) -> str:
+        """Return the parameters that differ: `XBLOCK 128 → 256, num_warps 4 → 8`."""
+        old, new = (dict(item.split("=", 1) for item in side.split(" ") if "=" in item) for side in (self.old, self.new))
+        names = [name for name in dict.fromkeys((*old, *new)) if old.get(name) != new.get(name)]
+        return ", ".join(f"{name} {old.get(name, '–')} → {new.get(name, '–')}" for name in names)
+
+
+NO_CONFIGURATIONS = Configurations((), ())
+
+
+@frozen
 class AutotuneReport:
     """All searches of a part of a run."""
 
@@ -466,6 +261,25 @@ class AutotuneReport:
 
 
 @frozen
+class PrintedTable:
+    """One table in the output of the job."""
+
+    op: str
+    shape: str
+    """Sizes of the inputs: `16x64, 64x32`."""
+    strides: str
+    dtypes: str
+    choices: tuple[Choice, ...]
+    """As printed, the fastest first: torch prints ten at most by default."""
+    benchmark_s: float | None
+    """None where the table is cut before its last line."""
+    precompile_s: float | None
+    choice_count: int | None
+    offset: int
+    """Bytes from the beginning of the file."""
+
+
+@frozen
 class _Event:
     """One search in a trace."""
 
@@ -473,6 +287,26 @@ class _Event:
     fields: dict[str, Any]
     benchmark_s: float | None
     precompile_s: float | None
+
+
+@mutable
+class _Block:
+    op: str
+    shape: str
+    offset: int
+    tensors: dict[str, str] = field(default_factory=dict)
+    choices: list[Choice] = field(default_factory=list)
+    lines: int = 0
+
+    def done(self, end: re.Match[str] | None = None) -> PrintedTable:
+        """Return the table; `end`: its last line."""
+        fields = end.groupdict() if end is not None else {}
+        benchmark, precompile, count = (fields.get(name) for name in ("benchmark", "precompile", "choices"))
+        return PrintedTable(
+            self.op, self.shape, self.tensors.get("strides", ""), self.tensors.get("dtypes", ""), tuple(self.choices),
+            float(benchmark) if benchmark else None, float(precompile) if precompile else None, int(count) if count else None,
+            self.offset,
+        )  # fmt: skip
 
 
 def report_of(run: Run, compiles: Sequence[Compile], with_output: bool = True) -> AutotuneReport:
@@ -508,7 +342,7 @@ def compared_with(report: AutotuneReport, old: AutotuneReport) -> AutotuneReport
         if left is None or right is None or without_number(names[0]) != without_number(names[1]):
             times = (left.winner_us if left else None, right.winner_us if right else None)
             differences.append(TuningChange(*key, *names, *times))
-    configured = changes(old.configurations, report.configurations)
+    configured = configuration_changes(old.configurations, report.configurations)
     return replace(report, differences=tuple(differences), baseline_search_s=old.search_s, configured=configured)
 
 
@@ -670,7 +504,7 @@ def printed_tables(run: Run) -> Iterable[PrintedTable]:
 
 def _tables_of(log: Log) -> Iterable[PrintedTable]:
     """Yield the tables of an output. A table may be cut by log records: its lines are read on after them."""
-    reader, columns = TableReader(), log.columns
+    reader, columns = _TableReader(), log.columns
     wanted = {number for number, kind in enumerate(log.kinds) if kind == OTHER_TEXT}
     for record in range(len(log)):
         if columns.kind[record] in wanted:
@@ -681,3 +515,167 @@ def _tables_of(log: Log) -> Iterable[PrintedTable]:
                         reader.read(at, line.decode("utf-8", "replace"))
                         at += len(line) + 1
     return reader.tables()
+
+
+class _TableReader:
+    """Collects the tables of lines in file order. Lines of other writers may be in between; a prefix belongs to its writer."""
+
+    def __init__(self) -> None:
+        self._tables: list[PrintedTable] = []
+        self._open: dict[str, _Block] = {}
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a table may go on with the next line."""
+        return bool(self._open)
+
+    def read(self, offset: int, line: str) -> None:
+        """Read the next line."""
+        line = _CLOCK.sub("", line.rstrip("\r\n"))
+        at = line.find("AUTOTUNE ")
+        if at >= 0 and (head := _HEAD.match(line, at)):
+            prefix = line[:at]
+            if (block := self._open.pop(prefix, None)) is not None:
+                self._tables.append(block.done())
+            self._open[prefix] = _Block(head["op"], head["shape"], offset)
+            return
+        for prefix, block in list(self._open.items()):
+            if line.startswith(prefix) and self._goes_on(prefix, block, line[len(prefix) :]):
+                return
+
+    def tables(self) -> tuple[PrintedTable, ...]:
+        """Return the tables so far, those without an end last."""
+        return (*self._tables, *(block.done() for block in self._open.values() if block.choices))
+
+    def _goes_on(self, prefix: str, block: _Block, line: str) -> bool:
+        block.lines += 1
+        if match := _CHOICE.match(line):
+            time_ms = float(match["ms"])
+            block.choices.append(Choice(match["name"], time_ms * 1e3 if isfinite(time_ms) else None, match["description"].strip()))
+        elif match := _TENSORS.match(line):
+            block.tensors[match["name"]] = match["value"].strip()
+        elif (end := _END.match(line)) or block.lines > LONGEST_BLOCK:
+            self._tables.append(block.done(end))
+            del self._open[prefix]
+        else:
+            return False
+        return True
+
+
+def configurations_of(run: Run) -> Configurations:
+    """Read the configurations in the caches among the inputs of a run."""
+    read: list[Configuration] = []
+    refused: list[str] = []
+    for log, record in _configuration_records(run):
+        path = log.path_of(record)
+        try:
+            if len(read) >= MOST:
+                raise NotParsed(f"more than {MOST:,} files")
+            if log.columns.size[record] > LIMIT:
+                raise NotParsed(f"larger than {LIMIT >> 10} KiB")
+            fields = parse_object(log.source_of(record).read(0, LIMIT))
+            read.append(_configuration(fields, path))
+        except OSError as error:
+            refused.append(f"{path}: {error.strerror or error}")
+        except NotParsed as error:
+            refused.append(f"{path}: {error}")
+    read.sort(key=lambda item: (-(item.search_s or 0.0), item.kernel, item.file))
+    return Configurations(tuple(read), tuple(refused))
+
+
+def _configuration_records(run: Run) -> Iterator[tuple[DebugLog, int]]:
+    for model in run.models:
+        if isinstance(model.log, DebugLog) and any(kind.name == BEST_CONFIG for kind in model.log.kinds):
+            yield from ((model.log, record) for record in model.log.records() if model.log.kind(record).name == BEST_CONFIG)
+
+
+def _configuration(fields: dict[str, Any], path: str) -> Configuration:
+    warps, stages = _count(fields.get("num_warps")), _count(fields.get("num_stages"))
+    parameters = tuple(
+        Parameter(str(name)[:TEXT_LIMIT], value[:TEXT_LIMIT] if isinstance(value, str) else int(value))
+        for name, value in list(fields.items())[:PARAMETERS]
+        if name not in _NOT_PARAMETERS and isinstance(value, (int, str))
+    )
+    if warps is None and not parameters:
+        raise NotParsed("no configuration of a kernel")
+    search = fields.get("time_taken_ms")
+    is_time = isinstance(search, (int, float)) and not isinstance(search, bool) and 0 <= search < 1e12
+    by_descent = fields.get("found_by_coordesc")
+    names = _named_by_triton(path, fields.get("triton_cache_hash")) or _named_by_source(path)
+    return Configuration(
+        names[0] if len(names) == 1 else "", () if len(names) == 1 else names, parameters, warps, stages,
+        float(search) / 1e3 if is_time and search is not None else None, by_descent if isinstance(by_descent, bool) else None, path,
+    )  # fmt: skip
+
+
+def _count(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 31 else None
+
+
+def _named_by_triton(path: str, cache_hash: object) -> tuple[str, ...]:
+    """Return the kernel in the directory of that hash in Triton's cache: `CACHE/triton/DEVICE/HASH/NAME.json`."""
+    if not isinstance(cache_hash, str) or not _HASH.fullmatch(cache_hash):
+        return ()
+    top = os.path.join(os.path.dirname(os.path.dirname(path)), "triton")
+    for device in _names(top):
+        files = _names(os.path.join(top, device, cache_hash))
+        names = {name.removesuffix(".json") for name in files if name.endswith(".json") and not name.startswith("__grp__")}
+        if len(names) == 1:
+            return tuple(names)
+    return ()
+
+
+def _named_by_source(path: str) -> tuple[str, ...]:
+    """Return the Triton kernels whose source is in the directory of a file."""
+    directory = os.path.dirname(path)
+    names: set[str] = set()
+    for name in _names(directory):
+        if name.endswith(".py"):
+            names.update(match.decode() for match in _KERNEL.findall(_beginning(os.path.join(directory, name)))[:1])
+    return tuple(sorted(names))
+
+
+def _names(path: str) -> list[str]:
+    """Return the names in a directory that is no link."""
+    try:
+        if os.path.islink(path):
+            return []
+        with os.scandir(path) as entries:
+            return sorted(entry.name for _, entry in zip(range(LISTED), entries, strict=False))
+    except OSError:
+        return []
+
+
+def _beginning(path: str) -> bytes:
+    try:
+        file = os.open(path, _FLAGS)
+    except OSError:
+        return b""
+    try:
+        return os.read(file, SOURCE_LIMIT)
+    except OSError:
+        return b""
+    finally:
+        os.close(file)
+
+
+def configuration_changes(old: Sequence[Configuration], new: Sequence[Configuration]) -> tuple[ConfigurationChange, ...]:
+    """Return the kernels whose configurations differ, paired by file name, else by a name that each side has once."""
+    by_file = {os.path.basename(item.file): item for item in old}
+    by_name, names = _once(old), _once(new)
+    differing = []
+    for item in new:
+        before = by_file.get(os.path.basename(item.file))
+        if before is None and names.get(item.kernel) is item:
+            before = by_name.get(item.kernel)
+        if before is not None and before.text != item.text:
+            differing.append(ConfigurationChange(item.kernel or " or ".join(item.candidates), before.text, item.text))
+    return tuple(differing)
+
+
+def _once(items: Sequence[Configuration]) -> dict[str, Configuration]:
+    """Return the configurations of the kernels with only one."""
+    by_kernel: dict[str, list[Configuration]] = {}
+    for item in items:
+        by_kernel.setdefault(item.kernel, []).append(item)
+    return {name: each[0] for name, each in by_kernel.items() if name and len(each) == 1}

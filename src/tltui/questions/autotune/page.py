@@ -1,4 +1,4 @@
-"""The page `autotune`."""
+"""The page `autotune`: searches, their choices, and configurations in Inductor's cache."""
 
 from __future__ import annotations
 
@@ -31,58 +31,6 @@ from tltui.text.formatting import micros
 from tltui.text.sanitize import sanitize
 
 REFUSED_SHOWN = 5
-
-
-def _kernel(item: Configuration) -> tuple[str, str]:
-    if item.kernel:
-        return sanitize(item.kernel), tokens.NAME
-    return f"one of {fmt.plural(len(item.candidates), 'kernel')}" if item.candidates else "unknown", tokens.DIM
-
-
-def _count(value: int | None) -> tuple[str, str]:
-    return "" if value is None else fmt.count(value), tokens.NUMBER
-
-
-CONFIGURATIONS: Table[Configuration] = Table((
-    Column("kernel", _kernel, sort="name", key=lambda row: row.kernel or ""),
-    Column("parameters", lambda row: sanitize(" ".join(f"{item.name}={item.value}" for item in row.parameters))),
-    Column("warps", lambda row: _count(row.num_warps), right=True, shrinks=False, sort="warps",
-           key=lambda row: -(row.num_warps or 0)),
-    Column("stages", lambda row: _count(row.num_stages), right=True, shrinks=False, sort="stages",
-           key=lambda row: -(row.num_stages or 0)),
-    Column("", lambda row: "descent" if row.by_coordinate_descent else "", drop=1,
-           when=lambda rows: any(row.by_coordinate_descent for row in rows)),
-    Column("search", lambda row: (micros(row.search_s * 1e6), tokens.NUMBER) if row.search_s is not None else "", right=True,
-           shrinks=False, sort="search"),
-), noun="configurations", shown=40, folded=2000, order="search")  # fmt: skip
-CONFIGURATION_CHANGES: Table[ConfigurationChange] = Table((
-    Column("kernel", lambda row: (sanitize(row.kernel) or "unknown", tokens.NAME)),
-    Column("changed parameters", lambda row: sanitize(row.text)),
-), noun="differences", shown=40, folded=2000)  # fmt: skip
-
-
-def add_configurations(page: Page, report: AutotuneReport) -> None:
-    """Add the chosen configurations of Triton kernels."""
-    if not report.configurations and not report.refused:
-        return
-    page.heading("Configurations in Inductor's cache")
-    page.say("Torch uses these instead of a new search while the kernel and the version of torch are the same.", "  ", tokens.DIM)
-    if any(item.by_coordinate_descent for item in report.configurations):
-        page.say("descent: found by coordinate descent.", "  ", tokens.DIM)
-    if report.configurations:
-        page.table(CONFIGURATIONS, report.configurations)
-    for line in report.refused[:REFUSED_SHOWN]:
-        page.say(f"not read: {sanitize(line)}", "  ", tokens.DIM)
-    if len(report.refused) > REFUSED_SHOWN:
-        page.say(f"{fmt.count(len(report.refused) - REFUSED_SHOWN)} more files were not read.", "  ", tokens.DIM)
-
-
-def add_changes(page: Page, differences: tuple[ConfigurationChange, ...]) -> None:
-    """Add the kernels with another configuration than in the baseline."""
-    if differences:
-        page.say("Kernels with another configuration:", "  ")
-        page.table(CONFIGURATION_CHANGES, differences)
-
 
 _STYLES = {UNCHANGED: tokens.WARN, CHANGED: tokens.OK, UNKNOWN: tokens.DIM}
 TABLES_SHOWN = 30
@@ -117,7 +65,6 @@ CHOICES: Table[Choice] = Table((
            when=lambda rows: any(row.description for row in rows)),
 ), noun="choices", shown=CHOICES_SHOWN, indent="    ")  # fmt: skip
 
-
 CHANGES: Table[TuningChange] = Table((
     Column("operation", lambda row: (sanitize(row.op), tokens.NAME)),
     Column("input sizes", lambda row: sanitize(row.shape) or ("unknown", tokens.DIM)),
@@ -125,6 +72,34 @@ CHANGES: Table[TuningChange] = Table((
     Column("time", lambda row: (_time(row.old_us), tokens.NUMBER), right=True),
     Column("now", lambda row: sanitize(row.new_winner) or ("–", tokens.DIM)),
     Column("time", lambda row: (_time(row.new_us), tokens.NUMBER), right=True),
+), noun="differences", shown=40, folded=2000)  # fmt: skip
+
+
+def _kernel(item: Configuration) -> tuple[str, str]:
+    if item.kernel:
+        return sanitize(item.kernel), tokens.NAME
+    return f"one of {fmt.plural(len(item.candidates), 'kernel')}" if item.candidates else "unknown", tokens.DIM
+
+
+def _count(value: int | None) -> tuple[str, str]:
+    return "" if value is None else fmt.count(value), tokens.NUMBER
+
+
+CONFIGURATIONS: Table[Configuration] = Table((
+    Column("kernel", _kernel, sort="name", key=lambda row: row.kernel or ""),
+    Column("parameters", lambda row: sanitize(" ".join(f"{item.name}={item.value}" for item in row.parameters))),
+    Column("warps", lambda row: _count(row.num_warps), right=True, shrinks=False, sort="warps",
+           key=lambda row: -(row.num_warps or 0)),
+    Column("stages", lambda row: _count(row.num_stages), right=True, shrinks=False, sort="stages",
+           key=lambda row: -(row.num_stages or 0)),
+    Column("", lambda row: "descent" if row.by_coordinate_descent else "", drop=1,
+           when=lambda rows: any(row.by_coordinate_descent for row in rows)),
+    Column("search", lambda row: (micros(row.search_s * 1e6), tokens.NUMBER) if row.search_s is not None else "", right=True,
+           shrinks=False, sort="search"),
+), noun="configurations", shown=40, folded=2000, order="search")  # fmt: skip
+CONFIGURATION_CHANGES: Table[ConfigurationChange] = Table((
+    Column("kernel", lambda row: (sanitize(row.kernel) or "unknown", tokens.NAME)),
+    Column("changed parameters", lambda row: sanitize(row.text)),
 ), noun="differences", shown=40, folded=2000)  # fmt: skip
 
 
@@ -141,7 +116,7 @@ def document(run: Run, scope: Scope, options: Options, baseline: Run | None = No
         page.say(f"Inductor's cache has the configurations of {count}.", style=tokens.STRONG)
         if report.baseline_search_s is not None:
             _add_differences(page, report)
-        add_configurations(page, report)
+        _add_configurations(page, report)
         return page.document(report)
     if not report.tunings:
         page.say("The log has no record of autotuning.")
@@ -151,7 +126,7 @@ def document(run: Run, scope: Scope, options: Options, baseline: Run | None = No
         )  # fmt: skip
         if report.baseline_search_s is not None:
             _add_differences(page, report)
-        add_configurations(page, report)
+        _add_configurations(page, report)
         return page.document(report)
     page.say(headline(report), style=tokens.STRONG)
     if report.unchanged:
@@ -167,7 +142,7 @@ def document(run: Run, scope: Scope, options: Options, baseline: Run | None = No
     page.table(TUNINGS, report.tunings)
     for tuning in report.tunings[:TABLES_SHOWN]:
         _add_tuning(page, tuning)
-    add_configurations(page, report)
+    _add_configurations(page, report)
     return page.document(report)
 
 
@@ -175,7 +150,7 @@ def _add_differences(page: Page, report: AutotuneReport) -> None:
     page.heading("Differences from the baseline")
     if report.search_s or report.baseline_search_s:
         page.say(f"Search: {fmt.seconds(report.baseline_search_s or 0.0)} → {fmt.seconds(report.search_s)}.", "  ")
-    add_changes(page, report.configured)
+    _add_configuration_changes(page, report.configured)
     if report.differences:
         page.table(CHANGES, report.differences)
     elif report.configurations and not report.tunings:
@@ -209,6 +184,29 @@ def _add_tuning(page: Page, tuning: Tuning) -> None:
         page.code(line.code, "       ")
     if tuning.choices:
         page.table(CHOICES, tuning.choices)
+
+
+def _add_configurations(page: Page, report: AutotuneReport) -> None:
+    """Add the chosen configurations of Triton kernels."""
+    if not report.configurations and not report.refused:
+        return
+    page.heading("Configurations in Inductor's cache")
+    page.say("Torch uses these instead of a new search while the kernel and the version of torch are the same.", "  ", tokens.DIM)
+    if any(item.by_coordinate_descent for item in report.configurations):
+        page.say("descent: found by coordinate descent.", "  ", tokens.DIM)
+    if report.configurations:
+        page.table(CONFIGURATIONS, report.configurations)
+    for line in report.refused[:REFUSED_SHOWN]:
+        page.say(f"not read: {sanitize(line)}", "  ", tokens.DIM)
+    if len(report.refused) > REFUSED_SHOWN:
+        page.say(f"{fmt.count(len(report.refused) - REFUSED_SHOWN)} more files were not read.", "  ", tokens.DIM)
+
+
+def _add_configuration_changes(page: Page, differences: tuple[ConfigurationChange, ...]) -> None:
+    """Add the kernels with another configuration than in the baseline."""
+    if differences:
+        page.say("Kernels with another configuration:", "  ")
+        page.table(CONFIGURATION_CHANGES, differences)
 
 
 @dataclass(frozen=True, slots=True)

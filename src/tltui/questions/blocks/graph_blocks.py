@@ -20,116 +20,45 @@ from tltui.text.graphs.fx_graph import FxNode
 LEAST_NODES = 4
 """Nodes of the smallest block: calling a compiled block costs more than fewer operations in eager mode."""
 
-
-@frozen
-class Form:
-    """The canonical form of the graph of a module: equal forms are isomorphic graphs."""
-
-    statements: tuple[str, ...]
-    """Each node: its expression with relative names, and its type."""
-    inputs: tuple[str, ...]
-    """Types of the values from outside of the module, in the order of their first use."""
-    parameters: tuple[tuple[str, str], ...]
-    """Parameters and buffers of the module with their types, in the order of their first use."""
-
-
 _WORD = re.compile(r"\"(?:[^\"\\]|\\.)*(?:\"|$)|'(?:[^'\\]|\\.)*(?:'|$)|(?<![\w.])([A-Za-z_]\w*)(?!\s=[^=])(?!\w)")
-
-
-class Reading:
-    """The nodes of a captured graph in the order in which they run, with the meaning of the names that they read."""
-
-    def __init__(self, captured: CapturedLayers) -> None:
-        self.graph = captured.graph
-        self.parameters = _parameter_paths(captured)
-        self.nodes: list[FxNode] = []
-        self.layers: list[str] = []
-        for key, layer in captured.layers.items():
-            if (node := self.graph.find(key)) is not None:
-                self.nodes.append(node)
-                self.layers.append(layer)
-        self.number = {(node.graph, node.name): n for n, node in enumerate(self.nodes)}
-
-    def form(self, path: str, numbers: Sequence[int]) -> Form:
-        """Return the canonical form of a module."""
-        places = {number: n for n, number in enumerate(numbers)}
-        inputs: dict[tuple[int, str], int] = {}
-        types: list[str] = []
-        parameters: dict[str, str] = {}
-        statements = []
-        for place, number in enumerate(numbers):
-            node = self.nodes[number]
-
-            def word(match: re.Match[str], node: FxNode = node, place: int = place) -> str:
-                name = match[1]
-                if name is None:
-                    return match[0]
-                key = (node.graph, name)
-                producer = places.get(self.number.get(key, -1))
-                if producer is not None:
-                    return f"%{place - producer}" if producer < place else name
-                parameter = self.parameters.get(name)
-                source = self.graph.graph.find(name, node.graph)
-                if parameter is not None and is_below(parameter, path):
-                    relative = parameter[len(path) + 1 :]
-                    parameters[relative] = self.type(source) if source is not None else ""
-                    return f"@{relative}: {parameters[relative]}"
-                if source is None:
-                    return name
-                if key not in inputs:
-                    inputs[key] = len(inputs)
-                    types.append(self.type(source))
-                return f"${inputs[key]}"
-
-            statements.append(f"{_WORD.sub(word, self.expression(node))} : {node.type}")
-        return Form(tuple(statements), tuple(types), tuple(parameters.items()))
-
-    def parts(self, path: str, calls: Iterable[list[int]]) -> Iterator[list[int]]:
-        """Yield the nodes of each call of a module; calls in a row are equal parts of what seems to be one call."""
-        for numbers in calls:
-            count = self._repetitions(path, numbers)
-            size = len(numbers) // count
-            yield from (numbers[n * size : (n + 1) * size] for n in range(count))
-
-    def _repetitions(self, path: str, numbers: list[int]) -> int:
-        targets = [self.nodes[number].target for number in numbers]
-        for size in range(LEAST_NODES, len(numbers) // 2 + 1):
-            if len(numbers) % size == 0 and targets[size:] == targets[:-size]:
-                forms = {self.form(path, numbers[n : n + size]).statements for n in range(0, len(numbers), size)}
-                if len(forms) == 1 and any("@" in statement for statement in next(iter(forms))):
-                    return len(numbers) // size
-        return 1
-
-    def type(self, node: FxNode) -> str:
-        """Return the type of a value; Dynamo gives each input a second name without a type."""
-        first = self.graph.graph.find(node.args[0], node.graph) if node.kind == "alias" and node.args else None
-        return node.type or (first.type if first is not None else "")
-
-    def expression(self, node: FxNode) -> str:
-        """Return the statement of a node without its own name, and without the names that it frees."""
-        text = self.graph.text[node.line].partition(";  ")[0].strip()
-        head, equals, value = text.partition(" = ")
-        if equals and not node.in_place and head.partition(":")[0].strip() == node.name:
-            return value
-        return text
-
-
-def _parameter_paths(captured: CapturedLayers) -> dict[str, str]:
-    """Map the names of parameters in the graph, including their second names, to their paths in the model."""
-    paths = dict(captured.parameters)
-    for node in captured.graph.nodes:
-        if node.kind == "get_attr" and node.target in paths:
-            paths[node.name] = paths[node.target]
-        elif node.kind == "alias" and node.args and node.args[0] in paths:
-            paths[node.name] = paths[node.args[0]]
-    return paths
-
 
 DICTIONARY = "torch.nn.modules.container.ModuleDict"
 NOT_CALLED = (DICTIONARY, "torch.nn.modules.container.ModuleList")
 """Classes that only hold modules."""
 CONTENTS = 200
 """Characters of a statement that differs."""
+
+_Call = tuple[str, int]
+"""A module and the number of its call."""
+_Kind = tuple[str, tuple[str, ...]]
+"""A class and the statements of its graph: modules of one kind are equal."""
+
+_CLASS = re.compile(r"___check_type_id\(([LG]\[[^\n]*?), \d+\), type=<class '([^']+)'>")
+
+_VALUE = re.compile(
+    r"EQUALS_MATCH: ([LG]\['\w+'\](?:\._modules\['[^'\]]+'\])*)\.(\w+) == ([^\n]*?)  +# ([^\n]*?)  # (\S[^\n]*?:\d{1,9}) in "
+)
+
+_Values = dict[str, tuple[str | None, ...]]
+"""Module → values of the guarded attributes."""
+
+_TENSOR = re.compile(r"check_tensor\(([LG]\[[^\n]*?), \w+, DispatchKeySet[^\n]*? requires_grad=(True|False)")
+_PARAMETER = re.compile(r"^(.*)\._parameters\['([^']+)'\]$")
+
+
+@frozen
+class GuardedValue:
+    """An attribute of the modules of a group that has a guard, with different values."""
+
+    attribute: str
+    """Its path in the module: `self_attn.layer_idx`."""
+    values: int
+    """Number of different values."""
+    code: str
+    """The line of source that reads it."""
+    place: str
+    """`FILE:LINE` of that line."""
+    is_integer: bool
 
 
 @frozen
@@ -210,15 +139,6 @@ class BlockGroup:
     """Compiled versions that the modules need when each is compiled separately: those combinations with guarded values."""
 
 
-def class_versions(groups: Iterable[BlockGroup]) -> int:
-    """Return the most compiled versions of one class: the blocks of a class share the code, and its limit of versions."""
-    counts: Counter[tuple[str, str]] = Counter()
-    for group in groups:
-        key = (group.class_module, group.class_name) if group.class_name else ("", group.members[0])
-        counts[key] += group.versions
-    return max(counts.values(), default=0)
-
-
 @frozen
 class GraphBlocks:
     """The groups of one captured graph."""
@@ -233,10 +153,16 @@ class GraphBlocks:
         return sum(group.nodes * group.calls for group in self.groups)
 
 
-_Call = tuple[str, int]
-"""A module and the number of its call."""
-_Kind = tuple[str, tuple[str, ...]]
-"""A class and the statements of its graph: modules of one kind are equal."""
+@frozen
+class _Form:
+    """The canonical form of the graph of a module: equal forms are isomorphic graphs."""
+
+    statements: tuple[str, ...]
+    """Each node: its expression with relative names, and its type."""
+    inputs: tuple[str, ...]
+    """Types of the values from outside of the module, in the order of their first use."""
+    parameters: tuple[tuple[str, str], ...]
+    """Parameters and buffers of the module with their types, in the order of their first use."""
 
 
 @mutable
@@ -261,7 +187,7 @@ class _List:
 
     container: str
     numbers: dict[_Call, list[int]]
-    forms: dict[_Call, Form]
+    forms: dict[_Call, _Form]
     kinds: dict[str, _Kind]
     """Module → its kind, by its first call."""
     _calls_of: dict[str, list[_Call]] = field(default_factory=dict)
@@ -320,8 +246,8 @@ class _Covered:
 
 def blocks_in(captured: CapturedLayers, trains: bool) -> GraphBlocks:
     """Return the groups of equal blocks of a captured graph. `trains`: the compile has a backward."""
-    reading = Reading(captured)
-    classes = classes_of(captured)
+    reading = _Reading(captured)
+    classes = _classes_of(captured)
     dictionaries = {path for path, name in classes.items() if name == DICTIONARY}
     covered = _Covered()
     lists: list[_List] = []
@@ -349,14 +275,23 @@ def blocks_in(captured: CapturedLayers, trains: bool) -> GraphBlocks:
             if kind in members and not covered.overlaps(path):
                 members[kind].append((one, path))
                 covered.add((path,))
-    gradients = Gradients(reading, captured, trains)
+    gradients = _Gradients(reading, captured, trains)
     groups = [_group(captured, kind, paths, gradients, dictionaries) for kind, paths in members.items()]
     groups.sort(key=lambda group: -group.nodes * group.calls)
     return GraphBlocks(len(reading.nodes), _compared(groups, lists, reading, classes, covered))
 
 
+def class_versions(groups: Iterable[BlockGroup]) -> int:
+    """Return the most compiled versions of one class: the blocks of a class share the code, and its limit of versions."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for group in groups:
+        key = (group.class_module, group.class_name) if group.class_name else ("", group.members[0])
+        counts[key] += group.versions
+    return max(counts.values(), default=0)
+
+
 def _of_equal_lists(
-    reading: Reading, lists: Sequence[_List], covered: _Covered
+    reading: _Reading, lists: Sequence[_List], covered: _Covered
 ) -> dict[_Kind, list[tuple[_List, str]]]:  # fmt: skip
     """Return the modules of each kind that several lists have once each, where the paths of the lists differ only in numbers.
 
@@ -388,7 +323,7 @@ def _of_equal_lists(
 
 
 def _compared(
-    groups: list[BlockGroup], lists: list[_List], reading: Reading, classes: Mapping[str, str], covered: _Covered
+    groups: list[BlockGroup], lists: list[_List], reading: _Reading, classes: Mapping[str, str], covered: _Covered
 ) -> tuple[BlockGroup, ...]:
     """Return the groups with the other modules of their lists, and with the difference to the largest group of their list."""
     for one in lists:
@@ -411,7 +346,7 @@ def _compared(
     return tuple(groups)
 
 
-def _complete(reading: Reading, container: str, numbers: dict[_Call, list[int]], forms: dict[_Call, Form]) -> None:
+def _complete(reading: _Reading, container: str, numbers: dict[_Call, list[int]], forms: dict[_Call, _Form]) -> None:
     """Add the last nodes of modules that are attributed to an enclosing module, where a module of the list has them.
 
     The nodes after the last parameter of a block may also belong to the code that calls it: only after the last block this is
@@ -438,12 +373,12 @@ def _complete(reading: Reading, container: str, numbers: dict[_Call, list[int]],
 
 
 def _group(
-    captured: CapturedLayers, kind: _Kind, members: Sequence[tuple[_List, str]], gradients: Gradients, dictionaries: set[str]
+    captured: CapturedLayers, kind: _Kind, members: Sequence[tuple[_List, str]], gradients: _Gradients, dictionaries: set[str]
 ) -> BlockGroup:
     """Return the group of modules of one kind, and count the versions that they need."""
     paths = tuple(path for _, path in members)
     calls = {call: one for one, path in members for call in one.calls(path)}
-    guarded, combinations = guarded_values(captured, paths)
+    guarded, combinations = _guarded_values(captured, paths)
     usual = Counter(one.forms[call].inputs for call, one in calls.items()).most_common(1)[0][0]
     other_inputs: dict[str, OtherInput] = {}
     for call, one in calls.items():
@@ -470,7 +405,7 @@ def _group(
     )  # fmt: skip
 
 
-def _containers(reading: Reading, dictionaries: set[str]) -> dict[str, _Members]:
+def _containers(reading: _Reading, dictionaries: set[str]) -> dict[str, _Members]:
     """Map each list and each dictionary of modules to its modules with nodes."""
     lists_of_path: dict[str, tuple[tuple[str, str], ...]] = {}
     results: dict[str, _Members] = {}
@@ -492,7 +427,7 @@ def _lists_in(path: str, dictionaries: set[str]) -> Iterator[tuple[str, str]]:
             yield container, f"{container}.{word}"
 
 
-def _different(one: _List, path: str, sample: str, reading: Reading) -> DifferentBlock:
+def _different(one: _List, path: str, sample: str, reading: _Reading) -> DifferentBlock:
     """Count the nodes of a module without an equal node in a module of a group."""
     form, other = one.forms[path, 0], one.forms[sample, 0]
     calls = one.all_calls(path)
@@ -513,25 +448,96 @@ def _different(one: _List, path: str, sample: str, reading: Reading) -> Differen
     return DifferentBlock(path, len(form.statements), sample, count, first, next(changed, ""), "")
 
 
-@frozen
-class GuardedValue:
-    """An attribute of the modules of a group that has a guard, with different values."""
+class _Reading:
+    """The nodes of a captured graph in the order in which they run, with the meaning of the names that they read."""
 
-    attribute: str
-    """Its path in the module: `self_attn.layer_idx`."""
-    values: int
-    """Number of different values."""
-    code: str
-    """The line of source that reads it."""
-    place: str
-    """`FILE:LINE` of that line."""
-    is_integer: bool
+    def __init__(self, captured: CapturedLayers) -> None:
+        self.graph = captured.graph
+        self.parameters = _parameter_paths(captured)
+        self.nodes: list[FxNode] = []
+        self.layers: list[str] = []
+        for key, layer in captured.layers.items():
+            if (node := self.graph.find(key)) is not None:
+                self.nodes.append(node)
+                self.layers.append(layer)
+        self.number = {(node.graph, node.name): n for n, node in enumerate(self.nodes)}
+
+    def form(self, path: str, numbers: Sequence[int]) -> _Form:
+        """Return the canonical form of a module."""
+        places = {number: n for n, number in enumerate(numbers)}
+        inputs: dict[tuple[int, str], int] = {}
+        types: list[str] = []
+        parameters: dict[str, str] = {}
+        statements = []
+        for place, number in enumerate(numbers):
+            node = self.nodes[number]
+
+            def word(match: re.Match[str], node: FxNode = node, place: int = place) -> str:
+                name = match[1]
+                if name is None:
+                    return match[0]
+                key = (node.graph, name)
+                producer = places.get(self.number.get(key, -1))
+                if producer is not None:
+                    return f"%{place - producer}" if producer < place else name
+                parameter = self.parameters.get(name)
+                source = self.graph.graph.find(name, node.graph)
+                if parameter is not None and is_below(parameter, path):
+                    relative = parameter[len(path) + 1 :]
+                    parameters[relative] = self.type(source) if source is not None else ""
+                    return f"@{relative}: {parameters[relative]}"
+                if source is None:
+                    return name
+                if key not in inputs:
+                    inputs[key] = len(inputs)
+                    types.append(self.type(source))
+                return f"${inputs[key]}"
+
+            statements.append(f"{_WORD.sub(word, self.expression(node))} : {node.type}")
+        return _Form(tuple(statements), tuple(types), tuple(parameters.items()))
+
+    def parts(self, path: str, calls: Iterable[list[int]]) -> Iterator[list[int]]:
+        """Yield the nodes of each call of a module; calls in a row are equal parts of what seems to be one call."""
+        for numbers in calls:
+            count = self._repetitions(path, numbers)
+            size = len(numbers) // count
+            yield from (numbers[n * size : (n + 1) * size] for n in range(count))
+
+    def _repetitions(self, path: str, numbers: list[int]) -> int:
+        targets = [self.nodes[number].target for number in numbers]
+        for size in range(LEAST_NODES, len(numbers) // 2 + 1):
+            if len(numbers) % size == 0 and targets[size:] == targets[:-size]:
+                forms = {self.form(path, numbers[n : n + size]).statements for n in range(0, len(numbers), size)}
+                if len(forms) == 1 and any("@" in statement for statement in next(iter(forms))):
+                    return len(numbers) // size
+        return 1
+
+    def type(self, node: FxNode) -> str:
+        """Return the type of a value; Dynamo gives each input a second name without a type."""
+        first = self.graph.graph.find(node.args[0], node.graph) if node.kind == "alias" and node.args else None
+        return node.type or (first.type if first is not None else "")
+
+    def expression(self, node: FxNode) -> str:
+        """Return the statement of a node without its own name, and without the names that it frees."""
+        text = self.graph.text[node.line].partition(";  ")[0].strip()
+        head, equals, value = text.partition(" = ")
+        if equals and not node.in_place and head.partition(":")[0].strip() == node.name:
+            return value
+        return text
 
 
-_CLASS = re.compile(r"___check_type_id\(([LG]\[[^\n]*?), \d+\), type=<class '([^']+)'>")
+def _parameter_paths(captured: CapturedLayers) -> dict[str, str]:
+    """Map the names of parameters in the graph, including their second names, to their paths in the model."""
+    paths = dict(captured.parameters)
+    for node in captured.graph.nodes:
+        if node.kind == "get_attr" and node.target in paths:
+            paths[node.name] = paths[node.target]
+        elif node.kind == "alias" and node.args and node.args[0] in paths:
+            paths[node.name] = paths[node.args[0]]
+    return paths
 
 
-def classes_of(captured: CapturedLayers) -> dict[str, str]:
+def _classes_of(captured: CapturedLayers) -> dict[str, str]:
     """Map module paths to the full names of their classes from the guards."""
     results = {}
     for match in _CLASS.finditer(captured.guards):
@@ -541,16 +547,7 @@ def classes_of(captured: CapturedLayers) -> dict[str, str]:
     return results
 
 
-_VALUE = re.compile(
-    r"EQUALS_MATCH: ([LG]\['\w+'\](?:\._modules\['[^'\]]+'\])*)\.(\w+) == ([^\n]*?)  +# ([^\n]*?)  # (\S[^\n]*?:\d{1,9}) in "
-)
-
-
-_Values = dict[str, tuple[str | None, ...]]
-"""Module → values of the guarded attributes."""
-
-
-def guarded_values(captured: CapturedLayers, members: Sequence[str]) -> tuple[tuple[GuardedValue, ...], _Values]:
+def _guarded_values(captured: CapturedLayers, members: Sequence[str]) -> tuple[tuple[GuardedValue, ...], _Values]:
     """Return the guarded attributes that differ between the modules of a group, and their values in each module."""
     wanted = set(members)
     values: dict[str, dict[str, str]] = defaultdict(dict)
@@ -580,14 +577,10 @@ def _prefixes(path: str) -> Iterable[str]:
         path = path.rpartition(".")[0]
 
 
-_TENSOR = re.compile(r"check_tensor\(([LG]\[[^\n]*?), \w+, DispatchKeySet[^\n]*? requires_grad=(True|False)")
-_PARAMETER = re.compile(r"^(.*)\._parameters\['([^']+)'\]$")
-
-
-class Gradients:
+class _Gradients:
     """What needs a gradient in a graph: parameters and inputs by the guards, values that are computed from them."""
 
-    def __init__(self, reading: Reading, captured: CapturedLayers, trains: bool) -> None:
+    def __init__(self, reading: _Reading, captured: CapturedLayers, trains: bool) -> None:
         self._reading = reading
         self._of_module: dict[str, list[str]] = {}
         for node, name in captured.parameters.items():

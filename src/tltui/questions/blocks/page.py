@@ -25,100 +25,6 @@ from tltui.text.document import Document, Options, Piece
 from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 
-
-def name_of(group: BlockGroup) -> str:
-    """Return `12 × WhisperEncoderLayer`; without a class the path of the list."""
-    name = f"{fmt.count(len(group.members))} × {sanitize(group.class_name or f'{group.containers[0]}.*')}"
-    if group.calls == len(group.members):
-        return name
-    each, rest = divmod(group.calls, len(group.members))
-    return f"{name}, {fmt.plural(group.calls, 'call')}" if rest else f"{name}, {fmt.plural(each, 'call')} each"
-
-
-def members_of(paths: Sequence[str]) -> str:
-    """Return `layers.0, 2, 4–7`: the number or name of each module, after the path of its list.
-
-    Of modules with equal places in several lists: `layers.0–3.1`.
-    """
-    of_lists = by_container(paths)
-    outer = by_container(tuple(of_lists))
-    if len(of_lists) > 1 and len(outer) == 1 and len({tuple(words) for words in of_lists.values()}) == 1:
-        [(path, numbers)] = outer.items()
-        if all(number.isdecimal() for number in numbers):
-            words = next(iter(of_lists.values()))
-            return sanitize(f"{path}.{_with_ranges(numbers)}.{_with_ranges(words)}")
-    return sanitize("; ".join(f"{container}.{_with_ranges(words)}" for container, words in of_lists.items()))
-
-
-def _with_ranges(words: Sequence[str]) -> str:
-    """Return `0, 2, 4–7`."""
-    pieces: list[str] = []
-    for word in words:
-        first, _, last = pieces[-1].partition("–") if pieces else ("", "", "")
-        end = last or first
-        if word.isdecimal() and end.isdecimal() and int(word) == int(end) + 1:
-            pieces[-1] = f"{first}–{word}"
-        else:
-            pieces.append(word)
-    return ", ".join(piece.replace("–", ", ") if _is_pair(piece) else piece for piece in pieces)
-
-
-def _is_pair(piece: str) -> bool:
-    first, dash, last = piece.partition("–")
-    return bool(dash) and int(last) == int(first) + 1
-
-
-def by_container(paths: Sequence[str]) -> dict[str, list[str]]:
-    """Map each list to the numbers or names of its modules among these; numbers ascend."""
-    results: dict[str, list[str]] = {}
-    for path in paths:
-        container, _, word = path.rpartition(".")
-        results.setdefault(container, []).append(word)
-    for words in results.values():
-        if all(word.isdecimal() for word in words):
-            words.sort(key=int)
-    return results
-
-
-def compile_calls(groups: Sequence[BlockGroup], container: str) -> Iterator[str]:
-    """Yield the lines that compile the blocks of one list, by their numbers or names where the list has other modules.
-
-    `compile()` of a module has no effect for the classes of `torch.nn`, whose files Dynamo skips.
-    """
-    of_list = [group for group in groups if container in group.containers]
-    dictionaries = {path for group in groups for path in group.dictionaries}
-    place = f"model.{_in_python(container, dictionaries)}"
-    is_torch = any(group.class_module.startswith("torch.") for group in of_list)
-    words = by_container([path for group in of_list for path in group.members])[container]
-    is_dictionary = container in dictionaries
-    numbers = [f'"{sanitize(word)}"' if is_dictionary else word for word in words]
-    item = "name" if is_dictionary else "n"
-    has_others = any(other.path.rpartition(".")[0] == container for group in groups for other in group.different)
-    if len(numbers) == 1:
-        item = numbers[0]
-    elif has_others:
-        yield f"for {item} in ({', '.join(numbers)}):"
-    elif is_torch:
-        yield f"for {item} in {f'list({place})' if is_dictionary else f'range(len({place}))'}:"
-    else:
-        yield f"for block in {f'{place}.values()' if is_dictionary else place}:"
-        yield "    block.compile()"
-        return
-    indent = "" if len(numbers) == 1 else "    "
-    one = f"{place}[{item}]"
-    yield f"{indent}{one} = torch.compile({one})" if is_torch else f"{indent}{one}.compile()"
-
-
-def _in_python(path: str, dictionaries: set[str]) -> str:
-    """Return a module path as an expression: `down_blocks[0].attentions`."""
-    first, *rest = sanitize(path).split(".")
-    text, before = first, first
-    for word in rest:
-        text += f'["{word}"]' if before in dictionaries else f"[{word}]" if word.isdecimal() else f".{word}"
-        before += f".{word}"
-    return text
-
-
 AT_MOST = 200
 """Compiles that are examined, the slowest first: a block matters where compiling takes long."""
 DIFFERENT_SHOWN = 8
@@ -129,6 +35,14 @@ BASIS = (
     "The prediction scales the times of this compile with its numbers of nodes and kernels. docs/blocks-measured.md compares it"
     " with measurements."
 )
+
+Line = tuple[BlockGroup, GroupCost, int, str]
+"""A group, its cost, the nodes of the graph, and its list, with its modules where the list has several groups."""
+
+LEAST_SHARE, LEAST_BLOCKS, LEAST_S = 0.5, 4, 2.0
+"""Share of repeated nodes, number of equal blocks, and seconds of a compile: from here on `timing` has a line."""
+ON_TIMING = 8
+"""Compiles up to which `timing` looks for repeated blocks."""
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
@@ -189,7 +103,7 @@ def _many(page: Page, results: Sequence[CompileBlocks]) -> None:
         pieces = [
             piece for ranks in on_ranks((one.ref for one in group), page.newest) for piece in ranks.pieces(f"@blocks:{ranks.ref}")
         ]
-        words = ", ".join(map(name_of, blocks.groups))
+        words = ", ".join(map(_name_of, blocks.groups))
         pieces.append(f"  {words}, {share_of(blocks)} of the nodes")
         if blocks.separate_s is not None and blocks.compile_s is not None:
             took = f"{fmt.seconds(blocks.compile_s)} → ≈ {fmt.seconds(blocks.separate_s)}"
@@ -197,10 +111,8 @@ def _many(page: Page, results: Sequence[CompileBlocks]) -> None:
         page.row(pieces, "")
 
 
-Line = tuple[BlockGroup, GroupCost, int, str]
-"""A group, its cost, the nodes of the graph, and its list, with its modules where the list has several groups."""
 GROUPS: Table[Line] = Table((
-    Column("blocks", lambda line: (name_of(line[0]), tokens.STRONG), shrinks=False),
+    Column("blocks", lambda line: (_name_of(line[0]), tokens.STRONG), shrinks=False),
     Column("list", lambda line: line[3], drop=1),
     Column("nodes each", lambda line: (fmt.count(line[0].nodes), tokens.NUMBER), right=True, drop=3, shrinks=False),
     Column("of all", lambda line: fmt.percent(line[0].nodes * line[0].calls, line[2]), right=True, shrinks=False),
@@ -253,8 +165,8 @@ def _place(blocks: CompileBlocks, group: BlockGroup) -> str:
 
 def _with_members(blocks: CompileBlocks, group: BlockGroup) -> str:
     """Return the name of a group in a sentence: with its modules where several groups have the same name."""
-    name = name_of(group)
-    is_unique = sum(name_of(other) == name for other in blocks.groups) == 1
+    name = _name_of(group)
+    is_unique = sum(_name_of(other) == name for other in blocks.groups) == 1
     return name if is_unique else f"{name} ({members_of(group.members)})"
 
 
@@ -384,10 +296,97 @@ def _lost(page: Page, blocks: CompileBlocks) -> None:
         page.say(f"The layers of {fmt.plural(blocks.kernels_of_unknown_layer, 'kernel')} are unknown.", "  ", tokens.DIM)
 
 
-LEAST_SHARE, LEAST_BLOCKS, LEAST_S = 0.5, 4, 2.0
-"""Share of repeated nodes, number of equal blocks, and seconds of a compile: from here on `timing` has a line."""
-ON_TIMING = 8
-"""Compiles up to which `timing` looks for repeated blocks."""
+def _name_of(group: BlockGroup) -> str:
+    """Return `12 × WhisperEncoderLayer`; without a class the path of the list."""
+    name = f"{fmt.count(len(group.members))} × {sanitize(group.class_name or f'{group.containers[0]}.*')}"
+    if group.calls == len(group.members):
+        return name
+    each, rest = divmod(group.calls, len(group.members))
+    return f"{name}, {fmt.plural(group.calls, 'call')}" if rest else f"{name}, {fmt.plural(each, 'call')} each"
+
+
+def members_of(paths: Sequence[str]) -> str:
+    """Return `layers.0, 2, 4–7`: the number or name of each module, after the path of its list.
+
+    Of modules with equal places in several lists: `layers.0–3.1`.
+    """
+    of_lists = by_container(paths)
+    outer = by_container(tuple(of_lists))
+    if len(of_lists) > 1 and len(outer) == 1 and len({tuple(words) for words in of_lists.values()}) == 1:
+        [(path, numbers)] = outer.items()
+        if all(number.isdecimal() for number in numbers):
+            words = next(iter(of_lists.values()))
+            return sanitize(f"{path}.{_with_ranges(numbers)}.{_with_ranges(words)}")
+    return sanitize("; ".join(f"{container}.{_with_ranges(words)}" for container, words in of_lists.items()))
+
+
+def _with_ranges(words: Sequence[str]) -> str:
+    """Return `0, 2, 4–7`."""
+    pieces: list[str] = []
+    for word in words:
+        first, _, last = pieces[-1].partition("–") if pieces else ("", "", "")
+        end = last or first
+        if word.isdecimal() and end.isdecimal() and int(word) == int(end) + 1:
+            pieces[-1] = f"{first}–{word}"
+        else:
+            pieces.append(word)
+    return ", ".join(piece.replace("–", ", ") if _is_pair(piece) else piece for piece in pieces)
+
+
+def _is_pair(piece: str) -> bool:
+    first, dash, last = piece.partition("–")
+    return bool(dash) and int(last) == int(first) + 1
+
+
+def by_container(paths: Sequence[str]) -> dict[str, list[str]]:
+    """Map each list to the numbers or names of its modules among these; numbers ascend."""
+    results: dict[str, list[str]] = {}
+    for path in paths:
+        container, _, word = path.rpartition(".")
+        results.setdefault(container, []).append(word)
+    for words in results.values():
+        if all(word.isdecimal() for word in words):
+            words.sort(key=int)
+    return results
+
+
+def compile_calls(groups: Sequence[BlockGroup], container: str) -> Iterator[str]:
+    """Yield the lines that compile the blocks of one list, by their numbers or names where the list has other modules.
+
+    `compile()` of a module has no effect for the classes of `torch.nn`, whose files Dynamo skips.
+    """
+    of_list = [group for group in groups if container in group.containers]
+    dictionaries = {path for group in groups for path in group.dictionaries}
+    place = f"model.{_in_python(container, dictionaries)}"
+    is_torch = any(group.class_module.startswith("torch.") for group in of_list)
+    words = by_container([path for group in of_list for path in group.members])[container]
+    is_dictionary = container in dictionaries
+    numbers = [f'"{sanitize(word)}"' if is_dictionary else word for word in words]
+    item = "name" if is_dictionary else "n"
+    has_others = any(other.path.rpartition(".")[0] == container for group in groups for other in group.different)
+    if len(numbers) == 1:
+        item = numbers[0]
+    elif has_others:
+        yield f"for {item} in ({', '.join(numbers)}):"
+    elif is_torch:
+        yield f"for {item} in {f'list({place})' if is_dictionary else f'range(len({place}))'}:"
+    else:
+        yield f"for block in {f'{place}.values()' if is_dictionary else place}:"
+        yield "    block.compile()"
+        return
+    indent = "" if len(numbers) == 1 else "    "
+    one = f"{place}[{item}]"
+    yield f"{indent}{one} = torch.compile({one})" if is_torch else f"{indent}{one}.compile()"
+
+
+def _in_python(path: str, dictionaries: set[str]) -> str:
+    """Return a module path as an expression: `down_blocks[0].attentions`."""
+    first, *rest = sanitize(path).split(".")
+    text, before = first, first
+    for word in rest:
+        text += f'["{word}"]' if before in dictionaries else f"[{word}]" if word.isdecimal() else f".{word}"
+        before += f".{word}"
+    return text
 
 
 def add_blocks_line(page: Page, scope: Scope) -> Generator[None, None, None]:
@@ -404,7 +403,7 @@ def add_blocks_line(page: Page, scope: Scope) -> Generator[None, None, None]:
         except Elsewhere:
             continue
         if blocks is not None and is_worthwhile(blocks):
-            words = f"  {name_of(blocks.groups[0])}, {share_of(blocks)} of the nodes: compile each block separately  "
+            words = f"  {_name_of(blocks.groups[0])}, {share_of(blocks)} of the nodes: compile each block separately  "
             page.blank()
             page.row([("Blocks", tokens.STRONG), words, ("→ blocks", tokens.LINK, f"@blocks:{compile_.ref}")], "")
             return

@@ -21,6 +21,227 @@ from tltui.questions.stacks.tracebacks import display_code
 from tltui.questions.timing.timing_events import EVENT_LIMIT, Event
 from tltui.text.frozen import frozen, mutable
 
+FX, AOT, BUNDLED = "FX graph cache", "AOTAutograd cache", "bundled FX graph cache"
+PGO_LOCAL, PGO_REMOTE, PRECOMPILE = "PGO profile, local", "PGO profile, remote", "precompile cache"
+HIT, MISS, BYPASS, DISABLED_STATE, STORED = "hit", "miss", "bypass", "disabled", "stored"
+NAMES = {
+    f"{prefix}_{state}": (cache, state)
+    for prefix, cache in (("fx_graph_cache", FX), ("aotautograd_cache", AOT))
+    for state in (HIT, MISS, BYPASS)
+} | {"fx_graph_bundled_cache_hit": (BUNDLED, HIT)}
+OLD_NAMES = {"fx_graph_cache_hash": (FX, "asked"), "aotautograd_cache_hash": (AOT, "asked")}
+"""Torch 2.5 and before: the state is in the payload, or nowhere."""
+PROFILES = {
+    "get_local_code_state": (PGO_LOCAL, HIT), "get_remote_code_state": (PGO_REMOTE, HIT),
+    "get_extra_remote_code_state": (PGO_REMOTE, HIT), "put_local_code_state": (PGO_LOCAL, STORED),
+    "put_remote_code_state": (PGO_REMOTE, STORED), "put_extra_remote_code_state": (PGO_REMOTE, STORED),
+}  # fmt: skip
+"""Profiles of varying sizes (PGO). A miss leaves no record."""
+BYPASSES = {"dynamo_cache_bypass": (PRECOMPILE, BYPASS), "precompile_cache_bypass": (PRECOMPILE, BYPASS)}
+DISABLED = "fx_graph_cache_disabled"
+ALL_CACHES = "all caches"
+"""Beginning of the text about a setting that disables all of them."""
+UNKNOWN_SETTING = "the setting is unknown (not in the metrics)"
+_KEY = re.compile(rb'"key": ?"([^"\\]{1,200})"')
+
+_COMPONENT = re.compile(r"^\[([A-Za-z0-9_+/=-]{10,})\] (.+?): ?(.*)$", re.DOTALL)
+TEXT_LENGTH, TEXT_SHORT = 1 << 16, 2000
+"""Maximum characters of a component's text in memory: much at first, little once `ALL_STORED` are used."""
+ALL_STORED = 16 << 20
+POSTINGS = 512
+"""Maximum number of keys to compare for one shared component."""
+CANDIDATES = 24
+"""Keys that are compared exactly with one that was not found."""
+NAMES_LISTED = 200
+DIRECTION = "fx_kwargs[is_backward]"
+"""The component in which keys have to agree to be compared at all: a forward is no explanation for a backward."""
+
+COUNTED = (
+    (AOT, "aotautograd_cache"),
+    (FX, "fx_graph_cache"),
+)
+COMPONENTS_LIMIT = 32 << 20
+"""Stored bytes up to which a record of a cache is parsed for the components of its key."""
+Code = tuple["str | None", "str | None", "int | None"]
+LOWERED = frozenset(("fx_graph_runnable", "inductor_output_code"))
+WANTED = frozenset(NAMES.keys() | OLD_NAMES.keys() | PROFILES.keys() | BYPASSES.keys() | {"triton_kernel_info"})
+
+_COUNTS = {
+    f"{key}_{where}_cache_{state}_count": (cache, where, state)
+    for cache, key in ((AOT, "aotautograd"), (FX, "inductor_fx")) for where in ("local", "remote") for state in (HIT, MISS)
+}  # fmt: skip
+
+
+@frozen
+class CacheAnswer:
+    """One question to a cache."""
+
+    cache: str
+    state: str
+    """hit, miss, bypass, or disabled."""
+    key: str | None = None
+    reason: str | None = None
+    """Why it was bypassed."""
+    saved_s: float | None = None
+    """The time that a hit saved: that of compiling it when it was stored."""
+    ref: str | None = None
+    """The address of the record."""
+    detail: str | None = None
+    """Torch's detail on the state: `guard_miss`, `full_miss` …"""
+    compile_s: float | None = None
+    """The time of compiling after a miss."""
+    guards: str | None = None
+    """The guards of the entry that was found."""
+
+
+@frozen
+class KeyUse:
+    """A compile that looked up a key."""
+
+    compile: str
+    state: str
+    ref: str
+    """The address of the record."""
+
+
+@frozen
+class KeyRecord:
+    """A record with a key."""
+
+    record: int
+    components: bytes
+    """Their numbers in `key_table`, as an array of type I."""
+
+
+@frozen
+class ComponentDifference:
+    """A component that two keys do not share."""
+
+    name: str
+    missed_value: str | None
+    """Its text in the key that was not found; None where that key has no such component. It may be cut."""
+    nearest_value: str | None
+
+
+@frozen
+class Nearest:
+    """The nearest other key."""
+
+    key: str
+    uses: tuple[KeyUse, ...]
+    """The first few lookups of it."""
+    differing_components: int
+    """Components that differ."""
+    components: int
+    """Components of both keys together."""
+    differing_names: tuple[str, ...]
+    """The names of those that differ, what matters most first."""
+    differences: tuple[ComponentDifference, ...]
+    """The first few of them with their texts."""
+    is_same_code: bool
+    """Whether the same code object looked it up."""
+    is_earlier: bool | None
+    """Whether it was looked up earlier; None if by another process, which has no common order."""
+
+
+@mutable
+class _Entry:
+    """One distinct key of one cache."""
+
+    cache: str
+    key: str
+    code: object
+    components: array[int]
+    uses: list[KeyUse]
+    place: int
+    process: object
+    record: int
+    direction: int | None
+    """Its component `DIRECTION`."""
+
+
+@frozen
+class CacheTotal:
+    """One cache over all compiles of the part."""
+
+    cache: str
+    hits: int
+    misses: int
+    bypassed: int
+
+
+@frozen
+class Backend:
+    """Local and remote answers as the metrics count them."""
+
+    cache: str
+    location: str
+    """local or remote."""
+    hits: int
+    misses: int
+
+
+@frozen
+class CompileCaches:
+    """The caches of one compile."""
+
+    ref: str
+    function: str | None
+    file: str | None
+    line: int | None
+    answers: tuple[CacheAnswer, ...]
+    pgo_profiles: tuple[CacheAnswer, ...]
+    """Profiles of dynamic sizes that were read or stored (PGO)."""
+    saved_s: float | None
+    """Seconds that hits saved; those of an FX graph hit inside of an AOTAutograd hit are not counted twice."""
+    compile_s: float | None
+    """Seconds that compiling took after a miss of the FX graph cache."""
+    disabled: tuple[str, ...]
+    """Caches that were switched off, and by what."""
+    is_lowered: bool
+    """Whether Inductor compiled a graph, or took one from a cache: without that there is no question to a cache."""
+    backends: tuple[Backend, ...]
+    triton_autotuning: tuple[Count, ...]
+    """Autotuning of Triton kernels: (`hit`, `miss`, `only 1 config`) → kernels."""
+    bundled_kernels: int | None
+    """Triton kernels that came with a cached graph."""
+
+
+@frozen
+class CacheMiss:
+    """A key that was not found."""
+
+    compile: str
+    function: str | None
+    answer: CacheAnswer
+    same_key_uses: tuple[KeyUse, ...]
+    """Other compiles that looked up the same key, the first 64, hits first."""
+    nearest: Nearest | None
+    components: int
+    """The number of components of the key; 0 if torch wrote none, and nothing can be compared."""
+
+
+@frozen
+class RankAnswer:
+    """Answer of a cache to one rank for a compile of a code object."""
+
+    rank: int | None
+    compile: str
+    state: str
+
+
+@frozen
+class Divergence:
+    """The same compile of the same code: found on some ranks, not found on others."""
+
+    cache: str
+    function: str | None
+    file: str | None
+    line: int | None
+    compile_number: int
+    """Its number among the compiles of that code on its rank, from 1."""
+    answers: tuple[RankAnswer, ...]
+
 
 @frozen
 class KeptCache:
@@ -87,50 +308,23 @@ class ColdStart:
     """Seconds of the compiles in searches of autotuning; 0 for more compiles than are looked through."""
 
 
-FX, AOT, BUNDLED = "FX graph cache", "AOTAutograd cache", "bundled FX graph cache"
-PGO_LOCAL, PGO_REMOTE, PRECOMPILE = "PGO profile, local", "PGO profile, remote", "precompile cache"
-HIT, MISS, BYPASS, DISABLED_STATE, STORED = "hit", "miss", "bypass", "disabled", "stored"
-NAMES = {
-    f"{prefix}_{state}": (cache, state)
-    for prefix, cache in (("fx_graph_cache", FX), ("aotautograd_cache", AOT))
-    for state in (HIT, MISS, BYPASS)
-} | {"fx_graph_bundled_cache_hit": (BUNDLED, HIT)}
-OLD_NAMES = {"fx_graph_cache_hash": (FX, "asked"), "aotautograd_cache_hash": (AOT, "asked")}
-"""Torch 2.5 and before: the state is in the payload, or nowhere."""
-PROFILES = {
-    "get_local_code_state": (PGO_LOCAL, HIT), "get_remote_code_state": (PGO_REMOTE, HIT),
-    "get_extra_remote_code_state": (PGO_REMOTE, HIT), "put_local_code_state": (PGO_LOCAL, STORED),
-    "put_remote_code_state": (PGO_REMOTE, STORED), "put_extra_remote_code_state": (PGO_REMOTE, STORED),
-}  # fmt: skip
-"""Profiles of varying sizes (PGO). A miss leaves no record."""
-BYPASSES = {"dynamo_cache_bypass": (PRECOMPILE, BYPASS), "precompile_cache_bypass": (PRECOMPILE, BYPASS)}
-DISABLED = "fx_graph_cache_disabled"
-ALL_CACHES = "all caches"
-"""Beginning of the text about a setting that disables all of them."""
-UNKNOWN_SETTING = "the setting is unknown (not in the metrics)"
-_KEY = re.compile(rb'"key": ?"([^"\\]{1,200})"')
-
-
 @frozen
-class CacheAnswer:
-    """One question to a cache."""
+class CachesReport:
+    """The caches of a part of a run."""
 
-    cache: str
-    state: str
-    """hit, miss, bypass, or disabled."""
-    key: str | None = None
-    reason: str | None = None
-    """Why it was bypassed."""
-    saved_s: float | None = None
-    """The time that a hit saved: that of compiling it when it was stored."""
-    ref: str | None = None
-    """The address of the record."""
-    detail: str | None = None
-    """Torch's detail on the state: `guard_miss`, `full_miss` …"""
-    compile_s: float | None = None
-    """The time of compiling after a miss."""
-    guards: str | None = None
-    """The guards of the entry that was found."""
+    totals: tuple[CacheTotal, ...]
+    saved_s: float
+    compile_s: float
+    divergences: tuple[Divergence, ...]
+    misses: tuple[CacheMiss, ...]
+    compiles: tuple[CompileCaches, ...]
+    """Compiles with a cache lookup, or with a disabled cache."""
+    not_lowered: tuple[str, ...]
+    """Compiles without a lowered graph, and so without a cache lookup."""
+    vllm: VllmCaches = NONE
+    """vLLM's compile caches among the inputs, and the factors by which their hashes differ."""
+    cold_start: ColdStart | None = None
+    """Compile time, split by the work that the next process repeats; null without a trace."""
 
 
 def caches_of(artifacts: list[Artifact], events: list[Event], reader: Reader) -> tuple[CacheAnswer, ...]:
@@ -174,60 +368,6 @@ def _seconds(fields: dict[str, Any], key: str) -> float | None:
     return seconds if seconds is not None and seconds > 0 else None
 
 
-_COMPONENT = re.compile(r"^\[([A-Za-z0-9_+/=-]{10,})\] (.+?): ?(.*)$", re.DOTALL)
-TEXT_LENGTH, TEXT_SHORT = 1 << 16, 2000
-"""Maximum characters of a component's text in memory: much at first, little once `ALL_STORED` are used."""
-ALL_STORED = 16 << 20
-POSTINGS = 512
-"""Maximum number of keys to compare for one shared component."""
-CANDIDATES = 24
-"""Keys that are compared exactly with one that was not found."""
-NAMES_LISTED = 200
-DIRECTION = "fx_kwargs[is_backward]"
-"""The component in which keys have to agree to be compared at all: a forward is no explanation for a backward."""
-
-
-@frozen
-class KeyUse:
-    """A compile that looked up a key."""
-
-    compile: str
-    state: str
-    ref: str
-    """The address of the record."""
-
-
-@frozen
-class ComponentDifference:
-    """A component that two keys do not share."""
-
-    name: str
-    missed_value: str | None
-    """Its text in the key that was not found; None where that key has no such component. It may be cut."""
-    nearest_value: str | None
-
-
-@frozen
-class Nearest:
-    """The nearest other key."""
-
-    key: str
-    uses: tuple[KeyUse, ...]
-    """The first few lookups of it."""
-    differing_components: int
-    """Components that differ."""
-    components: int
-    """Components of both keys together."""
-    differing_names: tuple[str, ...]
-    """The names of those that differ, what matters most first."""
-    differences: tuple[ComponentDifference, ...]
-    """The first few of them with their texts."""
-    is_same_code: bool
-    """Whether the same code object looked it up."""
-    is_earlier: bool | None
-    """Whether it was looked up earlier; None if by another process, which has no common order."""
-
-
 def parse_components(raw: Iterable[Any]) -> list[tuple[str, str, str]]:
     """(name, hash, text) of each component. Older torch broke them at line ends: such pieces are put together again."""
     results: list[tuple[str, str, str]] = []
@@ -242,22 +382,6 @@ def parse_components(raw: Iterable[Any]) -> list[tuple[str, str, str]]:
             if len(text) < TEXT_LENGTH:
                 results[-1] = (name, digest, f"{text}\n{item}")
     return results
-
-
-@mutable
-class _Entry:
-    """One distinct key of one cache."""
-
-    cache: str
-    key: str
-    code: object
-    components: array[int]
-    uses: list[KeyUse]
-    place: int
-    process: object
-    record: int
-    direction: int | None
-    """Its component `DIRECTION`."""
 
 
 class KeyTable:
@@ -430,119 +554,6 @@ def _ranges(numbers: list[int]) -> str:
     return ", ".join("-".join(map(str, run)) for run in runs)
 
 
-COUNTED = (
-    (AOT, "aotautograd_cache"),
-    (FX, "fx_graph_cache"),
-)
-COMPONENTS_LIMIT = 32 << 20
-"""Stored bytes up to which a record of a cache is parsed for the components of its key."""
-Code = tuple["str | None", "str | None", "int | None"]
-LOWERED = frozenset(("fx_graph_runnable", "inductor_output_code"))
-WANTED = frozenset(NAMES.keys() | OLD_NAMES.keys() | PROFILES.keys() | BYPASSES.keys() | {"triton_kernel_info"})
-
-
-@frozen
-class CacheTotal:
-    """One cache over all compiles of the part."""
-
-    cache: str
-    hits: int
-    misses: int
-    bypassed: int
-
-
-@frozen
-class Backend:
-    """Local and remote answers as the metrics count them."""
-
-    cache: str
-    location: str
-    """local or remote."""
-    hits: int
-    misses: int
-
-
-@frozen
-class CompileCaches:
-    """The caches of one compile."""
-
-    ref: str
-    function: str | None
-    file: str | None
-    line: int | None
-    answers: tuple[CacheAnswer, ...]
-    pgo_profiles: tuple[CacheAnswer, ...]
-    """Profiles of dynamic sizes that were read or stored (PGO)."""
-    saved_s: float | None
-    """Seconds that hits saved; those of an FX graph hit inside of an AOTAutograd hit are not counted twice."""
-    compile_s: float | None
-    """Seconds that compiling took after a miss of the FX graph cache."""
-    disabled: tuple[str, ...]
-    """Caches that were switched off, and by what."""
-    is_lowered: bool
-    """Whether Inductor compiled a graph, or took one from a cache: without that there is no question to a cache."""
-    backends: tuple[Backend, ...]
-    triton_autotuning: tuple[Count, ...]
-    """Autotuning of Triton kernels: (`hit`, `miss`, `only 1 config`) → kernels."""
-    bundled_kernels: int | None
-    """Triton kernels that came with a cached graph."""
-
-
-@frozen
-class CacheMiss:
-    """A key that was not found."""
-
-    compile: str
-    function: str | None
-    answer: CacheAnswer
-    same_key_uses: tuple[KeyUse, ...]
-    """Other compiles that looked up the same key, the first 64, hits first."""
-    nearest: Nearest | None
-    components: int
-    """The number of components of the key; 0 if torch wrote none, and nothing can be compared."""
-
-
-@frozen
-class RankAnswer:
-    """Answer of a cache to one rank for a compile of a code object."""
-
-    rank: int | None
-    compile: str
-    state: str
-
-
-@frozen
-class Divergence:
-    """The same compile of the same code: found on some ranks, not found on others."""
-
-    cache: str
-    function: str | None
-    file: str | None
-    line: int | None
-    compile_number: int
-    """Its number among the compiles of that code on its rank, from 1."""
-    answers: tuple[RankAnswer, ...]
-
-
-@frozen
-class CachesReport:
-    """The caches of a part of a run."""
-
-    totals: tuple[CacheTotal, ...]
-    saved_s: float
-    compile_s: float
-    divergences: tuple[Divergence, ...]
-    misses: tuple[CacheMiss, ...]
-    compiles: tuple[CompileCaches, ...]
-    """Compiles with a cache lookup, or with a disabled cache."""
-    not_lowered: tuple[str, ...]
-    """Compiles without a lowered graph, and so without a cache lookup."""
-    vllm: VllmCaches = NONE
-    """vLLM's compile caches among the inputs, and the factors by which their hashes differ."""
-    cold_start: ColdStart | None = None
-    """Compile time, split by the work that the next process repeats; null without a trace."""
-
-
 def totals_of(compiles: Iterable[Compile]) -> tuple[CacheTotal, ...]:
     """Return hits, misses and bypasses from the index, without reading records."""
     total: Counter[str] = Counter()
@@ -593,15 +604,6 @@ _TABLES: WeakKeyDictionary[Parts, KeyTable] = WeakKeyDictionary()
 def key_table(process: Process) -> KeyTable:
     """Return the table of interned key components for the run of a process."""
     return _TABLES.setdefault(process.parts, KeyTable())
-
-
-@frozen
-class KeyRecord:
-    """A record with a key."""
-
-    record: int
-    components: bytes
-    """Their numbers in `key_table`, as an array of type I."""
 
 
 @part
@@ -677,12 +679,6 @@ def _autotuned(fields: object) -> Iterator[str]:
     for item in fields.values() if isinstance(fields, dict) else ():
         if state := text_in(item, "autotune_cache_state"):
             yield state
-
-
-_COUNTS = {
-    f"{key}_{where}_cache_{state}_count": (cache, where, state)
-    for cache, key in ((AOT, "aotautograd"), (FX, "inductor_fx")) for where in ("local", "remote") for state in (HIT, MISS)
-}  # fmt: skip
 
 
 def _backends(metrics: list[dict[str, Any]]) -> tuple[Backend, ...]:

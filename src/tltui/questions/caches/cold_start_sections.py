@@ -55,6 +55,25 @@ _SIZES = frozenset((guard_grammar.SIZE, guard_grammar.CONDITION, guard_grammar.I
 _CODE_DIRECTORY = re.compile(r"[a-z0-9]{2}", re.ASCII)
 _OUTPUT_CODE = "inductor_output_code"
 
+SIZES_SHOWN, SIZES_LISTED = 10, 200
+DIRECTORIES_SHOWN = 2
+KEPT, REPEATED, REST = "saved at most by keeping the caches", "repeated in every process", "remaining time"
+ENTRIES = "Loading entries takes part of the saved time."
+AGAIN = "Dynamo and the building of guards run again even on a cache hit. Only ahead-of-time compilation saves that time."
+KEEP = "Keep it, and set TORCHINDUCTOR_CACHE_DIR to it in the next process. The log does not record its size: du -sh prints it."
+KEEP_ONE = "The compiles used different directories. Set TORCHINDUCTOR_CACHE_DIR to one that is kept, in this and the next process."
+FIRST_CALL = "The first call with a new size waits for a compilation."
+MOVED = "To compile earlier, call the function with these sizes when the process starts."
+SHORTEST_S = 0.001
+"""Seconds of a row, at least."""
+AT_ONCE = 300
+"""Compiles up to which the page `timing` has the sums."""
+
+Line = tuple[float, str, str, str]
+"""Seconds, share, label, note."""
+
+SizeRow = tuple[Sequence[NewSize], list[Piece]]
+
 
 class ColdStartSums:
     """Sums over compiles."""
@@ -193,23 +212,6 @@ def code_directories(compile_: Compile, reader: Reader) -> tuple[str, ...]:
     return tuple(dict.fromkeys(directories))
 
 
-SIZES_SHOWN, SIZES_LISTED = 10, 200
-DIRECTORIES_SHOWN = 2
-KEPT, REPEATED, REST = "saved at most by keeping the caches", "repeated in every process", "remaining time"
-ENTRIES = "Loading entries takes part of the saved time."
-AGAIN = "Dynamo and the building of guards run again even on a cache hit. Only ahead-of-time compilation saves that time."
-KEEP = "Keep it, and set TORCHINDUCTOR_CACHE_DIR to it in the next process. The log does not record its size: du -sh prints it."
-KEEP_ONE = "The compiles used different directories. Set TORCHINDUCTOR_CACHE_DIR to one that is kept, in this and the next process."
-FIRST_CALL = "The first call with a new size waits for a compilation."
-MOVED = "To compile earlier, call the function with these sizes when the process starts."
-SHORTEST_S = 0.001
-"""Seconds of a row, at least."""
-AT_ONCE = 300
-"""Compiles up to which the page `timing` has the sums."""
-
-
-Line = tuple[float, str, str, str]
-"""Seconds, share, label, note."""
 LINES: Table[Line] = Table((
     Column("", lambda line: (fmt.seconds(line[0]), tokens.NUMBER), right=True),
     Column("", lambda line: line[1], right=True, drop=2),
@@ -263,7 +265,6 @@ def _directories(page: Page, cold: ColdStart) -> None:
     page.say(KEEP if len(cold.directories) == 1 else KEEP_ONE, "  ", tokens.DIM)
 
 
-SizeRow = tuple[Sequence[NewSize], list[Piece]]
 SIZES: Table[SizeRow] = Table((
     Column("compile", lambda row: row[1][0], sort="compile", key=lambda row: by_numbers(row[0][0].ref)),
     Column("time", lambda row: (fmt.from_to([one.duration_s for one in row[0]]), tokens.NUMBER), right=True, sort="time"),

@@ -51,67 +51,26 @@ from tltui.text.line_diff import ChangedLine, Marks, around, changed_lines
 from tltui.text.sanitize import sanitize
 from tltui.text.torch_names import short
 
-
-def add_caches(page: Page, caches: VllmCaches) -> None:
-    """Add the differences between caches, then their contents."""
-    if not caches.caches:
-        return
-    if len(caches.caches) > 1:
-        _add_differences(page, caches)
-    page.blank()
-    page.open("vLLM's compile caches")
-    page.row([("vLLM's compile caches", tokens.HEADING)], "")
-    for cache in caches.caches[:SHOWN]:
-        _add_cache(page, cache)
-    if len(caches.caches) > SHOWN:
-        page.say(f"… and {len(caches.caches) - SHOWN} more", "  ", tokens.DIM)
-    page.close()
-
-
-def _add_differences(page: Page, caches: VllmCaches) -> None:
-    page.blank()
-    page.open("Why the hashes differ")
-    page.row([("Why the hashes differ", tokens.HEADING), ("  new ← old", tokens.DIM)], "")
-    if not caches.differences:
-        page.say("No recorded factor differs between these caches.", "  ", tokens.DIM)
-    last = ""
-    for one in caches.differences[:SHOWN]:
-        if one.unit != last:
-            page.add("  ", (sanitize(one.unit), tokens.LABEL))
-            last = one.unit
-        page.add("    ", (f"{one.kind} ", tokens.WARN), (fmt.clip_middle(sanitize(one.name), 60), tokens.NAME))
-        if one.new or one.old:
-            values = [fmt.clip_middle(sanitize(value), 40) if value else "not set" for value in (one.new, one.old)]
-            page.say(f"{values[0]} ← {values[1]}", "      ")
-        if one.note:
-            page.say(one.note, "      ", tokens.DIM)
-    if len(caches.differences) > SHOWN:
-        page.say(f"… and {len(caches.differences) - SHOWN} more; --json lists all", "  ", tokens.DIM)
-    page.close()
-
-
-def _add_cache(page: Page, cache: VllmCache) -> None:
-    binaries = [file for file in cache.files if file.is_binary]
-    head: list[Piece] = [(fmt.clip_middle(sanitize(cache.cache_hash or cache.path), 40), tokens.STRONG), "  ", sanitize(cache.unit)]
-    page.row(head, "  ")
-    words = [fmt.plural(len(cache.files), "file")]
-    if cache.graphs:
-        words.append(f"{fmt.plural(cache.graphs, 'compiled graph')} for {', '.join(cache.ranges[:8])}")
-    if cache.factors:
-        words.append(fmt.plural(len(cache.factors), "factor"))
-    page.say(" · ".join(words), "    ")
-    for file in binaries[:8]:
-        page.add("    ", (fmt.clip_middle(sanitize(file.name), 60), tokens.NAME), f"  {fmt.size_of(file.size_bytes)}, binary")
-    if len(binaries) > 8:
-        page.say(f"… and {len(binaries) - 8} more binary files", "    ", tokens.DIM)
-    for reason in cache.refused:
-        page.say(f"not read: {sanitize(reason)}", "    ", tokens.WARN)
-
-
 REFS_SHOWN, ROWS_SHOWN, NAMED = 8, 10, 400
 MANY_COMPILES = 400
 """Compiles up to which the list of all has a line for each."""
 STYLES = {HIT: tokens.OK, MISS: tokens.WARN, BYPASS: tokens.WARN, DISABLED_STATE: tokens.DIM, STORED: tokens.DIM}
+
+MISS_GROUPS_SHOWN = 12
+DIFFERENCES_SHOWN, MANY_LINES = 4, 6
+MISSES_AT_ONCE = 2000
+"""Misses between two yields."""
+
+COMPARED = 400
+"""Maximum number of missed keys that are compared with all others."""
+OTHERS = 64
+"""Maximum number of other compiles with the same key listed with a miss, earliest first.
+
+With thousands of ranks, each would name all others.
+"""
+EVERY = 16
+MANY_LINKS = 1000
+"""Compiles between two yields where little is done for each."""
 
 
 def add_totals(page: Page, totals: Sequence[CacheTotal], compiles: int, older: bool) -> None:
@@ -396,12 +355,6 @@ def add_silent(page: Page, report: CachesReport, everyone: Sequence[CompileCache
         flow(page, first_refs(page, report.not_lowered, REFS_SHOWN))
 
 
-MISS_GROUPS_SHOWN = 12
-DIFFERENCES_SHOWN, MANY_LINES = 4, 6
-MISSES_AT_ONCE = 2000
-"""Misses between two yields."""
-
-
 def add_misses(page: Page, report: CachesReport) -> Iterator[None]:
     """Add missed keys: those that differ from their nearest in the same components are one group."""
     if not report.misses:
@@ -588,16 +541,60 @@ def _plain_misses(page: Page, plain: Sequence[Sequence[CacheMiss]]) -> None:
         page.close()
 
 
-COMPARED = 400
-"""Maximum number of missed keys that are compared with all others."""
-OTHERS = 64
-"""Maximum number of other compiles with the same key listed with a miss, earliest first.
+def _add_vllm_caches(page: Page, caches: VllmCaches) -> None:
+    """Add the differences between caches, then their contents."""
+    if not caches.caches:
+        return
+    if len(caches.caches) > 1:
+        _add_vllm_differences(page, caches)
+    page.blank()
+    page.open("vLLM's compile caches")
+    page.row([("vLLM's compile caches", tokens.HEADING)], "")
+    for cache in caches.caches[:SHOWN]:
+        _add_vllm_cache(page, cache)
+    if len(caches.caches) > SHOWN:
+        page.say(f"… and {len(caches.caches) - SHOWN} more", "  ", tokens.DIM)
+    page.close()
 
-With thousands of ranks, each would name all others.
-"""
-EVERY = 16
-MANY_LINKS = 1000
-"""Compiles between two yields where little is done for each."""
+
+def _add_vllm_differences(page: Page, caches: VllmCaches) -> None:
+    page.blank()
+    page.open("Why the hashes differ")
+    page.row([("Why the hashes differ", tokens.HEADING), ("  new ← old", tokens.DIM)], "")
+    if not caches.differences:
+        page.say("No recorded factor differs between these caches.", "  ", tokens.DIM)
+    last = ""
+    for one in caches.differences[:SHOWN]:
+        if one.unit != last:
+            page.add("  ", (sanitize(one.unit), tokens.LABEL))
+            last = one.unit
+        page.add("    ", (f"{one.kind} ", tokens.WARN), (fmt.clip_middle(sanitize(one.name), 60), tokens.NAME))
+        if one.new or one.old:
+            values = [fmt.clip_middle(sanitize(value), 40) if value else "not set" for value in (one.new, one.old)]
+            page.say(f"{values[0]} ← {values[1]}", "      ")
+        if one.note:
+            page.say(one.note, "      ", tokens.DIM)
+    if len(caches.differences) > SHOWN:
+        page.say(f"… and {len(caches.differences) - SHOWN} more; --json lists all", "  ", tokens.DIM)
+    page.close()
+
+
+def _add_vllm_cache(page: Page, cache: VllmCache) -> None:
+    binaries = [file for file in cache.files if file.is_binary]
+    head: list[Piece] = [(fmt.clip_middle(sanitize(cache.cache_hash or cache.path), 40), tokens.STRONG), "  ", sanitize(cache.unit)]
+    page.row(head, "  ")
+    words = [fmt.plural(len(cache.files), "file")]
+    if cache.graphs:
+        words.append(f"{fmt.plural(cache.graphs, 'compiled graph')} for {', '.join(cache.ranges[:8])}")
+    if cache.factors:
+        words.append(fmt.plural(len(cache.factors), "factor"))
+    page.say(" · ".join(words), "    ")
+    for file in binaries[:8]:
+        page.add("    ", (fmt.clip_middle(sanitize(file.name), 60), tokens.NAME), f"  {fmt.size_of(file.size_bytes)}, binary")
+    if len(binaries) > 8:
+        page.say(f"… and {len(binaries) - 8} more binary files", "    ", tokens.DIM)
+    for reason in cache.refused:
+        page.say(f"not read: {sanitize(reason)}", "    ", tokens.WARN)
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
@@ -613,7 +610,7 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, CachesRep
     """Add the counts of the index first, then the content of records."""
     page.add((f"Caches{scope.title}", tokens.TITLE))
     vllm = NONE if str(scope.ref) else (yield from read_caches(run))
-    add_caches(page, vllm)
+    _add_vllm_caches(page, vllm)
     if vllm.caches and not any(process.is_traced for process in scope.processes):
         return CachesReport((), 0.0, 0.0, (), (), (), (), vllm)
     single = len(scope.compiles) == 1

@@ -79,6 +79,25 @@ _COUNTED = {
     ADDED: "added", REMOVED: "removed", UNPAIRED: "not paired",
 }  # fmt: skip
 
+GUARDS = "dynamo_cpp_guards_str"
+FIELDS = (
+    ("graph_node_count", "nodes"), ("graph_input_count", "inputs"), ("shape_env_guard_count", "shape guards"),
+    ("accumulated_cache_size", "compiled before"), ("recompile_reason", "recompiled for"), ("fail_type", "failed with"),
+    ("fail_reason", "because"), ("cudagraph_skip_reason", "no cudagraph"),
+    ("pytorch_version", "torch"),
+)  # fmt: skip
+"""Metrics that are shown where they differ."""
+
+SHOWN = 24
+"""Guards that differ, and inputs: more are folded."""
+
+Attempts = tuple[int | None, int | None]
+
+HEAD = 24
+"""Leading columns of a line that is cut to show its changed part."""
+
+NOT_ALIKE = "are not of the same kind. Compare two artifacts, two compiles, two frames, two ranks or two runs"
+
 
 def summary_of(comparison: KernelComparison) -> str:
     """Return one sentence about all kernels; '' if neither side has any."""
@@ -95,7 +114,7 @@ def summary_of(comparison: KernelComparison) -> str:
     return f"{became}: {kinds}{same}."
 
 
-def add_largest(page: Page, comparison: KernelComparison, others: Sequence[str] = ()) -> None:
+def _add_largest(page: Page, comparison: KernelComparison, others: Sequence[str] = ()) -> None:
     """Add the summary, the largest differences, and the recorded differences that may be their cause.
 
     `others`: differences of other kinds; they come before kernels.
@@ -192,7 +211,7 @@ def _notes_and_kernels(change: KernelChange) -> str:
     return " · ".join(filter(None, (_notes(change), _kernel_names(change))))
 
 
-def _table(linked: bool, order: str) -> Table[KernelChange]:
+def _kernels_table(linked: bool, order: str) -> Table[KernelChange]:
     def target(change: KernelChange) -> str:
         return next((kernel.ref for kernel in (*change.right, *change.left) if linked and kernel.ref), "")
 
@@ -211,7 +230,7 @@ def _table(linked: bool, order: str) -> Table[KernelChange]:
     ), noun="changes", shown=24, folded=1000)  # fmt: skip
 
 
-def add_kernels(page: Page, comparison: KernelComparison, linked: bool) -> None:
+def _add_kernels(page: Page, comparison: KernelComparison, linked: bool) -> None:
     """Add the section of all changes; unchanged kernels are one line. Without any change the summary is enough."""
     if not comparison.changes and not comparison.not_compared:
         return
@@ -220,21 +239,11 @@ def add_kernels(page: Page, comparison: KernelComparison, linked: bool) -> None:
         by = "time" if comparison.order == TIME else "bytes read and written by one call"
         page.say(f"Kernels are paired by the graph nodes that they compute. The largest difference in {by} comes first.", "  ",
                  tokens.DIM)  # fmt: skip
-        page.table(_table(linked, comparison.order), comparison.changes)
+        page.table(_kernels_table(linked, comparison.order), comparison.changes)
     if comparison.same:
         page.add(f"  {fmt.plural(comparison.same, 'kernel is', 'kernels are')} unchanged")
     for problem in comparison.not_compared:
         page.say(f"not compared: {sanitize(problem)}", "  ", tokens.WARN)
-
-
-GUARDS = "dynamo_cpp_guards_str"
-FIELDS = (
-    ("graph_node_count", "nodes"), ("graph_input_count", "inputs"), ("shape_env_guard_count", "shape guards"),
-    ("accumulated_cache_size", "compiled before"), ("recompile_reason", "recompiled for"), ("fail_type", "failed with"),
-    ("fail_reason", "because"), ("cudagraph_skip_reason", "no cudagraph"),
-    ("pytorch_version", "torch"),
-)  # fmt: skip
-"""Metrics that are shown where they differ."""
 
 
 def facts_between(left: Compile, right: Compile) -> list[Fact]:
@@ -384,13 +393,6 @@ def _symbols(inputs: Inputs) -> dict[str, str]:
     }
 
 
-SHOWN = 24
-"""Guards that differ, and inputs: more are folded."""
-
-
-Attempts = tuple[int | None, int | None]
-
-
 def fill_compiles(
     left: Compile, right: Compile, attempts: Attempts, runs: tuple[Run, Run], page: Page
 ) -> Generator[None, None, object]:
@@ -402,12 +404,12 @@ def fill_compiles(
     yield
     inputs, symbols = inputs_between(left, right), symbols_between(left, right)
     kernels = yield from compare_kernels([(left, right)], lambda a, b: _recorded(a, b, inputs, symbols), _measured(runs))
-    add_largest(page, kernels)
+    _add_largest(page, kernels)
     page.blank()
     facts = facts_between(left, right)
     for fact in facts:
         _fact(page, fact)
-    add_kernels(page, kernels, linked)
+    _add_kernels(page, kernels, linked)
     page.blank()
     yield
     timing = timing_between(left, right)
@@ -516,10 +518,6 @@ def _listed(page: Page, title: str, facts: Sequence[Fact], none: str, target: st
         page.add("  ", to_page("compare the guards", target))
 
 
-HEAD = 24
-"""Leading columns of a line that is cut to show its changed part."""
-
-
 def around(text: str, words: list[tuple[int, int]], width: int) -> tuple[str, list[tuple[int, int]]]:
     """Cut a text to `width` columns around its first marked word; return it with the visible marks."""
     if len(text) > width and words and words[0][1] > width - 2 and width > 2 * HEAD:
@@ -529,9 +527,6 @@ def around(text: str, words: list[tuple[int, int]], width: int) -> tuple[str, li
         words = [(max(a + cut, HEAD + 3), b + cut) for a, b in words if b + cut > HEAD + 3]
     short = clip(text, width)
     return short, [(a, min(b, len(short))) for a, b in words if a < len(short)]
-
-
-NOT_ALIKE = "are not of the same kind. Compare two artifacts, two compiles, two frames, two ranks or two runs"
 
 
 def sides_of(ref: Ref) -> tuple[str, str]:
@@ -629,7 +624,7 @@ def _sets(
     page.blank()
     counts = {outcome: sum(row.outcome == outcome for row in rows) for outcome in OUTCOMES}
     page.add(" · ".join(f"{count} {outcome}" for outcome, count in counts.items() if count) or "no compiles on either side")
-    add_kernels(page, kernels, linked)
+    _add_kernels(page, kernels, linked)
     return CompareResult(*names, tuple(rows), kernels=kernels)
 
 
@@ -645,7 +640,7 @@ def _kernels(
     texts = _changed_outcomes(pairs)
     if both and not changed and not texts:
         page.say(f"No difference: {plural(len(both), 'pair of compiles is', 'pairs of compiles are')} equal.", "", tokens.OK)
-    add_largest(page, kernels, texts)
+    _add_largest(page, kernels, texts)
     return kernels
 
 

@@ -29,6 +29,17 @@ SAVED = ".tlx"
 FUNCTIONS = 100
 """Functions by which two runs are recognized as those of one program."""
 
+NAME_WIDTH, SHORT_NAME_WIDTH, LONG_NAME_WIDTH = 24, 16, 56
+"""Cells of the name of a run in the table, in one of at most `NARROW` columns, and in one with so much room."""
+NARROW, OTHERS = 90, 84
+"""`OTHERS`: cells of the columns other than the name and the changes."""
+CHANGE_WIDTH = 32
+"""Cells of the changes, before which other columns give way: three changes."""
+ORDERS = ("began", "name", "torch", "ranks", "compiles", "errors", "eager", "breaks", "time")
+"""The orders of the table, the default first."""
+RUN = "run:"
+"""The beginning of the target of a run's link: the name of the run follows."""
+
 
 @frozen
 class RunChange:
@@ -82,6 +93,11 @@ class RunList:
     """Entries that look like runs and cannot be opened, with the reason."""
     other_entries: int
     """Entries that are no runs."""
+
+
+Entry = tuple[RunRow, bool] | str | None
+"""What an entry of a directory is: a run, its row and whether no process writes its logs any more; the reason why a saved index
+cannot be opened; None for anything else."""
 
 
 def row_of(run: Run, path: str) -> RunRow:
@@ -141,11 +157,6 @@ def _with_change(row: RunRow, before: RunRow | None) -> RunRow:
     return RunRow(**{**{name: getattr(row, name) for name in RunRow.__dataclass_fields__}, "change": change})
 
 
-Entry = tuple[RunRow, bool] | str | None
-"""What an entry of a directory is: a run, its row and whether no process writes its logs any more; the reason why a saved index
-cannot be opened; None for anything else."""
-
-
 def entry_names(directory: str) -> list[str]:
     """Return the entries of a directory that may be runs, by name. Raises `OSError`."""
     return sorted(name for name in os.listdir(os.path.expanduser(directory)) if not name.startswith("."))
@@ -174,18 +185,6 @@ def list_of(directory: str, entries: Mapping[str, Entry]) -> RunList:
         directory, in_order(entry[0] for entry in opened if isinstance(entry, tuple)),
         tuple(entry for entry in opened if isinstance(entry, str)), opened.count(None),
     )  # fmt: skip
-
-
-NAME_WIDTH, SHORT_NAME_WIDTH, LONG_NAME_WIDTH = 24, 16, 56
-"""Cells of the name of a run in the table, in one of at most `NARROW` columns, and in one with so much room."""
-NARROW, OTHERS = 90, 84
-"""`OTHERS`: cells of the columns other than the name and the changes."""
-CHANGE_WIDTH = 32
-"""Cells of the changes, before which other columns give way: three changes."""
-ORDERS = ("began", "name", "torch", "ranks", "compiles", "errors", "eager", "breaks", "time")
-"""The orders of the table, the default first."""
-RUN = "run:"
-"""The beginning of the target of a run's link: the name of the run follows."""
 
 
 def _count(value: int, style: str) -> tuple[str, str]:

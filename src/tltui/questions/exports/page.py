@@ -31,6 +31,38 @@ from tltui.text.sanitize import sanitize
 USES = 20
 _FROM = re.compile(r"^\s*# (?:.* )?File: (?P<file>.+):(?P<line>\d{1,9}) in (?P<name>.+?), code: (?P<code>.*)$")
 
+CREATED, SYMBOL = "expression_created", "create_unbacked_symbol"
+DEPTH = 400
+NODES = 300
+"""Parts of one expression that are followed."""
+KEPT = 4_000
+SLICE = 500
+ANY = "[-int_oo, int_oo]"
+_ID = re.compile(rb'"(?:result_id|node_id)": (-?\d{1,24})[,}]')
+_NUMBER = re.compile(r"^(?:-?[\d.]+(?:e[-+]?\d+)?|True|False|None|-?int_oo)$")
+
+START, PROGRAM, PARTIAL = "export", "exported_program", "make_fx_fail_partial"
+GUARD, GUESS = "guard_added", "propagate_real_tensors_provenance"
+MISSING, MISMATCHED, UNDECIDED = "missing_fake_kernel", "mismatched_fake_kernel", "guard_on_data_dependent_error"
+FAILURES = (GUARD, GUESS, MISSING, MISMATCHED, UNDECIDED)
+_NAMES = (START, PROGRAM, PARTIAL, SYMBOL, *FAILURES)
+_EVIDENCE = frozenset({START, PROGRAM, GUESS, MISSING, MISMATCHED, UNDECIDED})
+_EVAL = "eval"
+PROGRAM_LIMIT = 16 << 20
+
+NumberedCompile = tuple[int, str, Compile]
+"""A record, its name, and whose it is."""
+
+PARTS_SHOWN = 12
+"""Parts of an expression that stay visible; the rest is folded."""
+TITLES = {
+    GUARD: "guard evaluated",
+    GUESS: "guessed from the example",
+    MISSING: "no fake kernel",
+    MISMATCHED: "wrong fake kernel",
+    UNDECIDED: "export stopped",
+}
+
 
 @frozen
 class OpUse:
@@ -42,36 +74,6 @@ class OpUse:
     line: int | None
     function: str | None
     code: str | None
-
-
-def uses_of(op: str, program: str) -> tuple[OpUse, ...]:
-    """Return the calls of `demo.no_fake.default` in the text of a program, at most `USES`."""
-    wanted = re.compile(rf"torch\.ops\.{re.escape(op)}\(")
-    op_uses: list[OpUse] = []
-    last: re.Match[str] | None = None
-    for line in program.split("\n"):
-        if match := _FROM.match(line):
-            last = match
-        elif wanted.search(line):
-            text = line.strip().partition(";  ")[0]
-            if last is None:
-                op_uses.append(OpUse(text, None, None, None, None))
-            else:
-                op_uses.append(OpUse(text, last["file"], int(last["line"]), last["name"], last["code"]))
-            if len(op_uses) == USES:
-                break
-    return tuple(op_uses)
-
-
-CREATED, SYMBOL = "expression_created", "create_unbacked_symbol"
-DEPTH = 400
-NODES = 300
-"""Parts of one expression that are followed."""
-KEPT = 4_000
-SLICE = 500
-ANY = "[-int_oo, int_oo]"
-_ID = re.compile(rb'"(?:result_id|node_id)": (-?\d{1,24})[,}]')
-_NUMBER = re.compile(r"^(?:-?[\d.]+(?:e[-+]?\d+)?|True|False|None|-?int_oo)$")
 
 
 @frozen
@@ -95,100 +97,6 @@ class _ParsedRecord:
 
     expression: Expression
     parts: tuple[tuple[int, str], ...] = ()
-
-
-class Expressions:
-    """The expressions of a process by id."""
-
-    def __init__(self, process: Process) -> None:
-        self._process = process
-        self._reader = Reader(process.log)
-        self._records: dict[int, list[int]] = {}
-        self._symbols: set[int] = set()
-        self._cache: dict[int, _ParsedRecord] = {}
-        self.count = 0
-        """`expression_created` records."""
-
-    def index(self, compiles: Iterable[Compile]) -> Generator[None, None, None]:
-        """Find out which record made which id: the id is searched in the bytes, nothing is parsed. Yields in between."""
-        named_records = sorted((record, name) for c in compiles for record, name in records_of(c, (CREATED, SYMBOL)))
-        for number, (record, name) in enumerate(named_records):
-            if match := _ID.search(self._reader.head(record)):
-                self._records.setdefault(int(match[1]), []).append(record)
-            if name == SYMBOL:
-                self._symbols.add(record)
-            else:
-                self.count += 1
-            if number % SLICE == SLICE - 1:
-                yield
-
-    def _creating_record(self, node: int, before: int) -> int | None:
-        """Return the newest record before another one that created this id."""
-        records = self._records.get(node, [])
-        place = bisect_left(records, before)
-        return records[place - 1] if place else None
-
-    def tree(self, node: int, before: int, sources: dict[str, str]) -> tuple[Expression, ...]:
-        """Return an expression and its operands down to the symbols, each once; `sources` describes symbols."""
-        expressions: list[Expression] = []
-        visited: set[int] = set()
-        waiting = [(node, before, 0, "")]
-        while waiting:
-            node, before, depth, text = waiting.pop()
-            if node in visited:
-                continue
-            if len(expressions) == NODES:
-                expressions.append(Expression(depth, "…", source="more parts not shown"))
-                break
-            visited.add(node)
-            record = self._creating_record(node, before)
-            if record is None:
-                if text:
-                    expressions.append(Expression(depth, text, source=sources.get(text)))
-                continue
-            parsed = self._read(record)
-            expressions.append(replace(parsed.expression, depth=depth, text=parsed.expression.text or text or "?"))
-            waiting += [(part, record, min(depth + 1, DEPTH), name) for part, name in reversed(parsed.parts)]
-        return tuple(expressions)
-
-    def _read(self, record: int) -> _ParsedRecord:
-        """Parse a record, cached: consecutive failures share most operands."""
-        cached = self._cache.get(record)
-        if cached is None:
-            if len(self._cache) >= KEPT:
-                self._cache.clear()
-            cached = self._cache[record] = self._parsed(record)
-        return cached
-
-    def _parsed(self, record: int) -> _ParsedRecord:
-        fields = self._reader.event(record)
-        frames = user_frames(frames_of(self._process, list_in(fields, "user_stack")))
-        where = frames[0] if frames else None
-        if record in self._symbols:
-            bounds = text_in(fields, "vr")
-            source = f"depends on data, range {bounds}" if bounds not in (None, ANY) else "depends on data"
-            return _ParsedRecord(Expression(0, text_in(fields, "symbol") or "", source=source, user_frame=where))
-        arguments = tuple(str(argument) for argument in list_in(fields, "arguments"))
-        method = text_in(fields, "method") or "?"
-        expression = Expression(0, text_in(fields, "result") or "", method, arguments, user_frame=where)
-        return _ParsedRecord(expression, _expression_parts(fields, arguments))
-
-
-def _expression_parts(fields: dict[str, object], arguments: tuple[str, ...]) -> tuple[tuple[int, str], ...]:
-    """(id, text) of the arguments that have an id. Numbers have none, so texts and ids need not be as many."""
-    ids = [value for value in list_in(fields, "argument_ids") if isinstance(value, int) and not isinstance(value, bool)]
-    texts = list(arguments) if len(arguments) == len(ids) else [a for a in arguments if not _NUMBER.match(a)]
-    return tuple(zip(ids, texts if len(texts) == len(ids) else [""] * len(ids), strict=True))
-
-
-START, PROGRAM, PARTIAL = "export", "exported_program", "make_fx_fail_partial"
-GUARD, GUESS = "guard_added", "propagate_real_tensors_provenance"
-MISSING, MISMATCHED, UNDECIDED = "missing_fake_kernel", "mismatched_fake_kernel", "guard_on_data_dependent_error"
-FAILURES = (GUARD, GUESS, MISSING, MISMATCHED, UNDECIDED)
-_NAMES = (START, PROGRAM, PARTIAL, "create_unbacked_symbol", *FAILURES)
-_EVIDENCE = frozenset({START, PROGRAM, GUESS, MISSING, MISMATCHED, UNDECIDED})
-_EVAL = "eval"
-PROGRAM_LIMIT = 16 << 20
 
 
 @frozen
@@ -273,7 +181,7 @@ class Exports:
     """`expression_created` records."""
 
 
-def read_exports(compiles: Iterable[Compile]) -> Generator[None, None, Exports]:
+def _read_exports(compiles: Iterable[Compile]) -> Generator[None, None, Exports]:
     """Read the exports of compiles; yields between steps."""
     by_process: dict[int, list[Compile]] = {}
     for compile_ in compiles:
@@ -297,10 +205,6 @@ def read_exports(compiles: Iterable[Compile]) -> Generator[None, None, Exports]:
             if export is not None:
                 exports.append(export)
     return Exports(tuple(exports), sum(f.count for export in exports for f in export.failures), created)
-
-
-NumberedCompile = tuple[int, str, Compile]
-"""A record, its name, and whose it is."""
 
 
 def _segments(compiles: list[Compile]) -> Iterator[list[NumberedCompile]]:
@@ -348,7 +252,7 @@ def _read_export(
             program, size = address(compile_, record, name), log.columns.size[record]
         elif name == PARTIAL:
             partial = address(compile_, record, name) if log.has_payload(record) else None
-        elif name == "create_unbacked_symbol":
+        elif name == SYMBOL:
             symbol = _unbacked_symbol(compile_.process, reader, record)
             unbacked.setdefault(symbol.name, symbol)
         elif name in FAILURES:
@@ -440,15 +344,107 @@ def _used(failure: ExportFailure, program: str) -> ExportFailure:
     return replace(failure, uses=uses_of(failure.op, program)) if failure.op and program else failure
 
 
-PARTS_SHOWN = 12
-"""Parts of an expression that stay visible; the rest is folded."""
-TITLES = {
-    GUARD: "guard evaluated",
-    GUESS: "guessed from the example",
-    MISSING: "no fake kernel",
-    MISMATCHED: "wrong fake kernel",
-    UNDECIDED: "export stopped",
-}
+def uses_of(op: str, program: str) -> tuple[OpUse, ...]:
+    """Return the calls of `demo.no_fake.default` in the text of a program, at most `USES`."""
+    wanted = re.compile(rf"torch\.ops\.{re.escape(op)}\(")
+    op_uses: list[OpUse] = []
+    last: re.Match[str] | None = None
+    for line in program.split("\n"):
+        if match := _FROM.match(line):
+            last = match
+        elif wanted.search(line):
+            text = line.strip().partition(";  ")[0]
+            if last is None:
+                op_uses.append(OpUse(text, None, None, None, None))
+            else:
+                op_uses.append(OpUse(text, last["file"], int(last["line"]), last["name"], last["code"]))
+            if len(op_uses) == USES:
+                break
+    return tuple(op_uses)
+
+
+class Expressions:
+    """The expressions of a process by id."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+        self._reader = Reader(process.log)
+        self._records: dict[int, list[int]] = {}
+        self._symbols: set[int] = set()
+        self._cache: dict[int, _ParsedRecord] = {}
+        self.count = 0
+        """`expression_created` records."""
+
+    def index(self, compiles: Iterable[Compile]) -> Generator[None, None, None]:
+        """Find out which record made which id: the id is searched in the bytes, nothing is parsed. Yields in between."""
+        named_records = sorted((record, name) for c in compiles for record, name in records_of(c, (CREATED, SYMBOL)))
+        for number, (record, name) in enumerate(named_records):
+            if match := _ID.search(self._reader.head(record)):
+                self._records.setdefault(int(match[1]), []).append(record)
+            if name == SYMBOL:
+                self._symbols.add(record)
+            else:
+                self.count += 1
+            if number % SLICE == SLICE - 1:
+                yield
+
+    def _creating_record(self, node: int, before: int) -> int | None:
+        """Return the newest record before another one that created this id."""
+        records = self._records.get(node, [])
+        place = bisect_left(records, before)
+        return records[place - 1] if place else None
+
+    def tree(self, node: int, before: int, sources: dict[str, str]) -> tuple[Expression, ...]:
+        """Return an expression and its operands down to the symbols, each once; `sources` describes symbols."""
+        expressions: list[Expression] = []
+        visited: set[int] = set()
+        waiting = [(node, before, 0, "")]
+        while waiting:
+            node, before, depth, text = waiting.pop()
+            if node in visited:
+                continue
+            if len(expressions) == NODES:
+                expressions.append(Expression(depth, "…", source="more parts not shown"))
+                break
+            visited.add(node)
+            record = self._creating_record(node, before)
+            if record is None:
+                if text:
+                    expressions.append(Expression(depth, text, source=sources.get(text)))
+                continue
+            parsed = self._read(record)
+            expressions.append(replace(parsed.expression, depth=depth, text=parsed.expression.text or text or "?"))
+            waiting += [(part, record, min(depth + 1, DEPTH), name) for part, name in reversed(parsed.parts)]
+        return tuple(expressions)
+
+    def _read(self, record: int) -> _ParsedRecord:
+        """Parse a record, cached: consecutive failures share most operands."""
+        cached = self._cache.get(record)
+        if cached is None:
+            if len(self._cache) >= KEPT:
+                self._cache.clear()
+            cached = self._cache[record] = self._parsed(record)
+        return cached
+
+    def _parsed(self, record: int) -> _ParsedRecord:
+        fields = self._reader.event(record)
+        frames = user_frames(frames_of(self._process, list_in(fields, "user_stack")))
+        where = frames[0] if frames else None
+        if record in self._symbols:
+            bounds = text_in(fields, "vr")
+            source = f"depends on data, range {bounds}" if bounds not in (None, ANY) else "depends on data"
+            return _ParsedRecord(Expression(0, text_in(fields, "symbol") or "", source=source, user_frame=where))
+        arguments = tuple(str(argument) for argument in list_in(fields, "arguments"))
+        method = text_in(fields, "method") or "?"
+        expression = Expression(0, text_in(fields, "result") or "", method, arguments, user_frame=where)
+        return _ParsedRecord(expression, _expression_parts(fields, arguments))
+
+
+def _expression_parts(fields: dict[str, object], arguments: tuple[str, ...]) -> tuple[tuple[int, str], ...]:
+    """(id, text) of the arguments that have an id. Numbers have none, so texts and ids need not be as many."""
+    ids = [value for value in list_in(fields, "argument_ids") if isinstance(value, int) and not isinstance(value, bool)]
+    texts = list(arguments) if len(arguments) == len(ids) else [a for a in arguments if not _NUMBER.match(a)]
+    return tuple(zip(ids, texts if len(texts) == len(ids) else [""] * len(ids), strict=True))
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
@@ -456,7 +452,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 
     def fill(page: Page) -> Generator[None, None, Exports]:
         page.add((f"Exports{scope.title}", tokens.TITLE))
-        exports = yield from read_exports(scope.compiles)
+        exports = yield from _read_exports(scope.compiles)
         if not exports.exports:
             _add_no_exports(page, run.finished, bool(str(scope.ref)))
         for number, export in enumerate(exports.exports, 1):

@@ -44,7 +44,7 @@ from tltui.text.frozen import frozen, mutable
 from tltui.text.sanitize import sanitize
 from tltui.text.torch_names import PREFIX, RESUMED, Owner, owner_of
 
-DEFAULT = "default_pg"
+DEFAULT_GROUP = "default_pg"
 """torch's description of the group of all ranks (`torch/distributed/distributed_c10d.py`)."""
 SAME_SIZES = frozenset((
     "all_reduce", "allreduce", "allreduce_coalesced", "broadcast", "_broadcast_oop", "reduce", "_reduce_oop", "_all_gather_base",
@@ -55,6 +55,17 @@ MISMATCHES = 8
 """Maximum number of reported mismatches."""
 Key = tuple[str, str, tuple[int, ...]]
 """A process group: its name, its description, and its ranks where a dump has them. Names are not unique over all ranks."""
+
+SHOWN = 4
+"""Collectives, mismatches and dumps that could not be read, of each as many."""
+NAME_WIDTH = 40
+
+OTHERS_SHOWN = 3
+PID_MAX = 1 << 22
+"""No process of Linux has a greater number."""
+
+Line = tuple[str, str]
+"""A text, and the address that it leads to; '' for none."""
 
 
 @frozen
@@ -127,6 +138,23 @@ class Collectives:
     mismatches: tuple[Mismatch, ...]
     is_older: bool = False
     """Whether all that they have is older than the run: they are of another one, and nothing is taken from them."""
+
+
+@frozen
+class WhereReport:
+    """Where a job is."""
+
+    answer: str
+    """In a sentence."""
+    where: Where
+    processes: Here | None = None
+    """What the processes of the run on this machine do, where that was asked for."""
+    stacks: tuple[StackGroup, ...] = ()
+    """Their Python stacks in groups, the odd one first, where these were asked for."""
+    collectives: Collectives | None = None
+    """What torch's flight recorder wrote of collectives; None where there is no dump of it."""
+    failures: tuple[RunFailure, ...] = ()
+    """How the processes of an ended job failed, as its output reports it: causes before consequences."""
 
 
 @mutable
@@ -209,7 +237,7 @@ def _members(key: Key, use: _Use, world: set[int]) -> set[int]:
     """Return a group's ranks: from the dump, all for the default group, else those with calls."""
     if use.members:
         return set(use.members)
-    return set(world) if key[1] == DEFAULT else set(use.calls)
+    return set(world) if key[1] == DEFAULT_GROUP else set(use.calls)
 
 
 def _group_name(key: Key, members: Iterable[int]) -> GroupName:
@@ -259,11 +287,6 @@ def user_frame(frames: Sequence[DumpFrame]) -> DumpFrame | None:
     return frames[0] if frames else None
 
 
-SHOWN = 4
-"""Collectives, mismatches and dumps that could not be read, of each as many."""
-NAME_WIDTH = 40
-
-
 def collectives_answer(recorded: Collectives, over: bool = False) -> str:
     """Return the answer in a sentence; '' where no dump names a rank. `over`: the job has ended, so that no rank waits any more."""
     first = next((item for item in recorded.pending if item.missing_ranks), None)
@@ -310,7 +333,7 @@ def _at(call: Call) -> str:
 
 
 def _group(group: GroupName) -> str:
-    if group.description == DEFAULT:
+    if group.description == DEFAULT_GROUP:
         return "the group of all ranks"
     described = "" if group.description in ("", "undefined") else f" ({_name(group.description)})"
     return f"process group {_name(group.name)}{described}"
@@ -391,11 +414,6 @@ def _frame(page: Page, call: Call) -> list[Piece]:
     return ["  ", page.place(call.frame.file, call.frame.line), f" {_name(call.frame.function)}"]
 
 
-OTHERS_SHOWN = 3
-PID_MAX = 1 << 22
-"""No process of Linux has a greater number."""
-
-
 def add_remarks(page: Page, places: Where) -> None:
     """Add the remarks about clocks, ranks without a log, earlier processes, and other processes with open phases."""
     remarks = [f"{clock_sentence(clock)} Times on this page are corrected." for clock in places.clocks[:OTHERS_SHOWN]]
@@ -413,10 +431,6 @@ def add_remarks(page: Page, places: Where) -> None:
             page.row([f"{text} ", (f"[{ref}]", tokens.LINK, ref)], "")
         else:
             page.say(text, "", tokens.DIM)
-
-
-Line = tuple[str, str]
-"""A text, and the address that it leads to; '' for none."""
 
 
 def _restarted(restarted: Sequence[Older]) -> list[Line]:
@@ -504,23 +518,6 @@ def _suggest_stacks(page: Page, pid: int, place: str) -> None:
         f"To see whether the process is alive, run `tltui where {page.options.path} --pids` on the machine {place} (on screen: P). "
         f"Add --stacks for its Python stacks{command}.", "", tokens.DIM,
     )  # fmt: skip
-
-
-@frozen
-class WhereReport:
-    """Where a job is."""
-
-    answer: str
-    """In a sentence."""
-    where: Where
-    processes: Here | None = None
-    """What the processes of the run on this machine do, where that was asked for."""
-    stacks: tuple[StackGroup, ...] = ()
-    """Their Python stacks in groups, the odd one first, where these were asked for."""
-    collectives: Collectives | None = None
-    """What torch's flight recorder wrote of collectives; None where there is no dump of it."""
-    failures: tuple[RunFailure, ...] = ()
-    """How the processes of an ended job failed, as its output reports it: causes before consequences."""
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:

@@ -39,6 +39,32 @@ from tltui.trace.log import Log
 
 TEXT_READ = 4000
 """Characters of a failure that are matched."""
+IN_COMPILER = 'Compile with backend="aot_eager", then with backend="eager": the first one to work shows the part at fault.'
+
+INDENT = "    "
+CHECKPOINT_ERROR = "CheckpointError"
+CHECKPOINT = "torch/utils/checkpoint.py"
+AFTER_LIMIT = (
+    "Calls that match no compiled version run in eager mode, which may save different tensors than the compiled forward.",
+    "Raise torch._dynamo.config.recompile_limit, or remove the cause of the recompilations.",
+)
+SHOWN = 3
+"""Failures of a launch that have a line each."""
+WARNINGS_SHOWN = 3
+"""Warnings that a summary lists."""
+LAUNCHES_SHOWN = 3
+FOLDED = 100
+"""Failures that are listed below the first ones."""
+RANKS_SHOWN = 4
+"""Ranks with two processes at once that are listed."""
+CAUSE_UNKNOWN = (
+    "These logs do not show which rank failed first. Open the job's output too: add its file to the command, as in "
+    "`tltui where TRACE job.out`."
+)
+
+COUNTED = 256 << 20
+"""Bytes of an output whose lines are counted; of a larger one the size is given."""
+BLOCK = 1 << 20
 
 
 @frozen
@@ -162,34 +188,6 @@ ROWS: tuple[AdviceRow, ...] = (
     ),
 )  # fmt: skip
 """The first row that matches counts."""
-IN_COMPILER = 'Compile with backend="aot_eager", then with backend="eager": the first one to work shows the part at fault.'
-
-
-def next_step(failure: str, in_compiler: bool) -> str:
-    """Return the next step for a failure; `in_compiler`: torch's compiler raised it. '' if there is none."""
-    text = failure[:TEXT_READ]
-    step = next((row.next_step for row in ROWS if row.pattern.search(text)), "")
-    return step or (IN_COMPILER if in_compiler else "")
-
-
-INDENT = "    "
-CHECKPOINT_ERROR = "CheckpointError"
-CHECKPOINT = "torch/utils/checkpoint.py"
-AFTER_LIMIT = (
-    "Calls that match no compiled version run in eager mode, which may save different tensors than the compiled forward.",
-    "Raise torch._dynamo.config.recompile_limit, or remove the cause of the recompilations.",
-)
-SHOWN = 3
-"""Failures of a launch that have a line each."""
-LAUNCHES_SHOWN = 3
-FOLDED = 100
-"""Failures that are listed below the first ones."""
-RANKS_SHOWN = 4
-"""Ranks with two processes at once that are listed."""
-CAUSE_UNKNOWN = (
-    "These logs do not show which rank failed first. Open the job's output too: add its file to the command, as in "
-    "`tltui where TRACE job.out`."
-)
 
 
 def add_ends(page: Page, run: Run, failures: Sequence[RunFailure]) -> None:
@@ -298,14 +296,15 @@ def add_overlaps(page: Page, run: Run) -> frozenset[int]:
     return frozenset(pid for one in overlaps for pid in one.pids)
 
 
-def _where(page: Page, item: RunFailure) -> list[Piece]:
+def _where(page: Page, item: RunFailure | OutputWarning) -> list[Piece]:
     """Return the user's line and a link to the compile."""
     pieces: list[Piece] = []
     if item.file is not None:
         pieces += ["  ", page.place(item.file, item.line)]
     if item.compile:
         pieces += ["  ", (f"[{item.compile}]", tokens.LINK, item.compile)]
-        pieces += [] if item.is_certain else [(" probably", tokens.DIM)]
+        if isinstance(item, RunFailure) and not item.is_certain:
+            pieces.append((" probably", tokens.DIM))
     return pieces
 
 
@@ -414,9 +413,11 @@ def _is_in_checkpoint(frame: Frame) -> bool:
     return any(caller.file.replace("\\", "/").endswith(CHECKPOINT) for caller in callers)
 
 
-COUNTED = 256 << 20
-"""Bytes of an output whose lines are counted; of a larger one the size is given."""
-BLOCK = 1 << 20
+def next_step(failure: str, in_compiler: bool) -> str:
+    """Return the next step for a failure; `in_compiler`: torch's compiler raised it. '' if there is none."""
+    text = failure[:TEXT_READ]
+    step = next((row.next_step for row in ROWS if row.pattern.search(text)), "")
+    return step or (IN_COMPILER if in_compiler else "")
 
 
 def has_only_output(run: Run) -> bool:
@@ -448,16 +449,13 @@ def _lines_in(log: Log) -> int:
     return count + (last != b"\n")
 
 
-"""Warnings that a summary lists."""
-
-
 def add_warnings(page: Page, run: Run, warnings: Sequence[OutputWarning]) -> None:
     """Add each warning with its meaning and what to do against it."""
     if not warnings:
         return
     page.heading(f"Torch's warnings in the job's output ({fmt.count(len(warnings))})")
     for warning in warnings:
-        page.row([(warning.title, tokens.WARN), *_warning_place(page, warning)])
+        page.row(_title(page, warning))
         if warning.detail:
             page.labelled("cause", sanitize(fmt.one_line(warning.detail)), INDENT, 6)
         page.say(warning.means, INDENT)
@@ -473,20 +471,16 @@ def add_warning_titles(page: Page, warnings: Sequence[OutputWarning]) -> None:
     if not warnings:
         return
     page.heading(f"Torch's warnings in the job's output ({fmt.count(len(warnings))})")
-    for warning in warnings[:SHOWN]:
-        page.row([(warning.title, tokens.WARN), *_warning_place(page, warning)])
+    for warning in warnings[:WARNINGS_SHOWN]:
+        page.row(_title(page, warning))
         if warning.detail:
             page.add(INDENT, page.clip(sanitize(fmt.one_line(warning.detail)), page.width - len(INDENT)))
         page.say(warning.fix or warning.means, INDENT, tokens.DIM)
-    if len(warnings) > SHOWN:
-        page.add("  ", (f"and {fmt.count(len(warnings) - SHOWN)} more", tokens.LINK, "@problems"))
+    if len(warnings) > WARNINGS_SHOWN:
+        page.add("  ", (f"and {fmt.count(len(warnings) - WARNINGS_SHOWN)} more", tokens.LINK, "@problems"))
 
 
-def _warning_place(page: Page, warning: OutputWarning) -> list[Piece]:
-    """Return the number of times, the user's line and a link to the compile."""
-    pieces: list[Piece] = [f"  {fmt.count(warning.count)} times"] if warning.count > 1 else []
-    if warning.file is not None:
-        pieces += ["  ", page.place(warning.file, warning.line)]
-    if warning.compile:
-        pieces += ["  ", (f"[{warning.compile}]", tokens.LINK, warning.compile)]
-    return pieces
+def _title(page: Page, warning: OutputWarning) -> list[Piece]:
+    """Return the title of a warning, the number of times, the user's line and a link to the compile."""
+    times: list[Piece] = [f"  {fmt.count(warning.count)} times"] if warning.count > 1 else []
+    return [(warning.title, tokens.WARN), *times, *_where(page, warning)]

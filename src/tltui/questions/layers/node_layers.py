@@ -32,6 +32,26 @@ _FLAT = re.compile(r"^(?:self\.)?[Ll]__self___(\w+)$")
 Naming = Callable[[str, tuple[str, ...]], str]
 """The variable of a module and its path there → its path in the model."""
 
+Key = tuple[str, int]
+"""File and line."""
+_CHECKPOINT = "tag_activation_checkpoint"
+_FUNCTION = "autograd_function_apply"
+"""Runs the `forward` of an own `torch.autograd.Function`, the first of its graphs; the second one is its `backward`."""
+_RUNS = re.compile(r"\bhigher_order\.(?:cond|while_loop|invoke_subgraph)$")
+"""Operators that run graphs inside of the graph, which take the last arguments."""
+
+_CALL = re.compile(r"^\s*(?:\w+ = |return )?\w+\.(\w+)\([\w., =]*\)\s*$")
+"""A line that calls an attribute of a module with names for arguments, and does nothing else."""
+
+_CLASS = re.compile(
+    r"___check_type_id\(([LG]\['\w+'\](?:\._modules\['[^'\]\n]+'\])+), \d+\), type=<class 'torch\.nn\.modules\.\w+\.(\w+)'>"
+)
+_SEQUENTIAL = "Sequential"
+_CONTAINER = "nn/modules/container.py"
+_RANDOM = ("inductor_lookup_seed", "inductor_random")
+OWN_NAME = frozenset(("relu", "sigmoid", "tanh"))
+"""Operators that lowered graphs have under the name that they have in the program."""
+
 
 @frozen
 class At:
@@ -84,83 +104,6 @@ class Frames:
         while parts and ".".join(parts) not in self.calls:
             parts.pop()
         return ".".join(parts)
-
-
-def frames_of_guards(text: str, naming: Naming) -> Frames:
-    """Parse the code locations of modules from the guard text (`dynamo_cpp_guards_str`)."""
-    frames = Frames()
-    read: list[tuple[str, At]] = []
-    for path, at, _ in _guard_matches(_CALLED, text, naming):
-        frames.calls.setdefault(path, at)
-    for path, at, code in _guard_matches(_READ, text, naming):
-        read.append((reader_of(path, "", code), at))
-    for match in _ATTRIBUTE.finditer(text):
-        source = source_path(match[1])
-        if source is not None and re.search(rf"\bself\.{match[2]}\b", match[3]):
-            read.append((naming(*source), At(match[4], match[6], int(match[5]))))
-    for path, at in frames.calls.items():
-        frames.add(at, frames.caller(path))
-    for path, at in read:
-        frames.add(at, path)
-    return frames
-
-
-def called_module(name: str, frames: Frames) -> str:
-    """Return the module of a parameter whose name has `_` for each `.`, by the modules that guards list as called: the longest one.
-
-    So torch names the attributes of a graph with frozen parameters: `L__self___head_weight`.
-    """
-    match = _FLAT.match(name)
-    paths = (path for path in frames.calls if path and match and match[1].startswith(f"{path.replace('.', '_')}_"))
-    return max(paths, key=len, default="")
-
-
-def _guard_matches(pattern: re.Pattern[str], text: str, naming: Naming) -> Iterator[tuple[str, At, str]]:
-    for match in pattern.finditer(text):
-        source = source_path(match[1])
-        if source is not None:
-            yield naming(*source), At(match[3], match[5], int(match[4])), match[2]
-
-
-def reader_of(path: str, name: str, code: str) -> str:
-    """Return the module whose code reads a parameter: for `self.embed.weight`, the parent of `embed`."""
-    parts = path.split(".") if path else []
-    away = 0
-    attribute = re.escape(name) if name else r"[A-Za-z]\w*"
-    for match in re.finditer(rf"((?:\.\w+)*)\.{attribute}\b", code):
-        words = [word for word in match[1].split(".") if word]
-        same = 0
-        while words and same < min(len(words), len(parts)) and words[-1 - same] == parts[-1 - same]:
-            same += 1
-        if same and same == len(words):
-            away = max(away, same)
-    return ".".join(parts[: len(parts) - away])
-
-
-def mentions(name: str, code: str) -> bool:
-    """Return whether a line of code reads an attribute of this name."""
-    return bool(name) and re.search(rf"\.{re.escape(name)}\b", code) is not None
-
-
-def ancestors(path: str) -> Iterable[str]:
-    """Yield a module and its parents, innermost first, '' last."""
-    while path:
-        yield path
-        path = path.rpartition(".")[0]
-    yield ""
-
-
-Key = tuple[str, int]
-"""File and line."""
-_CHECKPOINT = "tag_activation_checkpoint"
-_FUNCTION = "autograd_function_apply"
-"""Runs the `forward` of an own `torch.autograd.Function`, the first of its graphs; the second one is its `backward`."""
-_RUNS = re.compile(r"\bhigher_order\.(?:cond|while_loop|invoke_subgraph)$")
-"""Operators that run graphs inside of the graph, which take the last arguments."""
-
-
-_CALL = re.compile(r"^\s*(?:\w+ = |return )?\w+\.(\w+)\([\w., =]*\)\s*$")
-"""A line that calls an attribute of a module with names for arguments, and does nothing else."""
 
 
 @mutable
@@ -227,6 +170,128 @@ class Program:
     def module(self, path: str) -> str:
         """Return the innermost module that runs: a module list only holds modules."""
         return next(ancestor for ancestor in ancestors(path) if not ancestor or ancestor in self.modules)
+
+
+@frozen
+class Region:
+    """A graph inside of a graph, as one node runs it."""
+
+    number: int
+    """The index in `FxGraph.graphs`."""
+    given: dict[str, str]
+    """Input of the region → node of the graph around it."""
+
+    def held(self, around: dict[str, int]) -> dict[str, int]:
+        """Return the parameters among the inputs of the region; `around` are those of the graph around it."""
+        return {name: around[outer] for name, outer in self.given.items() if outer in around}
+
+
+@mutable
+class _Gap:
+    """Nodes between two anchors."""
+
+    before: Step | None
+    after: Step | None
+    base: str
+    modules: tuple[tuple[str, str], ...]
+    """Modules that may run in it, with their numbers merged: those of the anchors in `base`, and `base`."""
+
+    @classmethod
+    def in_module(cls, before: Step | None, after: Step | None, base: str) -> _Gap:
+        """Return the gap between two anchors in one call of the module `base`."""
+        paths = [
+            path for anchor in (before, after) if anchor is not None for path in ancestors(anchor.layer or "")
+            if is_below(path, base)
+        ]  # fmt: skip
+        return cls(before, after, base, tuple((path, merged(path)) for path in dict.fromkeys((*paths, base))))
+
+
+@mutable
+class _Reads:
+    """Reads of parameters in the current call of each module: the number of the parameter and the line."""
+
+    marks: dict[str, set[tuple[int, Key]]] = field(default_factory=dict)
+    _below: dict[str, set[str]] = field(default_factory=dict)
+    """Module → itself and the modules in it that have reads."""
+
+    def add(self, path: str, marks: set[tuple[int, Key]]) -> None:
+        """Add reads in a module."""
+        if path not in self.marks:
+            self.marks[path] = set()
+            for outer in ancestors(path):
+                self._below.setdefault(outer, set()).add(path)
+        self.marks[path] |= marks
+
+    def forget(self, path: str) -> None:
+        """Remove the reads in a module, whose call has ended, and in the modules in it."""
+        for inner in tuple(self._below.get(path, ())):
+            del self.marks[inner]
+            for outer in ancestors(inner):
+                self._below[outer].discard(inner)
+
+
+def frames_of_guards(text: str, naming: Naming) -> Frames:
+    """Parse the code locations of modules from the guard text (`dynamo_cpp_guards_str`)."""
+    frames = Frames()
+    read: list[tuple[str, At]] = []
+    for path, at, _ in _guard_matches(_CALLED, text, naming):
+        frames.calls.setdefault(path, at)
+    for path, at, code in _guard_matches(_READ, text, naming):
+        read.append((reader_of(path, "", code), at))
+    for match in _ATTRIBUTE.finditer(text):
+        source = source_path(match[1])
+        if source is not None and re.search(rf"\bself\.{match[2]}\b", match[3]):
+            read.append((naming(*source), At(match[4], match[6], int(match[5]))))
+    for path, at in frames.calls.items():
+        frames.add(at, frames.caller(path))
+    for path, at in read:
+        frames.add(at, path)
+    return frames
+
+
+def called_module(name: str, frames: Frames) -> str:
+    """Return the module of a parameter whose name has `_` for each `.`, by the modules that guards list as called: the longest one.
+
+    So torch names the attributes of a graph with frozen parameters: `L__self___head_weight`.
+    """
+    match = _FLAT.match(name)
+    paths = (path for path in frames.calls if path and match and match[1].startswith(f"{path.replace('.', '_')}_"))
+    return max(paths, key=len, default="")
+
+
+def _guard_matches(pattern: re.Pattern[str], text: str, naming: Naming) -> Iterator[tuple[str, At, str]]:
+    for match in pattern.finditer(text):
+        source = source_path(match[1])
+        if source is not None:
+            yield naming(*source), At(match[3], match[5], int(match[4])), match[2]
+
+
+def reader_of(path: str, name: str, code: str) -> str:
+    """Return the module whose code reads a parameter: for `self.embed.weight`, the parent of `embed`."""
+    parts = path.split(".") if path else []
+    away = 0
+    attribute = re.escape(name) if name else r"[A-Za-z]\w*"
+    for match in re.finditer(rf"((?:\.\w+)*)\.{attribute}\b", code):
+        words = [word for word in match[1].split(".") if word]
+        same = 0
+        while words and same < min(len(words), len(parts)) and words[-1 - same] == parts[-1 - same]:
+            same += 1
+        if same and same == len(words):
+            away = max(away, same)
+    return ".".join(parts[: len(parts) - away])
+
+
+def mentions(name: str, code: str) -> bool:
+    """Return whether a line of code reads an attribute of this name."""
+    return bool(name) and re.search(rf"\.{re.escape(name)}\b", code) is not None
+
+
+def ancestors(path: str) -> Iterable[str]:
+    """Yield a module and its parents, innermost first, '' last."""
+    while path:
+        yield path
+        path = path.rpartition(".")[0]
+    yield ""
 
 
 def program_of(graph: GraphText, parameters: dict[str, Parameter], paths: dict[str, str], frames: Frames) -> Program:
@@ -300,20 +365,6 @@ def _in_order(graph: GraphText, number: int, held: dict[str, int]) -> Iterator[t
             yield node, held
         for region in regions:
             yield from _in_order(graph, region.number, region.held(held))
-
-
-@frozen
-class Region:
-    """A graph inside of a graph, as one node runs it."""
-
-    number: int
-    """The index in `FxGraph.graphs`."""
-    given: dict[str, str]
-    """Input of the region → node of the graph around it."""
-
-    def held(self, around: dict[str, int]) -> dict[str, int]:
-        """Return the parameters among the inputs of the region; `around` are those of the graph around it."""
-        return {name: around[outer] for name, outer in self.given.items() if outer in around}
 
 
 def regions_of(graph: GraphText, node: FxNode) -> list[Region]:
@@ -428,33 +479,13 @@ def _calls_only(frames: Frames, path: str, code: str) -> bool:
     return [other for other in frames.calls if other.rpartition(".")[2] == name] == [path]
 
 
-def is_called_at(frames: Frames, path: str, at: At) -> bool:
+def _is_called_at(frames: Frames, path: str, at: At) -> bool:
     """Return whether guards list a module as called at a line."""
     return path in frames.calls and _same(frames, frames.calls[path], at)
 
 
 def _same(frames: Frames, a: At, b: At) -> bool:
     return (frames.file(a.file), a.function, a.line) == (frames.file(b.file), b.function, b.line)
-
-
-@mutable
-class _Gap:
-    """Nodes between two anchors."""
-
-    before: Step | None
-    after: Step | None
-    base: str
-    modules: tuple[tuple[str, str], ...]
-    """Modules that may run in it, with their numbers merged: those of the anchors in `base`, and `base`."""
-
-    @classmethod
-    def in_module(cls, before: Step | None, after: Step | None, base: str) -> _Gap:
-        """Return the gap between two anchors in one call of the module `base`."""
-        paths = [
-            path for anchor in (before, after) if anchor is not None for path in ancestors(anchor.layer or "")
-            if is_below(path, base)
-        ]  # fmt: skip
-        return cls(before, after, base, tuple((path, merged(path)) for path in dict.fromkeys((*paths, base))))
 
 
 def _layers_between(program: Program, frames: Frames) -> None:
@@ -471,30 +502,6 @@ def _layers_between(program: Program, frames: Frames) -> None:
         for n, layer in _settled(candidates, gap, program).items():
             program.steps[n].layer = layer
         _within(program, range(first + 1, last), first, last, base)
-
-
-@mutable
-class _Reads:
-    """Reads of parameters in the current call of each module: the number of the parameter and the line."""
-
-    marks: dict[str, set[tuple[int, Key]]] = field(default_factory=dict)
-    _below: dict[str, set[str]] = field(default_factory=dict)
-    """Module → itself and the modules in it that have reads."""
-
-    def add(self, path: str, marks: set[tuple[int, Key]]) -> None:
-        """Add reads in a module."""
-        if path not in self.marks:
-            self.marks[path] = set()
-            for outer in ancestors(path):
-                self._below.setdefault(outer, set()).add(path)
-        self.marks[path] |= marks
-
-    def forget(self, path: str) -> None:
-        """Remove the reads in a module, whose call has ended, and in the modules in it."""
-        for inner in tuple(self._below.get(path, ())):
-            del self.marks[inner]
-            for outer in ancestors(inner):
-                self._below[outer].discard(inner)
 
 
 def _base(program: Program, before: Step | None, after: Step | None, reads: _Reads) -> str:
@@ -625,16 +632,6 @@ def _within(program: Program, gap: range, first: int, last: int, base: str) -> N
             steps[n].layer = program.module(around) if is_below(around, base) else base
 
 
-_CLASS = re.compile(
-    r"___check_type_id\(([LG]\['\w+'\](?:\._modules\['[^'\]\n]+'\])+), \d+\), type=<class 'torch\.nn\.modules\.\w+\.(\w+)'>"
-)
-_SEQUENTIAL = "Sequential"
-_CONTAINER = "nn/modules/container.py"
-_RANDOM = ("inductor_lookup_seed", "inductor_random")
-OWN_NAME = frozenset(("relu", "sigmoid", "tanh"))
-"""Operators that lowered graphs have under the name that they have in the program."""
-
-
 def classes_of_guards(text: str, naming: Naming) -> dict[str, str]:
     """Return the classes of torch's own modules, by path: `layers.0.drop` → `Dropout`."""
     results = {}
@@ -680,7 +677,7 @@ def _follows(program: Program, frames: Frames, classes: dict[str, str], step: St
 def _is_only_call(frames: Frames, step: Step, path: str) -> bool:
     """Return whether the line of a node calls the module once, and no function of the operator."""
     around, _, name = path.rpartition(".")
-    if step.layer != around or name.isdecimal() or not is_called_at(frames, path, step.at):
+    if step.layer != around or name.isdecimal() or not _is_called_at(frames, path, step.at):
         return False
     calls = len(re.findall(rf"\.{re.escape(name)}\(", step.code))
     functions = len(re.findall(rf"\b{re.escape(step.operator)}\(", step.code))

@@ -53,190 +53,20 @@ _NOT_SAVED = re.compile(r"^(?:tangents?_\d|bwd_(?:base|seed|rng)|fwd_rng_state|r
 MAX_RETURN = 20_000
 """Lines of a `return`."""
 
-
-@frozen
-class Output:
-    """A result of a graph: the node, '' for none, and torch's note about it."""
-
-    name: str
-    note: str = ""
-
-
-@frozen
-class Saved:
-    """A tensor that the forward returns for the backward."""
-
-    name: str
-    place: int
-    """Its number among the results of the forward graph."""
-    node: FxNode
-    kind: str
-    """One of `KINDS`."""
-    root: str
-    """The node whose memory it shows: itself, or the base of a view."""
-    argument: str
-    """The argument of the forward whose storage it is, '' for none."""
-    base: str
-    """The first saved tensor with the same storage, itself if it is the first."""
-    amount: Amount | None
-    """Bytes of the storage; None if unknown."""
-    tag: str
-    """The checkpointing tag of the node in the joint graph, '' for none."""
-    set_tag: str
-    """Its tag in the forward graph where the partitioner changed it, else ''."""
-
-
-@frozen
-class Recomputed:
-    """A node of the forward that the backward computes again."""
-
-    node: FxNode
-    amount: Amount | None
-    """Bytes of its result; none for a view."""
-    tag: str
-
-
-@mutable
-class GraphPair:
-    """A forward graph and its backward, as AOTAutograd logged them."""
-
-    forward: GraphText
-    backward: GraphText
-    joint: GraphText | None
-    outputs: tuple[Output, ...] = field(init=False)
-    saved_places: tuple[int, ...] = field(init=False)
-    """Numbers of the results that the backward reads."""
-
-    def __post_init__(self) -> None:
-        self.outputs = outputs_of(self.forward)
-        self.saved_places = _saved_places(self.outputs, self.backward)
-
-
-def outputs_of(graph: GraphText) -> tuple[Output, ...]:
-    """Return the results of the outermost graph in order, with their notes."""
-    node = next((node for node in reversed(graph.nodes) if node.kind == "output" and node.graph == 0), None)
-    if node is None:
-        return ()
-    first = graph.text[node.line].strip().removeprefix("return").strip()
-    if first not in ("(", "["):
-        text = first.partition("  # ")[0].partition(";")[0].strip()
-        names = arguments(text[1:-1]) if text[:1] in ("(", "[") else [text]
-        return tuple(Output("" if name == "None" else name) for name in names if name)
-    outputs = []
-    for line in graph.text[node.line + 1 : node.line + MAX_RETURN]:
-        code, _, note = line.strip().partition("  # ")
-        if code.startswith((")", "]")):
-            break
-        name = code.rstrip(", ")
-        outputs.append(Output("" if name == "None" else name, note))
-    return tuple(outputs)
-
-
-def _saved_places(outputs: Sequence[Output], backward: GraphText) -> tuple[int, ...]:
-    """Return the results that are saved: by torch's notes, else the last result of each name that the backward reads."""
-    noted = tuple(n for n, output in enumerate(outputs) if output.note.startswith(_SAVED))
-    if noted:
-        return noted
-    names = {node.name for node in backward.nodes if node.kind == "placeholder" and node.graph == 0}
-    read = {name for name in names if not _NOT_SAVED.match(name)}
-    last = {output.name: n for n, output in enumerate(outputs) if output.name in read}
-    return tuple(sorted(last.values()))
-
-
-def saved_of(pair: GraphPair, parameters: Mapping[str, str], storages: Sequence[Storage | None]) -> tuple[Saved, ...]:
-    """Return the saved tensors in the order of the forward's results.
-
-    `parameters` maps placeholders to paths of parameters. `storages` has the storage of each result in the wrapper, () without a
-    wrapper. The wrapper decides: it may return a copy of an argument where the graph has the argument.
-    """
-    values = values_of(pair.forward).get(0, Values(0))
-    inputs = {node.name for node in pair.forward.nodes if node.kind == "placeholder" and node.graph == 0}
-    returned = _returned_storages(pair, values, storages)
-    bases: dict[object, str] = {}
-    results = []
-    for place in pair.saved_places:
-        name = pair.outputs[place].name
-        node = pair.forward.find(name)
-        if node is None or tensor_type(node.type) is None:
-            continue  # a size
-        root = values.root(name)
-        storage = storages[place] if place < len(storages) else None
-        if storage is not None and storage.is_argument:
-            root = storage.name if storage.name in inputs else root
-        is_input = root in inputs if storage is None else storage.is_argument
-        key = _storage(storages, place, root)
-        kind = (PARAMETER if root in parameters else INPUT) if is_input else OUTPUT if key in returned else ACTIVATION
-        amount = _amount(pair.forward, root) if storage is None or storage.is_argument else storage.amount
-        tag, set_tag = _tags(pair, name)
-        results.append(
-            Saved(name, place, node, kind, root, root if is_input else "", bases.setdefault(key, name), amount, tag, set_tag)
-        )
-    return tuple(results)
-
-
-def _storage(storages: Sequence[Storage | None], place: int, root: str) -> object:
-    """Return a key for the storage of a result: the wrapper's, else the node that the result is a view of."""
-    storage = storages[place] if place < len(storages) else None
-    return root if storage is None else storage
-
-
-def _returned_storages(pair: GraphPair, values: Values, storages: Sequence[Storage | None]) -> set[object]:
-    """Return the storages of the results that the caller gets."""
-    saved = set(pair.saved_places)
-    return {
-        _storage(storages, n, values.root(output.name)) for n, output in enumerate(pair.outputs)
-        if n not in saved and output.name and not output.note.startswith(_MUTATION)
-    }  # fmt: skip
-
-
-def _amount(graph: GraphText, name: str) -> Amount | None:
-    node = graph.find(name)
-    tensor = tensor_type(node.type) if node is not None else None
-    return tensor.amount if tensor is not None else None
-
-
-def _tag(graph: GraphText | None, name: str) -> str:
-    node = graph.find(name) if graph is not None else None
-    origin: Origin | None = graph.origin(node) if graph is not None and node is not None else None
-    match = _TAG.search(origin.note) if origin is not None else None
-    return match[1] if match else ""
-
-
-def _tags(pair: GraphPair, name: str) -> tuple[str, str]:
-    """Return the tag of a node in the joint graph, and that of the partitioner if it differs."""
-    before, after = _tag(pair.joint, name), _tag(pair.forward, name)
-    if pair.joint is None or pair.joint.find(name) is None:
-        return after, ""
-    return before, after if after != before else ""
-
-
-def recomputed_of(pair: GraphPair) -> tuple[Recomputed, ...]:
-    """Return the nodes of the forward that the backward graph has too, views left out."""
-    values = values_of(pair.backward).get(0, Values(0))
-    results = []
-    for node in pair.backward.nodes:
-        if node.graph != 0 or node.kind not in COMPUTED or values.is_view(node.name):
-            continue
-        first = pair.forward.find(node.name)
-        if first is None or first.graph != 0 or first.kind != node.kind or first.target != node.target:
-            continue
-        tensor = tensor_type(node.type)
-        if tensor is not None:  # results of a call with several results have nodes of their own
-            results.append(Recomputed(node, tensor.amount, _tag(pair.backward, node.name)))
-    return tuple(results)
-
-
-def saved_amount(saved: Iterable[Saved], kind: str) -> Amount:
-    """Return the bytes of a kind, each storage once."""
-    return together(tensor.amount for tensor in saved if tensor.kind == kind and tensor.base == tensor.name)
-
-
 FORWARD, BACKWARD = "aot_forward_graph", "aot_backward_graph"
 _READ = TEXTS | {GUARDS, JOINT, FORWARD, BACKWARD}
 NO_PAIR = "the trace lacks AOTAutograd's forward or backward graph, which name the saved tensors"
 NO_SIZES = "the trace has no value for a size symbol"
 MAX_DIGITS = 16
 _NAME = re.compile(r"[A-Za-z_]\w*")
+
+_GRAPHS = (FORWARD, OUTPUT_CODE)
+
+Place = tuple[str, int | None]
+"""An artifact within its compile: its name, and its number if the name is not unique. Compiles with equal texts share answers."""
+
+_WITH_VALUE = ("create_symbol",)
+"""Records that have the value of a symbol."""
 
 
 @frozen
@@ -389,6 +219,91 @@ class CompileMemory:
     graphs: tuple[GraphMemory, ...]
 
 
+@frozen
+class _Output:
+    """A result of a graph: the node, '' for none, and torch's note about it."""
+
+    name: str
+    note: str = ""
+
+
+@frozen
+class _Saved:
+    """A tensor that the forward returns for the backward."""
+
+    name: str
+    place: int
+    """Its number among the results of the forward graph."""
+    node: FxNode
+    kind: str
+    """One of `KINDS`."""
+    root: str
+    """The node whose memory it shows: itself, or the base of a view."""
+    argument: str
+    """The argument of the forward whose storage it is, '' for none."""
+    base: str
+    """The first saved tensor with the same storage, itself if it is the first."""
+    amount: Amount | None
+    """Bytes of the storage; None if unknown."""
+    tag: str
+    """The checkpointing tag of the node in the joint graph, '' for none."""
+    set_tag: str
+    """Its tag in the forward graph where the partitioner changed it, else ''."""
+
+
+@frozen
+class _Recomputed:
+    """A node of the forward that the backward computes again."""
+
+    node: FxNode
+    amount: Amount | None
+    """Bytes of its result; none for a view."""
+    tag: str
+
+
+@mutable
+class _GraphPair:
+    """A forward graph and its backward, as AOTAutograd logged them."""
+
+    forward: GraphText
+    backward: GraphText
+    joint: GraphText | None
+    outputs: tuple[_Output, ...] = field(init=False)
+    saved_places: tuple[int, ...] = field(init=False)
+    """Numbers of the results that the backward reads."""
+
+    def __post_init__(self) -> None:
+        self.outputs = _outputs_of(self.forward)
+        self.saved_places = _saved_places(self.outputs, self.backward)
+
+
+@mutable
+class _Graph:
+    """One unit with its texts."""
+
+    parts: Parts
+    provenance: UnitProvenance | None
+    layers: UnitLayers | None
+    post: GraphText | None
+    code: CodeText
+    allocations: Allocations | None = None
+    reason: str = ""
+    kernels: tuple[Kernel, ...] = field(init=False)
+    """The kernels that the Python wrapper calls, in the order of the code."""
+    readers: dict[str, list[Kernel]] = field(init=False)
+    """Name in the calls of kernels → these kernels."""
+
+    def __post_init__(self) -> None:
+        kernels = self.provenance.kernels if self.provenance is not None else ()
+        called = (kernel for kernel in kernels if kernel.call_pane == PY and kernel.call_lines)
+        self.kernels = tuple(sorted(called, key=_call_line))
+        self.readers = _readers(self.kernels, self.code.text)
+
+
+_Regions = tuple[tuple[SavedForBackward, Place, Place], ...]
+_Levels = tuple[tuple[GraphMemory, Place | None], ...]
+
+
 def memory_of(compile_: Compile) -> CompileMemory:
     """Return the memory of a compile, cached for compiles with equal texts."""
     content = _content_of(compile_)
@@ -427,28 +342,15 @@ def _symbols_in(saved: Iterable[SavedForBackward], graphs: Iterable[GraphMemory]
     return {name for formula in formulas for name in _NAME.findall(formula)}
 
 
-_GRAPHS = (FORWARD, OUTPUT_CODE)
-
-
 def has_graphs(compile_: Compile) -> bool:
     """Return whether a compile has a forward graph or generated code."""
     log = compile_.process.log
     return any(is_artifact(log.kind(record), log.has_payload(record)) for record, _ in records_of(compile_, _GRAPHS))
 
 
-Place = tuple[str, int | None]
-"""An artifact within its compile: its name, and its number if the name is not unique. Compiles with equal texts share answers."""
-_Regions = tuple[tuple[SavedForBackward, Place, Place], ...]
-_Levels = tuple[tuple[GraphMemory, Place | None], ...]
-
-
 @part
 def _content_of(compile_: Compile, reader: Reader) -> bytes:
     return content_key(compile_, reader, _READ, LIMIT)
-
-
-_WITH_VALUE = ("create_symbol",)
-"""Records that have the value of a symbol."""
 
 
 @part
@@ -458,31 +360,6 @@ def _symbols(compile_: Compile, reader: Reader) -> dict[str, int]:
         return {}
     symbols = shape_env.inputs_of(compile_, reader).symbols
     return {symbol.name: symbol.hint for symbol in symbols if type(symbol.hint) is int}
-
-
-
-
-@mutable
-class _Graph:
-    """One unit with its texts."""
-
-    parts: Parts
-    provenance: UnitProvenance | None
-    layers: UnitLayers | None
-    post: GraphText | None
-    code: CodeText
-    allocations: Allocations | None = None
-    reason: str = ""
-    kernels: tuple[Kernel, ...] = field(init=False)
-    """The kernels that the Python wrapper calls, in the order of the code."""
-    readers: dict[str, list[Kernel]] = field(init=False)
-    """Name in the calls of kernels → these kernels."""
-
-    def __post_init__(self) -> None:
-        kernels = self.provenance.kernels if self.provenance is not None else ()
-        called = (kernel for kernel in kernels if kernel.call_pane == PY and kernel.call_lines)
-        self.kernels = tuple(sorted(called, key=_call_line))
-        self.readers = _readers(self.kernels, self.code.text)
 
 
 @mutable
@@ -518,10 +395,10 @@ class _Compile:
         held: dict[int, dict[str, Amount | None]] = {}
         for forward, backward, joint in self.pairs():
             graph = graphs.get(forward.unit) if forward.unit is not None else None
-            pair = GraphPair(_graph(self.graph(forward)), _graph(self.graph(backward)), self.graph(joint))
+            pair = _GraphPair(_graph(self.graph(forward)), _graph(self.graph(backward)), self.graph(joint))
             parameters = self.parameters(pair, graph)
             storages = _returned(pair, graph)
-            tensors = saved_of(pair, parameters, storages)
+            tensors = _saved_of(pair, parameters, storages)
             layers = self.layers(pair, graph)
             rows = [self.tensor(pair, tensor, layers, parameters) for tensor in tensors]
             rows.sort(key=lambda row: (KINDS.index(row.kind), row.shares_storage_with != "", -(row.storage_bytes or 0)))
@@ -579,7 +456,7 @@ class _Compile:
             return None
         return next((number for number, graph in graphs.items() if graph.parts.forward == forward.parts.unit.number), None)
 
-    def parameters(self, pair: GraphPair, graph: _Graph | None) -> dict[str, str]:
+    def parameters(self, pair: _GraphPair, graph: _Graph | None) -> dict[str, str]:
         """Map placeholders of the forward graph to the paths of their parameters, as Dynamo named the inputs."""
         pre = self.graph(graph.parts.pre) if graph is not None else None
         if pre is None:
@@ -594,12 +471,12 @@ class _Compile:
         return paths
 
     @staticmethod
-    def layers(pair: GraphPair, graph: _Graph | None) -> dict[str, str]:
+    def layers(pair: _GraphPair, graph: _Graph | None) -> dict[str, str]:
         """Return the layers of nodes, also of results that have another name in the post-grad graph."""
         if graph is None or graph.layers is None:
             return {}
         layers = dict(graph.layers.of_post)
-        outputs = outputs_of(graph.post) if graph.post is not None else ()
+        outputs = _outputs_of(graph.post) if graph.post is not None else ()
         if len(outputs) == len(pair.outputs):
             for before, after in zip(pair.outputs, outputs, strict=True):
                 if after.name in layers:
@@ -607,7 +484,7 @@ class _Compile:
         return layers
 
     def tensor(
-        self, pair: GraphPair, tensor: Saved, layers: Mapping[str, str], parameters: Mapping[str, str]
+        self, pair: _GraphPair, tensor: _Saved, layers: Mapping[str, str], parameters: Mapping[str, str]
     ) -> SavedTensor:  # fmt: skip
         kind = _tensor(tensor.node.type)
         path = parameters.get(tensor.argument, "")
@@ -618,14 +495,14 @@ class _Compile:
             tensor.set_tag,
         )  # fmt: skip
 
-    def sum_of(self, tensors: Sequence[Saved], kind: str) -> KindSum:
-        amount = saved_amount(tensors, kind)
+    def sum_of(self, tensors: Sequence[_Saved], kind: str) -> KindSum:
+        amount = _saved_amount(tensors, kind)
         return KindSum(kind, sum(tensor.kind == kind for tensor in tensors), amount.value(self.symbols), amount.formula)
 
-    def recomputed(self, pair: GraphPair, layers: Mapping[str, str]) -> Iterator[RecomputedGroup]:
+    def recomputed(self, pair: _GraphPair, layers: Mapping[str, str]) -> Iterator[RecomputedGroup]:
         """Yield the nodes that are computed again by line, layer and tag, in the order of the backward."""
-        groups: dict[tuple[str, str | None, str], list[Recomputed]] = {}
-        for node in recomputed_of(pair):
+        groups: dict[tuple[str, str | None, str], list[_Recomputed]] = {}
+        for node in _recomputed_of(pair):
             key = (_line(pair.backward, node.node.name), layers.get(node.node.name), node.tag)
             groups.setdefault(key, []).append(node)
         for (line, layer, tag), nodes in groups.items():
@@ -683,7 +560,7 @@ class _Compile:
         return AliveStorage(name.text, name.line < 0, *amount, writer.key, _layers(graph, writer), writer.user_lines)
 
 
-def _returned(pair: GraphPair, graph: _Graph | None) -> list[Storage | None]:
+def _returned(pair: _GraphPair, graph: _Graph | None) -> list[Storage | None]:
     """Return the storage of each result of a forward in its wrapper; [] without a readable one."""
     allocations = graph.allocations if graph is not None else None
     return allocations.returned if allocations is not None and len(allocations.returned) == len(pair.outputs) else []
@@ -718,7 +595,7 @@ def _layers(graph: _Graph, kernel: Kernel) -> tuple[str, ...]:
     return graph.layers.of_kernel.get(kernel.key, ()) if graph.layers is not None else ()
 
 
-def _arguments(tensors: Iterable[Saved]) -> dict[str, Amount | None]:
+def _arguments(tensors: Iterable[_Saved]) -> dict[str, Amount | None]:
     """Return the arguments of the backward that only the saved tensors hold, each storage once."""
     return {
         tensor.name: tensor.amount if tensor.base == tensor.name else Amount() for tensor in tensors if tensor.kind == ACTIVATION
@@ -784,3 +661,122 @@ def _results_of(graph: _Graph) -> Results:
         return {-1: alone.pop()} if len(alone) == 1 and all(-1 in tensors for tensors in same) else {}
 
     return results
+
+
+def _outputs_of(graph: GraphText) -> tuple[_Output, ...]:
+    """Return the results of the outermost graph in order, with their notes."""
+    node = next((node for node in reversed(graph.nodes) if node.kind == "output" and node.graph == 0), None)
+    if node is None:
+        return ()
+    first = graph.text[node.line].strip().removeprefix("return").strip()
+    if first not in ("(", "["):
+        text = first.partition("  # ")[0].partition(";")[0].strip()
+        names = arguments(text[1:-1]) if text[:1] in ("(", "[") else [text]
+        return tuple(_Output("" if name == "None" else name) for name in names if name)
+    outputs = []
+    for line in graph.text[node.line + 1 : node.line + MAX_RETURN]:
+        code, _, note = line.strip().partition("  # ")
+        if code.startswith((")", "]")):
+            break
+        name = code.rstrip(", ")
+        outputs.append(_Output("" if name == "None" else name, note))
+    return tuple(outputs)
+
+
+def _saved_places(outputs: Sequence[_Output], backward: GraphText) -> tuple[int, ...]:
+    """Return the results that are saved: by torch's notes, else the last result of each name that the backward reads."""
+    noted = tuple(n for n, output in enumerate(outputs) if output.note.startswith(_SAVED))
+    if noted:
+        return noted
+    names = {node.name for node in backward.nodes if node.kind == "placeholder" and node.graph == 0}
+    read = {name for name in names if not _NOT_SAVED.match(name)}
+    last = {output.name: n for n, output in enumerate(outputs) if output.name in read}
+    return tuple(sorted(last.values()))
+
+
+def _saved_of(pair: _GraphPair, parameters: Mapping[str, str], storages: Sequence[Storage | None]) -> tuple[_Saved, ...]:
+    """Return the saved tensors in the order of the forward's results.
+
+    `parameters` maps placeholders to paths of parameters. `storages` has the storage of each result in the wrapper, () without a
+    wrapper. The wrapper decides: it may return a copy of an argument where the graph has the argument.
+    """
+    values = values_of(pair.forward).get(0, Values(0))
+    inputs = {node.name for node in pair.forward.nodes if node.kind == "placeholder" and node.graph == 0}
+    returned = _returned_storages(pair, values, storages)
+    bases: dict[object, str] = {}
+    results = []
+    for place in pair.saved_places:
+        name = pair.outputs[place].name
+        node = pair.forward.find(name)
+        if node is None or tensor_type(node.type) is None:
+            continue  # a size
+        root = values.root(name)
+        storage = storages[place] if place < len(storages) else None
+        if storage is not None and storage.is_argument:
+            root = storage.name if storage.name in inputs else root
+        is_input = root in inputs if storage is None else storage.is_argument
+        key = _storage(storages, place, root)
+        kind = (PARAMETER if root in parameters else INPUT) if is_input else OUTPUT if key in returned else ACTIVATION
+        amount = _amount(pair.forward, root) if storage is None or storage.is_argument else storage.amount
+        tag, set_tag = _tags(pair, name)
+        results.append(
+            _Saved(name, place, node, kind, root, root if is_input else "", bases.setdefault(key, name), amount, tag, set_tag)
+        )
+    return tuple(results)
+
+
+def _storage(storages: Sequence[Storage | None], place: int, root: str) -> object:
+    """Return a key for the storage of a result: the wrapper's, else the node that the result is a view of."""
+    storage = storages[place] if place < len(storages) else None
+    return root if storage is None else storage
+
+
+def _returned_storages(pair: _GraphPair, values: Values, storages: Sequence[Storage | None]) -> set[object]:
+    """Return the storages of the results that the caller gets."""
+    saved = set(pair.saved_places)
+    return {
+        _storage(storages, n, values.root(output.name)) for n, output in enumerate(pair.outputs)
+        if n not in saved and output.name and not output.note.startswith(_MUTATION)
+    }  # fmt: skip
+
+
+def _amount(graph: GraphText, name: str) -> Amount | None:
+    node = graph.find(name)
+    tensor = tensor_type(node.type) if node is not None else None
+    return tensor.amount if tensor is not None else None
+
+
+def _tag(graph: GraphText | None, name: str) -> str:
+    node = graph.find(name) if graph is not None else None
+    origin: Origin | None = graph.origin(node) if graph is not None and node is not None else None
+    match = _TAG.search(origin.note) if origin is not None else None
+    return match[1] if match else ""
+
+
+def _tags(pair: _GraphPair, name: str) -> tuple[str, str]:
+    """Return the tag of a node in the joint graph, and that of the partitioner if it differs."""
+    before, after = _tag(pair.joint, name), _tag(pair.forward, name)
+    if pair.joint is None or pair.joint.find(name) is None:
+        return after, ""
+    return before, after if after != before else ""
+
+
+def _recomputed_of(pair: _GraphPair) -> tuple[_Recomputed, ...]:
+    """Return the nodes of the forward that the backward graph has too, views left out."""
+    values = values_of(pair.backward).get(0, Values(0))
+    results = []
+    for node in pair.backward.nodes:
+        if node.graph != 0 or node.kind not in COMPUTED or values.is_view(node.name):
+            continue
+        first = pair.forward.find(node.name)
+        if first is None or first.graph != 0 or first.kind != node.kind or first.target != node.target:
+            continue
+        tensor = tensor_type(node.type)
+        if tensor is not None:  # results of a call with several results have nodes of their own
+            results.append(_Recomputed(node, tensor.amount, _tag(pair.backward, node.name)))
+    return tuple(results)
+
+
+def _saved_amount(saved: Iterable[_Saved], kind: str) -> Amount:
+    """Return the bytes of a kind, each storage once."""
+    return together(tensor.amount for tensor in saved if tensor.kind == kind and tensor.base == tensor.name)

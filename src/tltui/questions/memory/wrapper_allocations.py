@@ -38,6 +38,20 @@ Atoms = tuple[str, ...]
 _TENSOR = re.compile(r"^([a-z]\w*)\[([^\]]*)\](?:\[([^\]]*)\])?([a-z]\w*(?::\d{1,4})?)?")
 _BITS = re.compile(r"\d{1,3}")
 
+NO_CODE = "torch wrote no generated code"
+CPP_WRAPPER = "its wrapper is C++ (cpp_wrapper or AOTInductor)"
+BRANCHES = "its wrapper has a branch or a loop"
+UNREADABLE = "its wrapper has an unknown form"
+MAX_DEPTH = 20
+_ALLOCATED = re.compile(r"^(\w+) = (?:torch\.)?empty_strided(?:_(\w+))?\((.*)\)$")
+_FROM_POOL = re.compile(r"^(\w+) = (?:torch\.ops\.inductor\._)?alloc_from_pool\((\w+)\b")
+_RESULT = re.compile(r"^(\w+) = (?:torch\.ops\.\w+|aten|extern_kernels|inductor_ops)\.(\w+)(?:\.\w+)*\(")
+_CHECKED = re.compile(r"^assert_size_stride\((\w+), \(([^()]*)\), \(([^()]*)\)")
+_BRANCH = ("if ", "else:", "elif ", "while ", "for ", "try:")
+_MEMORY_VIEWS = VIEWS | {"view_as_complex", "view_as_real"}
+_DEVICES = {"": "cpu", "cpu_pinned": "cpu"}
+_DEVICE = re.compile(r"\bdevice=(?:torch\.device\()?['\"](\w+)")
+
 
 @frozen
 class Amount:
@@ -85,6 +99,106 @@ class Amount:
                 return None
             total += term
         return total
+
+
+@frozen
+class TensorType:
+    """A tensor as FX annotates it: `f32[8, 16][16, 1]cpu`."""
+
+    dtype: str
+    sizes: tuple[str, ...]
+    strides: tuple[str, ...] | None
+    """None where the text has none: the tensor counts as contiguous."""
+    device: str
+
+    @property
+    def amount(self) -> Amount | None:
+        """The bytes from its first to its last element; None for an unreadable size or dtype."""
+        return storage_amount(self.sizes, self.strides, self.dtype)
+
+
+class UnreadableWrapper(Exception):
+    """A wrapper whose allocations are not followed; the text is the reason."""
+
+
+class Name(NamedTuple):
+    """A name of a storage, with the statement and the line, from 0, that bind it."""
+
+    text: str
+    moment: int
+    line: int
+
+
+@mutable(eq=False)
+class Storage:
+    """A memory block. Moments are numbers of statements in the order of their run."""
+
+    name: str
+    line: int
+    """The line of its allocation, from 0; -1 for an argument."""
+    amount: Amount | None
+    """Its bytes; None if unknown."""
+    dtype: str = ""
+    device: str = ""
+    begin: int = 0
+    end: int | None = None
+    """The statement that frees it; None where it outlives the call."""
+    uses: int = 0
+    """Names and lists that hold it."""
+    names: list[Name] = field(default_factory=list)
+    """All names that it had, in order."""
+    call: str = ""
+    """The library call that allocated it; '' for an allocation of the wrapper."""
+
+    @property
+    def is_argument(self) -> bool:
+        """Whether the caller passed it."""
+        return self.line < 0
+
+    def name_at(self, moment: int) -> Name:
+        """Return the last name that it had got by a moment."""
+        return next((name for name in reversed(self.names) if name.moment <= moment), Name(self.name, self.begin, self.line))
+
+
+@mutable(eq=False)
+class _Held:
+    """A list of storages, or the results of a call by their index."""
+
+    items: dict[int, Storage | None]
+    uses: int = 0
+
+
+Held = Storage | _Held | None
+Results = Callable[[int, str], Mapping[int, TensorType]]
+"""Line and operator of a library call → its tensors by index; -1 for a single one."""
+
+
+@mutable
+class Allocations:
+    """All storages of one call of a wrapper."""
+
+    storages: list[Storage] = field(default_factory=list)
+    given: list[tuple[str, Storage]] = field(default_factory=list)
+    """The arguments in order."""
+    returned: list[Storage | None] = field(default_factory=list)
+    """The storage of each result; None for a result that is no tensor."""
+    reused: int = 0
+    """Buffers that took over the storage of another one."""
+    statements: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """The moment with the most bytes on a device."""
+
+    moment: int
+    bytes: int
+    start_bytes: int
+    """At the start of the call."""
+    end_bytes: int
+    """At its end."""
+    alive: tuple[Storage, ...]
+    """The storages at that moment, the largest first."""
 
 
 def _ordered(terms: Mapping[Atoms, int]) -> list[tuple[Atoms, int]]:
@@ -185,32 +299,16 @@ def element_bytes(dtype: str) -> int | None:
     return max(int(bits[0]) // 8, 1) if bits else None
 
 
-@frozen
-class TensorType:
-    """A tensor as FX annotates it: `f32[8, 16][16, 1]cpu`."""
-
-    dtype: str
-    sizes: tuple[str, ...]
-    strides: tuple[str, ...] | None
-    """None where the text has none: the tensor counts as contiguous."""
-    device: str
-
-    @property
-    def amount(self) -> Amount | None:
-        """The bytes from its first to its last element; None for an unreadable size or dtype."""
-        return storage_amount(self.sizes, self.strides, self.dtype)
-
-
 def tensor_type(text: str) -> TensorType | None:
     """Parse the type of a node; None for a symbol and for anything else that is no tensor."""
     match = _TENSOR.match(text)
     if match is None or element_bytes(match[1]) is None:
         return None
-    strides = None if match[3] is None else sizes_in(match[3])
-    return TensorType(match[1], sizes_in(match[2]), strides, match[4] or "")
+    strides = None if match[3] is None else _sizes_in(match[3])
+    return TensorType(match[1], _sizes_in(match[2]), strides, match[4] or "")
 
 
-def sizes_in(text: str) -> tuple[str, ...]:
+def _sizes_in(text: str) -> tuple[str, ...]:
     """Split `8, 16` into sizes."""
     return tuple(part for part in arguments(text) if part)
 
@@ -230,91 +328,6 @@ def storage_amount(sizes: Sequence[str], strides: Sequence[str] | None, dtype: s
             return None
         elements = elements.times(dim) if strides is None else elements.plus(dim.plus(constant(-1)).times(stride))
     return elements.times(constant(element))
-
-
-NO_CODE = "torch wrote no generated code"
-CPP_WRAPPER = "its wrapper is C++ (cpp_wrapper or AOTInductor)"
-BRANCHES = "its wrapper has a branch or a loop"
-UNREADABLE = "its wrapper has an unknown form"
-MAX_DEPTH = 20
-_ALLOCATED = re.compile(r"^(\w+) = (?:torch\.)?empty_strided(?:_(\w+))?\((.*)\)$")
-_FROM_POOL = re.compile(r"^(\w+) = (?:torch\.ops\.inductor\._)?alloc_from_pool\((\w+)\b")
-_RESULT = re.compile(r"^(\w+) = (?:torch\.ops\.\w+|aten|extern_kernels|inductor_ops)\.(\w+)(?:\.\w+)*\(")
-_CHECKED = re.compile(r"^assert_size_stride\((\w+), \(([^()]*)\), \(([^()]*)\)")
-_BRANCH = ("if ", "else:", "elif ", "while ", "for ", "try:")
-_MEMORY_VIEWS = VIEWS | {"view_as_complex", "view_as_real"}
-_DEVICES = {"": "cpu", "cpu_pinned": "cpu"}
-_DEVICE = re.compile(r"\bdevice=(?:torch\.device\()?['\"](\w+)")
-
-
-class UnreadableWrapper(Exception):
-    """A wrapper whose allocations are not followed; the text is the reason."""
-
-
-class Name(NamedTuple):
-    """A name of a storage, with the statement and the line, from 0, that bind it."""
-
-    text: str
-    moment: int
-    line: int
-
-
-@mutable(eq=False)
-class Storage:
-    """A memory block. Moments are numbers of statements in the order of their run."""
-
-    name: str
-    line: int
-    """The line of its allocation, from 0; -1 for an argument."""
-    amount: Amount | None
-    """Its bytes; None if unknown."""
-    dtype: str = ""
-    device: str = ""
-    begin: int = 0
-    end: int | None = None
-    """The statement that frees it; None where it outlives the call."""
-    uses: int = 0
-    """Names and lists that hold it."""
-    names: list[Name] = field(default_factory=list)
-    """All names that it had, in order."""
-    call: str = ""
-    """The library call that allocated it; '' for an allocation of the wrapper."""
-
-    @property
-    def is_argument(self) -> bool:
-        """Whether the caller passed it."""
-        return self.line < 0
-
-    def name_at(self, moment: int) -> Name:
-        """Return the last name that it had got by a moment."""
-        return next((name for name in reversed(self.names) if name.moment <= moment), Name(self.name, self.begin, self.line))
-
-
-@mutable(eq=False)
-class _Held:
-    """A list of storages, or the results of a call by their index."""
-
-    items: dict[int, Storage | None]
-    uses: int = 0
-
-
-Held = Storage | _Held | None
-Results = Callable[[int, str], Mapping[int, TensorType]]
-"""Line and operator of a library call → its tensors by index; -1 for a single one."""
-
-
-@mutable
-class Allocations:
-    """All storages of one call of a wrapper."""
-
-    storages: list[Storage] = field(default_factory=list)
-    given: list[tuple[str, Storage]] = field(default_factory=list)
-    """The arguments in order."""
-    returned: list[Storage | None] = field(default_factory=list)
-    """The storage of each result; None for a result that is no tensor."""
-    reused: int = 0
-    """Buffers that took over the storage of another one."""
-    statements: int = 0
 
 
 def allocations_of(code: CodeText, results: Results) -> Allocations:
@@ -396,7 +409,7 @@ class _Walk:
             storages = [self.storage(names, part) for part in arguments(match[2]) if part]
             self.bind(names, match[1], self.holding(dict(enumerate(storages))))
         elif match := _CHECKED.match(text):
-            self.checked(names.get(match[1]), sizes_in(match[2]), sizes_in(match[3]))
+            self.checked(names.get(match[1]), _sizes_in(match[2]), _sizes_in(match[3]))
         elif match := _RESULT.match(text):
             self.result(n, match[1], match[2], text, names)
 
@@ -419,7 +432,7 @@ class _Walk:
     def allocated(self, name: str, n: int, where: str, text: str) -> Storage:
         parts = arguments(text)
         dtype = next((DTYPES.get(match[1], "") for part in parts if (match := re.search(r"\btorch\.(\w+)$", part))), "")
-        sizes, strides = (sizes_in(part.strip("()")) for part in (*parts, "", "")[:2])
+        sizes, strides = (_sizes_in(part.strip("()")) for part in (*parts, "", "")[:2])
         device = _DEVICE.search(text)
         place = device[1] if device else _DEVICES.get(where, where)
         return self.new(Storage(name, n, storage_amount(sizes, strides, dtype), dtype, place))
@@ -486,20 +499,6 @@ class _Walk:
         items, held.items = held.items, {}
         for storage in items.values():
             self.release(storage)
-
-
-@dataclass(frozen=True, slots=True)
-class Level:
-    """The moment with the most bytes on a device."""
-
-    moment: int
-    bytes: int
-    start_bytes: int
-    """At the start of the call."""
-    end_bytes: int
-    """At its end."""
-    alive: tuple[Storage, ...]
-    """The storages at that moment, the largest first."""
 
 
 def highest_level(allocations: Allocations, storages: Iterable[Storage], sizes: Mapping[str, int]) -> Level | None:

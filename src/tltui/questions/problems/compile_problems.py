@@ -45,6 +45,36 @@ _EARLIER = "This graph break may have been caused by an earlier graph break."
 WRAPPERS = frozenset(("Graph break under GenericContextWrappingVariable",))
 """Uninformative break types of torch; their explanation is the headline."""
 
+_AT = lazy_pattern(r"Graph [Bb]reak(?: \([^)\n]{1,200}\))? in user code at (?P<file>[^\n]+):(?P<line>\d{1,9})[ \t]*$", re.MULTILINE)
+_SKIPPED = lazy_pattern(
+    r"^torch\.compile will skip tracing the frame (?P<name>\S+) \((?P<file>[^\n]+) line (?P<line>\d{1,9})\)"
+    r"|^WON'T CONVERT (?P<old>\S+) [^\n]+ line \d+$",
+    re.MULTILINE,
+)
+_REASON = lazy_pattern(r"(?:Graph Break )?Reason:[ \t]*")
+_AFTER_REASON = lazy_pattern(
+    r"^(?:User code traceback:|Stack variable source attribution:|The graph break occurred in the following user code:"
+    r"|Traceback \(most recent call last\):)[ \t]*$", re.MULTILINE
+)  # fmt: skip
+
+NAME = "dynamo_graph_break_reason"
+LIMIT = 1 << 19
+
+ERROR = "dynamo_error"
+BACKWARD = "eager_compile_backwards_failure"
+FAILURE_LIMIT = 1 << 18
+INTERRUPTED = "interrupted"
+INTERRUPTION = "by Ctrl-C, an exit or a timeout of the test runner, not by an error; torch logs nothing further"
+
+_ABOUT_THE_FUNCTION = lazy_pattern(r"\n\s*\n\s*(?:from user code:|Set TORCHDYNAMO_VERBOSE)")
+"""The end of a message: the code that torch was compiling, and a hint on logging, follow."""
+
+LATER_READ = 64
+"""Maximum number of later compiles whose stacks are read."""
+EVAL_FRAME = "torch/_dynamo/eval_frame.py"
+"""The file with the wrapper of compiled functions."""
+_RESUMED = re.compile(rf"{PREFIX}(?P<function>.+)_at_\d+")
+
 
 @frozen
 class Reason:
@@ -77,6 +107,109 @@ class BreakReason:
     """All of the function runs in eager mode."""
     stops: bool = False
     """Whether the code after the break runs in eager mode."""
+
+
+@frozen
+class BreakRecord:
+    """Parsed text of a break record."""
+
+    reason: BreakReason
+    file: str | None = None
+    line: int | None = None
+    function: str | None = None
+    skips: bool = False
+    """All of the function runs in eager mode."""
+    stack: tuple[StackFrame, ...] = ()
+    """The stack of the program, outermost first."""
+    raised: tuple[TracebackPart, ...] = ()
+    """The exceptions, each with its frames in torch."""
+
+
+@frozen
+class GraphBreak:
+    """One graph break."""
+
+    headline: str
+    """The reason in a line."""
+    gb: str | None = None
+    """torch's stable id of the kind of break: `gb0059`."""
+    file: str | None = None
+    line: int | None = None
+    code: str | None = None
+    """The source line."""
+    function: str | None = None
+    explanation: str = ""
+    hints: tuple[str, ...] = ()
+    context: str = ""
+    """Torch's context for its developers."""
+    skips_frame: bool = False
+    """The function can't be resumed after the break: all of it runs in eager mode."""
+    stack: tuple[StackFrame, ...] = ()
+    """The stack of the program, outermost first."""
+    ref: str | None = None
+    """The address of the record; None if only the metrics have it."""
+    attempt: int = 0
+    bytecode: str = ""
+    """The bytecode that Dynamo was tracing, in torch's words: `CALL: a function call, e.g. f(x, y)`."""
+    exceptions: tuple[TracebackPart, ...] = ()
+    """The exceptions in torch, each with its frames."""
+    while_handling: tuple[Reason, ...] = ()
+    """The breaks that came while this one was handled: why torch could not go on after it."""
+    is_unresumable: bool = False
+    """Whether the code after the break runs in eager mode, as torch can't resume from it."""
+    unparsed: str = ""
+    """The unparsed part of the message."""
+    operator: str = ""
+    """The higher order operator in whose function it happened."""
+
+    @property
+    def lead(self) -> StackFrame | None:
+        """The nearest user line: the location of the break or its caller; else a library's, else torch's."""
+        at = self.at
+        if at is not None and at.owner is Owner.USER:
+            return at
+        caller = nearest(self.stack)
+        return at if caller is None or (at is not None and at.owner.rank <= caller.owner.rank) else caller
+
+    @property
+    def at(self) -> StackFrame | None:
+        """Location of the break."""
+        if self.file is None:
+            return None
+        return StackFrame(self.function or "", self.file, self.line, self.code, owner_of(self.file) is not Owner.USER)
+
+
+@frozen
+class Failure:
+    """A compile, or its backward, that failed."""
+
+    type: str
+    reason: str
+    is_backward: bool = False
+    file: str | None = None
+    """The line of the program that was being compiled, the nearest one; else a library's, else torch's (`owner` says whose it is);
+    or where the error was raised: see `raised`."""
+    line: int | None = None
+    is_raise_location: bool = False
+    """Whether the place is that of the raise, as torch does not log the line that it was compiling."""
+    code: str | None = None
+    stack: tuple[StackFrame, ...] = ()
+    """Frames of the user's own code, the nearest first: of what was being compiled, then who called it."""
+    ref: str | None = None
+    """The address of the traceback."""
+    traceback: tuple[TracebackPart, ...] = ()
+    """The exceptions and the stacks that torch printed, in their order."""
+    innermost_frame: StackFrame | None = None
+    """The innermost line that Dynamo was tracing, where that is none of the user's: the place led there."""
+    user_raise_frame: StackFrame | None = None
+    """The user's own line that raised the error: in a backend, a lowering, a fake of an operator."""
+    raised_in: StackFrame | None = None
+    """The innermost frame of the exception, whoever owns it."""
+
+    @property
+    def owner(self) -> Owner | None:
+        """Owner of the line `file` and `line`."""
+        return None if self.file is None else owner_of(self.file)
 
 
 def read_reason(text: str) -> BreakReason:
@@ -161,35 +294,6 @@ def hints_without_nesting(reason: Reason) -> tuple[str, ...]:
     return tuple(hint for hint in reason.hints if not hint.startswith(_EARLIER))
 
 
-_AT = lazy_pattern(r"Graph [Bb]reak(?: \([^)\n]{1,200}\))? in user code at (?P<file>[^\n]+):(?P<line>\d{1,9})[ \t]*$", re.MULTILINE)
-_SKIPPED = lazy_pattern(
-    r"^torch\.compile will skip tracing the frame (?P<name>\S+) \((?P<file>[^\n]+) line (?P<line>\d{1,9})\)"
-    r"|^WON'T CONVERT (?P<old>\S+) [^\n]+ line \d+$",
-    re.MULTILINE,
-)
-_REASON = lazy_pattern(r"(?:Graph Break )?Reason:[ \t]*")
-_AFTER_REASON = lazy_pattern(
-    r"^(?:User code traceback:|Stack variable source attribution:|The graph break occurred in the following user code:"
-    r"|Traceback \(most recent call last\):)[ \t]*$", re.MULTILINE
-)  # fmt: skip
-
-
-@frozen
-class BreakRecord:
-    """Parsed text of a break record."""
-
-    reason: BreakReason
-    file: str | None = None
-    line: int | None = None
-    function: str | None = None
-    skips: bool = False
-    """All of the function runs in eager mode."""
-    stack: tuple[StackFrame, ...] = ()
-    """The stack of the program, outermost first."""
-    raised: tuple[TracebackPart, ...] = ()
-    """The exceptions, each with its frames in torch."""
-
-
 def read_record(text: str) -> BreakRecord:
     """Parse a break record of any shape; unparsed text becomes the reason."""
     at, skipped = _AT.match(text), _SKIPPED.search(text)
@@ -212,64 +316,6 @@ def read_record(text: str) -> BreakRecord:
     same = next((frame for frame in reversed(stack) if (frame.file, frame.line) == (file, line)), None)
     function = same.name if same else (skipped["name"] or skipped["old"]) if skipped else None
     return BreakRecord(reason, file, line, function, skipped is not None or reason.skips, stack, raised)
-
-
-NAME = "dynamo_graph_break_reason"
-LIMIT = 1 << 19
-
-
-@frozen
-class GraphBreak:
-    """One graph break."""
-
-    headline: str
-    """The reason in a line."""
-    gb: str | None = None
-    """torch's stable id of the kind of break: `gb0059`."""
-    file: str | None = None
-    line: int | None = None
-    code: str | None = None
-    """The source line."""
-    function: str | None = None
-    explanation: str = ""
-    hints: tuple[str, ...] = ()
-    context: str = ""
-    """Torch's context for its developers."""
-    skips_frame: bool = False
-    """The function can't be resumed after the break: all of it runs in eager mode."""
-    stack: tuple[StackFrame, ...] = ()
-    """The stack of the program, outermost first."""
-    ref: str | None = None
-    """The address of the record; None if only the metrics have it."""
-    attempt: int = 0
-    bytecode: str = ""
-    """The bytecode that Dynamo was tracing, in torch's words: `CALL: a function call, e.g. f(x, y)`."""
-    exceptions: tuple[TracebackPart, ...] = ()
-    """The exceptions in torch, each with its frames."""
-    while_handling: tuple[Reason, ...] = ()
-    """The breaks that came while this one was handled: why torch could not go on after it."""
-    is_unresumable: bool = False
-    """Whether the code after the break runs in eager mode, as torch can't resume from it."""
-    unparsed: str = ""
-    """The unparsed part of the message."""
-    operator: str = ""
-    """The higher order operator in whose function it happened."""
-
-    @property
-    def lead(self) -> StackFrame | None:
-        """The nearest user line: the location of the break or its caller; else a library's, else torch's."""
-        at = self.at
-        if at is not None and at.owner is Owner.USER:
-            return at
-        caller = nearest(self.stack)
-        return at if caller is None or (at is not None and at.owner.rank <= caller.owner.rank) else caller
-
-    @property
-    def at(self) -> StackFrame | None:
-        """Location of the break."""
-        if self.file is None:
-            return None
-        return StackFrame(self.function or "", self.file, self.line, self.code, owner_of(self.file) is not Owner.USER)
 
 
 def breaks_of(compile_: Compile, reader: Reader | None = None, limit: int | None = None) -> tuple[GraphBreak, ...]:
@@ -334,50 +380,6 @@ def _graph_break(message: BreakReason) -> GraphBreak:
         context=first.context, skips_frame=message.skips, bytecode=message.op, while_handling=message.later,
         is_unresumable=message.stops, unparsed=first.unparsed, operator=first.operator,
     )  # fmt: skip
-
-
-ERROR = "dynamo_error"
-BACKWARD = "eager_compile_backwards_failure"
-FAILURE_LIMIT = 1 << 18
-INTERRUPTED = "interrupted"
-INTERRUPTION = "by Ctrl-C, an exit or a timeout of the test runner, not by an error; torch logs nothing further"
-
-
-@frozen
-class Failure:
-    """A compile, or its backward, that failed."""
-
-    type: str
-    reason: str
-    is_backward: bool = False
-    file: str | None = None
-    """The line of the program that was being compiled, the nearest one; else a library's, else torch's (`owner` says whose it is);
-    or where the error was raised: see `raised`."""
-    line: int | None = None
-    is_raise_location: bool = False
-    """Whether the place is that of the raise, as torch does not log the line that it was compiling."""
-    code: str | None = None
-    stack: tuple[StackFrame, ...] = ()
-    """Frames of the user's own code, the nearest first: of what was being compiled, then who called it."""
-    ref: str | None = None
-    """The address of the traceback."""
-    traceback: tuple[TracebackPart, ...] = ()
-    """The exceptions and the stacks that torch printed, in their order."""
-    innermost_frame: StackFrame | None = None
-    """The innermost line that Dynamo was tracing, where that is none of the user's: the place led there."""
-    user_raise_frame: StackFrame | None = None
-    """The user's own line that raised the error: in a backend, a lowering, a fake of an operator."""
-    raised_in: StackFrame | None = None
-    """The innermost frame of the exception, whoever owns it."""
-
-    @property
-    def owner(self) -> Owner | None:
-        """Owner of the line `file` and `line`."""
-        return None if self.file is None else owner_of(self.file)
-
-
-_ABOUT_THE_FUNCTION = lazy_pattern(r"\n\s*\n\s*(?:from user code:|Set TORCHDYNAMO_VERBOSE)")
-"""The end of a message: the code that torch was compiling, and a hint on logging, follow."""
 
 
 def message_of(reason: str) -> str:
@@ -477,13 +479,6 @@ def _traceback(reader: Reader, record: int | None) -> str:
     return tail.replace(b"\n\t", b"\n").decode("utf-8", "replace")
 
 
-LATER_READ = 64
-"""Maximum number of later compiles whose stacks are read."""
-WRAPPER = "torch/_dynamo/eval_frame.py"
-"""The file with the wrapper of compiled functions."""
-_RESUMED = re.compile(rf"{PREFIX}(?P<function>.+)_at_\d+")
-
-
 def compiled_nothing_below(hit: Compile) -> bool:
     """Return whether no later compile of the process came from a call of the function at its limit.
 
@@ -513,7 +508,7 @@ def _may_be_below(compile_: Compile, names: set[str | None], file: str | None) -
     name, own_file, _ = compile_.frame.code
     if resumed := _resumed_in(name):
         return resumed in names and own_file == file
-    return len(callers) > 0 and callers[-1].file.replace("\\", "/").endswith(WRAPPER)
+    return len(callers) > 0 and callers[-1].file.replace("\\", "/").endswith(EVAL_FRAME)
 
 
 def _resumed_in(name: str | None) -> str | None:

@@ -82,6 +82,19 @@ from tltui.text.sanitize import sanitize
 
 CauseGroup = TypeVar("CauseGroup", FailedGroup, EagerGroup)
 
+INDENT = "    "
+OCCURRENCES_SHOWN = 6
+USER_FRAMES = 4
+
+TRACEBACK = "traceback"
+
+SHOWN = 8
+
+PHASES_SHOWN = 8
+"""Maximum number of unfinished compiles shown with their current phase."""
+
+Group = TypeVar("Group", FailedGroup, EagerGroup, LimitGroup, BreakGroup, RestartGroup, SkippedGroup)
+
 
 @dataclass(frozen=True)
 class Cause(Generic[CauseGroup]):
@@ -118,18 +131,13 @@ def _cause(members: list[CauseGroup]) -> Cause[CauseGroup]:
     failure, functions = first.failure, len({member.code for member in members})
     if failure is not None and functions > 1:
         failure = replace(failure, reason=message_of(failure.reason))
-    if failure is not None and len({_place(member.failure) for member in members}) > 1:
+    if failure is not None and len({_line_of(member.failure) for member in members}) > 1:
         failure = replace(failure, file=None, line=None, code=None, stack=(), innermost_frame=None)
     return Cause(replace(first, occurrences=occurrences, failure=failure), functions)
 
 
-def _place(failure: Failure | None) -> tuple[str | None, int | None]:
+def _line_of(failure: Failure | None) -> tuple[str | None, int | None]:
     return (failure.file, failure.line) if failure is not None else (None, None)
-
-
-INDENT = "    "
-OCCURRENCES_SHOWN = 6
-USER_FRAMES = 4
 
 
 def add_occurrences(
@@ -196,9 +204,6 @@ def add_failed(page: Page, group: FailedGroup, functions: int = 1) -> None:
     _add_callers(page, group.failure.stack, shown)
     add_traceback(page, group.failure.traceback, TRACEBACK, INDENT)
     page.close()
-
-
-TRACEBACK = "traceback"
 
 
 def _add_reached(page: Page, group: FailedGroup) -> None:
@@ -362,9 +367,6 @@ def add_skipped(page: Page, group: SkippedGroup) -> None:
         add_occurrences(page, group.occurrences, with_names=False)
 
 
-SHOWN = 8
-
-
 def unlogged_limits(scope: Scope) -> tuple[Frame, ...]:
     """Return frames that may have hit the recompile limit, of a torch before 2.5, which does not log that."""
     span = kind_of("artifact", "recompile_reasons").span
@@ -391,10 +393,6 @@ def add_unlogged_limits(page: Page, frames: Sequence[Frame]) -> None:
     for frame in frames[:SHOWN]:
         pieces += [(sanitize(display_name(frame) or str(frame.ref)), tokens.LINK, str(frame.ref)), "  "]
     page.row([*pieces, f"and {len(frames) - SHOWN} more" if len(frames) > SHOWN else ""])
-
-
-PHASES_SHOWN = 8
-"""Maximum number of unfinished compiles shown with their current phase."""
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
@@ -500,9 +498,6 @@ def _head(page: Page, run: Run, scope: Scope, running: int, unfinished: int, ski
     if run.damaged and not str(scope.ref):
         damaged = f"{fmt.plural(run.damaged, 'damaged place')} in the logs: this page may be incomplete"
         page.add((damaged, tokens.LINK, "@damage"))
-
-
-Group = TypeVar("Group", FailedGroup, EagerGroup, LimitGroup, BreakGroup, RestartGroup, SkippedGroup)
 
 
 def _section(

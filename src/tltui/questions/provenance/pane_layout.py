@@ -23,6 +23,19 @@ SHARES = {LAYERS: 0.8, **dict.fromkeys(CODE, 1.25)}
 """Share of the screen of a pane; the source and the graphs have 1."""
 TRAIL = 200
 """Places that `backspace` knows."""
+STACKED_HEIGHT = 20
+"""Rows of a screen from which two panes are stacked: five lines of source and seven of code, with the strip and all bars."""
+STACKED_WIDTH = 100
+"""Columns below which two panes are stacked.
+
+Next to each other on 80 columns, a pane of code has 24 characters behind its gutter and indentation, less than the name of
+most kernels. Stacked panes show whole source lines, and calls up to their second argument.
+"""
+
+MORE = "+"
+"""Behind the letter of a line that is part of further kernels."""
+UNLETTERED = "·"
+"""Marks a line with a mapping but without a kernel."""
 
 
 @frozen
@@ -45,15 +58,44 @@ class Layout:
         return 1 if self.is_stacked else self.count
 
 
-SINGLE, STACKED = Layout(1), Layout(2, is_stacked=True)
-STACKED_HEIGHT = 20
-"""Rows of a screen from which two panes are stacked: five lines of source and seven of code, with the strip and all bars."""
-STACKED_WIDTH = 100
-"""Columns below which two panes are stacked.
+@frozen
+class Spot:
+    """A cursor position in the mode."""
 
-Next to each other on 80 columns, a pane of code has 24 characters behind its gutter and indentation, less than the name of
-most kernels. Stacked panes show whole source lines, and calls up to their second argument.
-"""
+    unit: int
+    pane: int
+    line: int
+    column: int = 0
+
+
+@mutable
+class Trail:
+    """The history of cursor positions for `backspace`, one entry per jump."""
+
+    spots: list[Spot] = field(default_factory=list)
+
+    def leave(self, spot: Spot) -> None:
+        """Push a position before a jump."""
+        if not self.spots or self.spots[-1] != spot:
+            self.spots.append(spot)
+            del self.spots[:-TRAIL]
+
+    def back(self) -> Spot | None:
+        """Pop the previous position; None at the first one."""
+        return self.spots.pop() if self.spots else None
+
+
+@frozen
+class Label:
+    """The mark of a line in the gutter."""
+
+    text: str
+    """`a`, `ab+`, or `UNLETTERED`."""
+    kernel: int = -1
+    """Number of its first kernel in the order of the code, from 0; -1 without one."""
+
+
+SINGLE, STACKED = Layout(1), Layout(2, is_stacked=True)
 LAYOUTS = ((160, Layout(2)), (200, Layout(3)))
 """Columns below which a layout is used, from `STACKED_WIDTH` on."""
 WIDEST = Layout(4)
@@ -97,49 +139,6 @@ def with_pane(chosen: tuple[int, ...], pane: int) -> tuple[int, ...]:
 def share(pane: int) -> float:
     """Return the relative width of a pane; its relative height where panes are stacked."""
     return SHARES.get(pane, 1.0)
-
-
-@frozen
-class Spot:
-    """A cursor position in the mode."""
-
-    unit: int
-    pane: int
-    line: int
-    column: int = 0
-
-
-@mutable
-class Trail:
-    """The history of cursor positions for `backspace`, one entry per jump."""
-
-    spots: list[Spot] = field(default_factory=list)
-
-    def leave(self, spot: Spot) -> None:
-        """Push a position before a jump."""
-        if not self.spots or self.spots[-1] != spot:
-            self.spots.append(spot)
-            del self.spots[:-TRAIL]
-
-    def back(self) -> Spot | None:
-        """Pop the previous position; None at the first one."""
-        return self.spots.pop() if self.spots else None
-
-
-MORE = "+"
-"""Behind the letter of a line that is part of further kernels."""
-UNLETTERED = "·"
-"""Marks a line with a mapping but without a kernel."""
-
-
-@frozen
-class Label:
-    """The mark of a line in the gutter."""
-
-    text: str
-    """`a`, `ab+`, or `UNLETTERED`."""
-    kernel: int = -1
-    """Number of its first kernel in the order of the code, from 0; -1 without one."""
 
 
 def _in_order(kernel: Kernel) -> tuple[int, bool, tuple[int, ...]]:

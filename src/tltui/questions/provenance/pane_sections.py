@@ -23,26 +23,23 @@ from tltui.text.formatting import ELLIPSIS, cells, crop_left
 from tltui.text.frozen import frozen
 from tltui.text.line_correspondence import LineGroups
 
-WORDS = ("source", "pre", "post", "code", "code", "kernels", "layers")
-"""What a pane is called in the strip."""
 TITLES = ("source", *(PANE_TITLES[name] for name in PANES[1:]), "layers")
 HASH_TAIL = 7
 """Last characters of the name of a generated file, whose name is a hash."""
 
-
-def from_right(path: str, width: int) -> str:
-    """Shorten a path from the left, keeping its end: `…/llama/modeling_llama.py:311`."""
-    if cells(path) <= width:
-        return path
-    parts = path.split("/")
-    for first in range(1, len(parts)):
-        tail = f"{ELLIPSIS}/{'/'.join(parts[first:])}"
-        if cells(tail) <= width:
-            return tail
-    return ELLIPSIS + crop_left(parts[-1], max(width - 1, 0))
-
-
 NOT_MAPPED = "no mapping for this line; . and , go to the next and previous mapped line"
+
+STRIP_LINES = 3
+STRIP_HEADS = {SOURCE: "source", PRE: "pre", POST: "post"}
+RUNS = "runs"
+LABEL = 8
+"""Cells of a word with its blanks."""
+NAMED = 8
+"""Nodes and kernels that a line names at most."""
+LONGEST, AGAIN = 60, 15
+"""Cells of the name of the first kernel at most, and those that it leaves for a further call: ` · ab :123 · …`."""
+MORE = " · …"
+"""The sign of further kernels."""
 
 
 @frozen
@@ -58,6 +55,18 @@ class UnitCosts:
     """How much that is beside the dearest kernel of the run: 0…1."""
     of: str = ""
     """`a step`, `in all`."""
+
+
+def from_right(path: str, width: int) -> str:
+    """Shorten a path from the left, keeping its end: `…/llama/modeling_llama.py:311`."""
+    if cells(path) <= width:
+        return path
+    parts = path.split("/")
+    for first in range(1, len(parts)):
+        tail = f"{ELLIPSIS}/{'/'.join(parts[first:])}"
+        if cells(tail) <= width:
+            return tail
+    return ELLIPSIS + crop_left(parts[-1], max(width - 1, 0))
 
 
 def costs_of_unit(run: Run, ref: str, unit: str) -> UnitCosts | None:
@@ -338,19 +347,6 @@ def _first_names(names: Sequence[str]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
-LINES = 3
-STRIP_HEADS = {SOURCE: "source", PRE: "pre", POST: "post"}
-RUNS = "runs"
-LABEL = 8
-"""Cells of a word with its blanks."""
-NAMED = 8
-"""Nodes and kernels that a line names at most."""
-LONGEST, AGAIN = 60, 15
-"""Cells of the name of the first kernel at most, and those that it leaves for a further call: ` · ab :123 · …`."""
-MORE = " · …"
-"""The sign of further kernels."""
-
-
 def strip_lines(panes: Panes, pane: int, line: int, shown: Collection[int], width: int) -> list[list[Piece]]:
     """Return at most three lines about a line of a pane: source line, pre-grad and post-grad nodes, kernels.
 
@@ -360,19 +356,19 @@ def strip_lines(panes: Panes, pane: int, line: int, shown: Collection[int], widt
     if not panes.is_mapped(pane, line):
         return [[(f" {NOT_MAPPED}", tokens.DIM)]]
     hidden = [other for other in (SOURCE, PRE, POST) if other not in shown]
-    if len(hidden) == LINES and pane not in CODE:
+    if len(hidden) == STRIP_LINES and pane not in CODE:
         hidden.remove(PRE)
-    lines = [_matches(panes, pane, line, other, width) for other in hidden]
-    return lines if len(lines) == LINES else [*lines, _kernels(panes, pane, line, width)]
+    lines = [_strip_matches(panes, pane, line, other, width) for other in hidden]
+    return lines if len(lines) == STRIP_LINES else [*lines, _strip_kernels(panes, pane, line, width)]
 
 
-def _head(word: str) -> Piece:
+def _strip_head(word: str) -> Piece:
     return f" {word:<{LABEL - 1}}", tokens.LABEL
 
 
-def _matches(panes: Panes, pane: int, line: int, other: int, width: int) -> list[Piece]:
+def _strip_matches(panes: Panes, pane: int, line: int, other: int, width: int) -> list[Piece]:
     """Show the first corresponding line of a hidden pane, the names of further nodes, and the number of all."""
-    head = _head(STRIP_HEADS[other])
+    head = _strip_head(STRIP_HEADS[other])
     lines = panes.matches(pane, line, other) if other in panes.documents else []
     if not lines:
         return [head, ("nothing" if other in panes.documents else "absent", tokens.DIM)]
@@ -401,9 +397,9 @@ def _text(panes: Panes, pane: int, line: int) -> str:
     return without(line_text, left_out(document.language, line_text.text)).text.strip()
 
 
-def _kernels(panes: Panes, pane: int, line: int, width: int) -> list[Piece]:
+def _strip_kernels(panes: Panes, pane: int, line: int, width: int) -> list[Piece]:
     """Show the kernels of a line with their letters, how many of the unit they are, and the time that they took."""
-    head, kernels = _head(RUNS), panes.kernels_at(pane, line)
+    head, kernels = _strip_head(RUNS), panes.kernels_at(pane, line)
     if not kernels:
         return [head, ("nothing" if any(code in panes.documents for code in CODE) else "absent", tokens.DIM)]
     sign = "≈ " if panes.is_derived_between(pane, line, kernels[0].call_pane) else ""

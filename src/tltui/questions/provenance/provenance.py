@@ -61,8 +61,331 @@ from tltui.text.safe_files import read_beside_log
 from tltui.text.torch_names import Owner, owner_of, parameter_of
 from tltui.trace.grammar import is_entry
 
+__all__ = [
+    "CPP",
+    "KERNEL",
+    "PANES",
+    "POST",
+    "PRE",
+    "PY",
+    "SOURCE",
+    "Born",
+    "Coverage",
+    "Covered",
+    "Kernel",
+    "NodeFacts",
+    "Pane",
+    "Place",
+    "Provenance",
+    "UnitProvenance",
+    "content_of",
+    "correspondence",
+    "covered_by",
+    "facts_at",
+    "facts_of",
+    "graph_at",
+    "provenance_json",
+    "provenance_of",
+]  # fmt: skip
+
 _GUARDED = re.compile(r"  # (?P<file>[^\s#][^\n#]*?):\d{1,9} in \S+(?: \(HINT: [^\n]*)?$", re.M)
 _TELLING = (Owner.USER, Owner.LIBRARY)
+
+GUARDS = "dynamo_cpp_guards_str"
+_GUARD = re.compile(
+    r"^[^\n]*?: (?P<test>[^\n]*?(?P<module>[LG]\['\w+'\](?:\._modules\['[^'\n]+'\])*)[^\n]*?)"
+    r"  # (?P<code>[^\n]*)  # (?P<file>\S[^\n]*?):(?P<line>\d{1,9}) in (?P<function>\S+)",
+    re.M,
+)
+_CLASS = re.compile(r"type=<class '(\w+(?:\.\w+)+)\.\w+'>")
+_PACKAGES = "/site-packages/"
+_CALL = "not ___dict_contains('forward', "
+Module = tuple[str, ...]
+"""The variable that holds the outermost module, and the path from there."""
+Key = tuple[str, int]
+
+KERNEL_NODES, KERNEL_LINES, NODE_KERNELS = "kernel nodes", "kernel lines", "node kernels"
+NO_GRAPH = "torch wrote no post-grad graph to name the nodes"
+LAZY = "torch writes no mapping for a lazily compiled backward"
+EMPTY = "torch's mapping of this unit is empty"
+NOT_IN_MAPPING = "torch's mapping does not name them"
+TOGETHER = "torch's mapping names the nodes of all calls of these kernels together"
+NOT_RECORDED = "torch did not record provenance"
+NOT_TOLD = "and neither comments in the code nor data flow show them"
+NOT_APART = "and neither comments in the code nor data flow distinguish them"
+NO_STACK = "their nodes are unknown, and torch recorded no stacks for them"
+NO_ORIGIN = "the graph records no source line for the nodes of these kernels"
+CALLED = "the graph has library lines only, not your line that calls them"
+NO_CODE = "torch wrote no generated code"
+VIEW = "views and getitem nodes, which need no kernel"
+IN_NO_KERNEL = "in no kernel: Inductor computes them at compile time, or not at all"
+PERHAPS = "kernels with unknown nodes may compute them"
+
+LIMIT = 256 << 20
+"""Stored bytes of a graph or of code that are read."""
+
+
+@frozen
+class Guard:
+    """A guard on a module, at its call or at the first read of one of its attributes."""
+
+    module: Module
+    call: bool
+    file: str
+    """As guards shorten it."""
+    line: int
+    function: str
+    code: str
+
+
+@frozen
+class Covered:
+    """The coverage of one unit."""
+
+    unit: str
+    source: str
+    recorded: bool
+    coverage: Coverage
+
+
+def provenance_of(compile_: Compile) -> Provenance:
+    """Return the provenance of all units of a compile."""
+    artifacts = artifacts_of(compile_)
+    loader = _Loader(compile_)
+    all_parts = parts_of(artifacts, units_of(artifacts), loader.reader)
+    inside = inside_of(compile_)
+
+    site = call_site(compile_) if inside is Owner.TORCH else None
+    forwards: dict[int, Texts] = {}
+    units = []
+    for parts in all_parts:
+        texts, panes = _texts(loader, parts, forwards)
+        forwards[parts.unit.number] = texts
+        lines: dict[Key, Place] = {}
+        if inside is Owner.USER:
+            lines = _own_callers(loader, compile_, artifacts, parts, texts)
+        elif site is not None:
+            lines = lines_below(site, texts, _guard_text(loader.reader, artifacts, parts.unit.attempt))
+        units.append(_unit(parts, texts, panes, inside, lines))
+    return Provenance(str(compile_.ref), tuple(units))
+
+
+def _own_callers(
+    loader: _Loader, compile_: Compile, artifacts: Sequence[Artifact], parts: Parts, texts: Texts
+) -> dict[Key, Place]:  # fmt: skip
+    """Map library lines to the user lines that call them, for units without recorded stacks."""
+    if parts.pre is None or texts.pre is None or texts.stacks.frames or texts.left.stacks.frames:
+        return {}
+    pre = texts.pre
+    if parts.pre.record not in loader.callers:
+        text = _guard_text(loader.reader, artifacts, parts.pre.attempt)
+        file = compile_.frame.code[1] or ""
+        loader.callers[parts.pre.record] = callers_of_lines(pre, guards_of(text), file, class_files(text))
+    return loader.callers[parts.pre.record]
+
+
+def _guard_text(reader: Reader, artifacts: Sequence[Artifact], attempt: int) -> str:
+    """Return the guards of an attempt; '' if there are none."""
+    same = [artifact for artifact in artifacts if artifact.name == GUARDS and artifact.attempt == attempt]
+    return reader.text(same[-1].record, LIMIT) if same else ""
+
+
+def inside_of(compile_: Compile) -> Owner:
+    """Return the owner of the compiled function; torch if unknown."""
+    file = compile_.frame.code[1]
+    return owner_of(file) if file else Owner.TORCH
+
+
+class _Loader:
+    """A cache of parsed texts.
+
+    Units share the pre-grad graph, and a backward needs its forward's artifacts.
+    """
+
+    def __init__(self, compile_: Compile) -> None:
+        self.reader = reader_of(compile_)
+        self.log = compile_.process.log.path
+        self._graphs: dict[int, GraphText] = {}
+        self.callers: dict[int, dict[Key, Place]] = {}
+        """Record of a pre-grad graph → line of a library in it → the own line that calls it."""
+
+    def lines(self, artifact: Artifact) -> list[str]:
+        """Return the lines of a payload."""
+        text = self.reader.text(artifact.record, LIMIT)
+        return (text.replace("\r\n", "\n") if "\r\n" in text else text).split("\n")
+
+    def graph(self, artifact: Artifact | None) -> GraphText | None:
+        """Return a parsed graph."""
+        if artifact is None:
+            return None
+        if artifact.record not in self._graphs:
+            self._graphs[artifact.record] = parse_graph(self.lines(artifact))
+        return self._graphs[artifact.record]
+
+    def json(self, parts: Parts, name: str) -> object:
+        """Return a parsed JSON artifact of a unit."""
+        return unit_artifacts.read_json(self.reader, parts.record(name))
+
+    def left(self, parts: Parts, code: CodeText, post: GraphText | None) -> Left:
+        """Return the job's provenance information for a unit's kernels.
+
+        From the trace, else from files beside the log that match the unit.
+        """
+        kinds = (INFORMATION, OPERATIONS)
+        texts = [next((self.json(parts, name) for name in names if name in parts.members), None) for names in kinds]
+        if any(text is not None for text in texts):
+            return left_of(*texts)
+        information = left_of(*(parsed_beside(self.log, names[-1]) for names in kinds))
+        keys = {call.key for call in code.calls}
+        return information if information.is_of(keys, lambda name: post is None or post.find(name) is not None) else Left()
+
+    def mapping(self, parts: Parts, graph_id: int | None) -> unit_artifacts.NodeMapping:
+        """Return the node mapping of a unit, of any version."""
+        if unit_artifacts.NODE_MAPPINGS in parts.members:
+            mapping = unit_artifacts.node_mapping(self.json(parts, unit_artifacts.NODE_MAPPINGS))
+            if mapping.version:
+                return mapping
+        kernels, nodes = self.json(parts, unit_artifacts.KERNEL_NODES), self.json(parts, unit_artifacts.POST_NODES)
+        return unit_artifacts.older_mapping(kernels, nodes, graph_id)
+
+
+def covered_by(compile_: Compile) -> tuple[Covered, ...]:
+    """Return the coverage of each unit of a compile, cached for compiles with equal texts."""
+    if not (content := content_of(compile_)):
+        return ()
+    content += inside_of(compile_).word.encode()  # the same texts are read in another way
+    return shared(compile_, covered_by, content, lambda: _covered(provenance_of(compile_)))
+
+
+def _covered(provenance: Provenance) -> tuple[Covered, ...]:
+    return tuple(Covered(unit.unit, unit.source, unit.recorded, unit.coverage) for unit in provenance.units)
+
+
+@part
+def content_of(compile_: Compile, reader: Reader) -> bytes:
+    """Return a digest of the inputs of a compile's provenance.
+
+    Artifacts in order, texts of graphs, code and mappings, guards on modules, and the job's files beside the log. Equal
+    digests give equal provenance except for the compile's address.
+    """
+
+    content = content_key(compile_, reader, TEXTS, LIMIT)
+    if not content:
+        return b""
+    log = compile_.process.log.path
+    files = (read_beside_log(log, names[-1], unit_artifacts.INFORMATION_LIMIT) for names in (INFORMATION, OPERATIONS))
+    guard_texts: list[bytes] = []
+    if inside_of(compile_) is Owner.USER:  # not the text of the guards: addresses stand in it
+        artifacts = (a for a in artifacts_of(compile_) if a.name == GUARDS)
+        read = ((a.attempt, reader.text(a.record, LIMIT)) for a in artifacts)
+        guard_texts = [
+            repr((attempt, guards_of(text), sorted(class_files(text)))).encode("utf-8", "replace") for attempt, text in read
+        ]
+        guard_texts.append((compile_.frame.code[1] or "").encode("utf-8", "replace"))
+    elif site := call_site(compile_):
+        guards = (a for a in artifacts_of(compile_) if a.name == GUARDS)
+        guarded = [(a.attempt, sorted(_guarded_files(reader.text(a.record, LIMIT)))) for a in guards]
+        guard_texts.append(repr((site, guarded)).encode("utf-8", "replace"))
+    return content + digest_of(*files, *guard_texts)
+
+
+def graph_at(compile_: Compile, ref: str) -> GraphText | None:
+    """Return the parsed graph of a pane, by its address."""
+    artifact = next((artifact for artifact in artifacts_of(compile_) if str(artifact.ref) == ref), None)
+    return _Loader(compile_).graph(artifact)
+
+
+def _texts(loader: _Loader, parts: Parts, forwards: dict[int, Texts]) -> tuple[Texts, dict[int, Pane]]:
+    """Read the texts of a unit; return them with its available panes."""
+    pre, post = loader.graph(parts.pre), loader.graph(parts.post)
+    panes = {
+        records.PRE: _pane(records.PRE, parts.pre, pre.lines if pre else 0, parts.pre_why),
+        records.POST: _pane(records.POST, parts.post, post.lines if post else 0, "torch wrote no post-grad graph"),
+    }
+    names = unit_artifacts.node_mapping(None) if not parts.members else loader.mapping(parts, pre.graph_id if pre else None)
+    mapped_names = {unit_artifacts.split_key(key)[0] for key in names.kernel_to_post}
+    kernels = CodeText()
+    if KERNELS in parts.members:
+        lines = loader.lines(parts.members[KERNELS])
+        kernels = parse_code(lines)
+        panes[records.KERNEL] = _pane(records.KERNEL, parts.members[KERNELS], len(lines))
+    code, pane = CodeText(), records.PY
+    for name, number in ((OUTPUT_CODE, records.PY), (WRAPPER, records.CPP)):
+        if name in parts.members:
+            lines = loader.lines(parts.members[name])
+            code, pane = parse_code(lines, (*mapped_names, *(definition.name for definition in kernels.definitions))), number
+            panes[number] = _pane(number, parts.members[name], len(lines))
+    forward = forwards.get(parts.forward) if parts.forward is not None else None
+    texts = Texts(
+        parts.unit.direction, pre, post, code, pane, kernels, names,
+        unit_artifacts.kernel_stacks(loader.json(parts, unit_artifacts.KERNEL_STACKS)),
+        forward.mapping if forward else unit_artifacts.NodeMapping(), forward.post if forward else None,
+        loader.left(parts, code, post),
+    )  # fmt: skip
+    return texts, panes
+
+
+def _pane(kind: int, artifact: Artifact | None, lines: int, why: str = "") -> Pane:
+    if artifact is None:
+        return Pane(PANES[kind], why=why)
+    return Pane(PANES[kind], str(artifact.ref), lines, why if kind == records.PRE else "")
+
+
+def _unit(
+    parts: Parts, texts: Texts, panes: dict[int, Pane], inside: Owner, lines: dict[Key, Place]
+) -> UnitProvenance:  # fmt: skip
+    links = links_of(texts)
+    places = places_of(texts, links, inside, lines)
+    woven = weave(texts, links, places)
+    times = Counter(kernel.key for kernel in links.kernels)
+    kernels = tuple(_kernel(woven, n, kernel, times[kernel.key] == 1) for n, kernel in enumerate(links.kernels))
+    sources = _sources(links, places, kernels)
+    ordered = places.ordered()
+    panes[records.SOURCE] = Pane(PANES[records.SOURCE], "", len(ordered), "" if ordered else "torch recorded no source line")
+    recorded = texts.code.handles or any(
+        name in parts.members for name in (unit_artifacts.NODE_MAPPINGS, unit_artifacts.KERNEL_NODES)
+    )
+    return UnitProvenance(
+        parts.unit.name, parts.unit.number, parts.unit.direction, sources[0] if sources else records.NONE, sources, recorded,
+        coverage_of(woven, kernels, recorded),
+        tuple(panes.get(n, Pane(kind, why=_no_code(n, panes))) for n, kind in enumerate(PANES)), ordered, kernels,
+        tuple(born_of(woven, ordered, [kernel.key for kernel in kernels])), maps_of(woven), groups_of(woven),
+    )  # fmt: skip
+
+
+def _no_code(pane: int, panes: dict[int, Pane]) -> str:
+    if pane == records.PY:
+        return "AOTInductor generates C++" if records.CPP in panes else "torch wrote no generated code"
+    return "only AOTInductor generates a C++ wrapper" if records.PY in panes else "torch wrote none"
+
+
+def _kernel(woven: Woven, number: int, kernel: KernelLink, alone: bool) -> Kernel:
+    before = [name for node in kernel.post for name in woven.links.post_to_pre.get(node, ())]
+    operations = woven.texts.left.operations.get(kernel.key, Operations())
+    key = kernel.key if alone or not kernel.calls else f"{kernel.key}@{kernel.calls[0].last + 1}"
+    places = woven.places.kernels[number]
+    definition = kernel.definition
+    lines_from = records.NONE
+    if woven.places.from_stacks[number]:
+        traced = kernel.key in woven.texts.stacks.frames or kernel.name in woven.texts.stacks.frames
+        lines_from = records.KERNEL_STACK_TRACES if traced else records.KERNEL_INFORMATION
+    elif places:
+        fallback = woven.places.callers_from if woven.places.derived[number] else records.FILE_COMMENTS
+        lines_from = kernel.nodes_from if kernel.nodes_from in records.DERIVED else fallback
+    return Kernel(
+        kernel.name, kernel.handle, tuple(line + 1 for call in kernel.calls for line in call.lines),
+        None if definition is None else (definition.first + 1, definition.last + 1), kernel.call_pane, kernel.definition_pane,
+        tuple(dict.fromkeys(map(bare, kernel.post))), tuple(dict.fromkeys((*before, *kernel.pre))),
+        tuple(f"{file}:{line}" for file, line in places),
+        kernel.nodes_from, lines_from, key, kernel.function, kernel.times, operations.targets, operations.again,
+    )  # fmt: skip
+
+
+def _sources(links: Links, places: Places, kernels: Iterable[Kernel]) -> tuple[str, ...]:
+    used = set(links.pre_from) | {kernel.nodes_from for kernel in kernels} | {kernel.lines_from for kernel in kernels}
+    if places.post or places.pre:
+        used.add(records.FILE_COMMENTS)
+    return tuple(source for source in records.SOURCES if source in used)
 
 
 def call_site(compile_: Compile) -> Place | None:
@@ -112,11 +435,11 @@ def _is_all_of_torch(guards: str, file: str) -> bool:
 
     Guards shorten paths: torch's are relative to its own directory. `file` is a file that is not torch's.
     """
-    files = guarded_files(guards)
+    files = _guarded_files(guards)
     return bool(files) and not any(_is_of_others(path, file) for path in files)
 
 
-def guarded_files(guards: str) -> set[str]:
+def _guarded_files(guards: str) -> set[str]:
     """Return the files of the lines that guards name, as guards shorten them."""
     return {match["file"] for match in _GUARDED.finditer(guards)}
 
@@ -124,33 +447,6 @@ def guarded_files(guards: str) -> set[str]:
 def _is_of_others(path: str, file: str) -> bool:
     owners = {owner_of(f"torch/{path}"), owner_of(f"/{path}")}
     return is_end_of(path, file) or not owners & {Owner.TORCH, Owner.PYTHON}
-
-
-GUARDS = "dynamo_cpp_guards_str"
-_GUARD = re.compile(
-    r"^[^\n]*?: (?P<test>[^\n]*?(?P<module>[LG]\['\w+'\](?:\._modules\['[^'\n]+'\])*)[^\n]*?)"
-    r"  # (?P<code>[^\n]*)  # (?P<file>\S[^\n]*?):(?P<line>\d{1,9}) in (?P<function>\S+)",
-    re.M,
-)
-_CLASS = re.compile(r"type=<class '(\w+(?:\.\w+)+)\.\w+'>")
-_PACKAGES = "/site-packages/"
-_CALL = "not ___dict_contains('forward', "
-Module = tuple[str, ...]
-"""The variable that holds the outermost module, and the path from there."""
-Key = tuple[str, int]
-
-
-@frozen
-class Guard:
-    """A guard on a module, at its call or at the first read of one of its attributes."""
-
-    module: Module
-    call: bool
-    file: str
-    """As guards shorten it."""
-    line: int
-    function: str
-    code: str
 
 
 def guards_of(text: str) -> tuple[Guard, ...]:
@@ -305,24 +601,6 @@ def _of_lines(pre: GraphText, callers: Mapping[int, Place | None]) -> dict[Key, 
     return {line: place for line, (place, *more) in results.items() if place is not None and not more}
 
 
-KERNEL_NODES, KERNEL_LINES, NODE_KERNELS = "kernel nodes", "kernel lines", "node kernels"
-NO_GRAPH = "torch wrote no post-grad graph to name the nodes"
-LAZY = "torch writes no mapping for a lazily compiled backward"
-EMPTY = "torch's mapping of this unit is empty"
-NOT_IN_MAPPING = "torch's mapping does not name them"
-TOGETHER = "torch's mapping names the nodes of all calls of these kernels together"
-NOT_RECORDED = "torch did not record provenance"
-NOT_TOLD = "and neither comments in the code nor data flow show them"
-NOT_APART = "and neither comments in the code nor data flow distinguish them"
-NO_STACK = "their nodes are unknown, and torch recorded no stacks for them"
-NO_ORIGIN = "the graph records no source line for the nodes of these kernels"
-CALLED = "the graph has library lines only, not your line that calls them"
-NO_CODE = "torch wrote no generated code"
-VIEW = "views and getitem nodes, which need no kernel"
-IN_NO_KERNEL = "in no kernel: Inductor computes them at compile time, or not at all"
-PERHAPS = "kernels with unknown nodes may compute them"
-
-
 def coverage_of(woven: Woven, kernels: Sequence[Kernel], recorded: bool) -> Coverage:
     """Return the coverage of a unit."""
     graph = woven.texts.post
@@ -397,284 +675,3 @@ def _nodes_without_kernels(texts: Texts, nodes: Iterable[FxNode], all_known: boo
         reasons.setdefault(why, []).append(node.name)
     for why, names in reasons.items():
         yield Unknown(NODE_KERNELS, why, tuple(names))
-
-
-__all__ = [
-    "CPP",
-    "KERNEL",
-    "PANES",
-    "POST",
-    "PRE",
-    "PY",
-    "SOURCE",
-    "Born",
-    "Coverage",
-    "Covered",
-    "Kernel",
-    "NodeFacts",
-    "Pane",
-    "Place",
-    "Provenance",
-    "UnitProvenance",
-    "content_of",
-    "correspondence",
-    "covered_by",
-    "facts_at",
-    "facts_of",
-    "graph_at",
-    "provenance_json",
-    "provenance_of",
-]  # fmt: skip
-
-LIMIT = 256 << 20
-"""Stored bytes of a graph or of code that are read."""
-
-
-class _Loader:
-    """A cache of parsed texts.
-
-    Units share the pre-grad graph, and a backward needs its forward's artifacts.
-    """
-
-    def __init__(self, compile_: Compile) -> None:
-        self.reader = reader_of(compile_)
-        self.log = compile_.process.log.path
-        self._graphs: dict[int, GraphText] = {}
-        self.callers: dict[int, dict[Key, Place]] = {}
-        """Record of a pre-grad graph → line of a library in it → the own line that calls it."""
-
-    def lines(self, artifact: Artifact) -> list[str]:
-        """Return the lines of a payload."""
-        text = self.reader.text(artifact.record, LIMIT)
-        return (text.replace("\r\n", "\n") if "\r\n" in text else text).split("\n")
-
-    def graph(self, artifact: Artifact | None) -> GraphText | None:
-        """Return a parsed graph."""
-        if artifact is None:
-            return None
-        if artifact.record not in self._graphs:
-            self._graphs[artifact.record] = parse_graph(self.lines(artifact))
-        return self._graphs[artifact.record]
-
-    def json(self, parts: Parts, name: str) -> object:
-        """Return a parsed JSON artifact of a unit."""
-        return unit_artifacts.read_json(self.reader, parts.record(name))
-
-    def left(self, parts: Parts, code: CodeText, post: GraphText | None) -> Left:
-        """Return the job's provenance information for a unit's kernels.
-
-        From the trace, else from files beside the log that match the unit.
-        """
-        kinds = (INFORMATION, OPERATIONS)
-        texts = [next((self.json(parts, name) for name in names if name in parts.members), None) for names in kinds]
-        if any(text is not None for text in texts):
-            return left_of(*texts)
-        information = left_of(*(parsed_beside(self.log, names[-1]) for names in kinds))
-        keys = {call.key for call in code.calls}
-        return information if information.is_of(keys, lambda name: post is None or post.find(name) is not None) else Left()
-
-    def mapping(self, parts: Parts, graph_id: int | None) -> unit_artifacts.NodeMapping:
-        """Return the node mapping of a unit, of any version."""
-        if unit_artifacts.NODE_MAPPINGS in parts.members:
-            mapping = unit_artifacts.node_mapping(self.json(parts, unit_artifacts.NODE_MAPPINGS))
-            if mapping.version:
-                return mapping
-        kernels, nodes = self.json(parts, unit_artifacts.KERNEL_NODES), self.json(parts, unit_artifacts.POST_NODES)
-        return unit_artifacts.older_mapping(kernels, nodes, graph_id)
-
-
-def provenance_of(compile_: Compile) -> Provenance:
-    """Return the provenance of all units of a compile."""
-    artifacts = artifacts_of(compile_)
-    loader = _Loader(compile_)
-    all_parts = parts_of(artifacts, units_of(artifacts), loader.reader)
-    inside = inside_of(compile_)
-
-    site = call_site(compile_) if inside is Owner.TORCH else None
-    forwards: dict[int, Texts] = {}
-    units = []
-    for parts in all_parts:
-        texts, panes = _texts(loader, parts, forwards)
-        forwards[parts.unit.number] = texts
-        lines: dict[Key, Place] = {}
-        if inside is Owner.USER:
-            lines = _own_callers(loader, compile_, artifacts, parts, texts)
-        elif site is not None:
-            lines = lines_below(site, texts, _guard_text(loader.reader, artifacts, parts.unit.attempt))
-        units.append(_unit(parts, texts, panes, inside, lines))
-    return Provenance(str(compile_.ref), tuple(units))
-
-
-def _own_callers(
-    loader: _Loader, compile_: Compile, artifacts: Sequence[Artifact], parts: Parts, texts: Texts
-) -> dict[Key, Place]:  # fmt: skip
-    """Map library lines to the user lines that call them, for units without recorded stacks."""
-    if parts.pre is None or texts.pre is None or texts.stacks.frames or texts.left.stacks.frames:
-        return {}
-    pre = texts.pre
-    if parts.pre.record not in loader.callers:
-        text = _guard_text(loader.reader, artifacts, parts.pre.attempt)
-        file = compile_.frame.code[1] or ""
-        loader.callers[parts.pre.record] = callers_of_lines(pre, guards_of(text), file, class_files(text))
-    return loader.callers[parts.pre.record]
-
-
-def _guard_text(reader: Reader, artifacts: Sequence[Artifact], attempt: int) -> str:
-    """Return the guards of an attempt; '' if there are none."""
-    same = [artifact for artifact in artifacts if artifact.name == GUARDS and artifact.attempt == attempt]
-    return reader.text(same[-1].record, LIMIT) if same else ""
-
-
-def inside_of(compile_: Compile) -> Owner:
-    """Return the owner of the compiled function; torch if unknown."""
-    file = compile_.frame.code[1]
-    return owner_of(file) if file else Owner.TORCH
-
-
-@frozen
-class Covered:
-    """The coverage of one unit."""
-
-    unit: str
-    source: str
-    recorded: bool
-    coverage: Coverage
-
-
-def covered_by(compile_: Compile) -> tuple[Covered, ...]:
-    """Return the coverage of each unit of a compile, cached for compiles with equal texts."""
-    if not (content := content_of(compile_)):
-        return ()
-    content += inside_of(compile_).word.encode()  # the same texts are read in another way
-    return shared(compile_, covered_by, content, lambda: _covered(provenance_of(compile_)))
-
-
-def _covered(provenance: Provenance) -> tuple[Covered, ...]:
-    return tuple(Covered(unit.unit, unit.source, unit.recorded, unit.coverage) for unit in provenance.units)
-
-
-@part
-def content_of(compile_: Compile, reader: Reader) -> bytes:
-    """Return a digest of the inputs of a compile's provenance.
-
-    Artifacts in order, texts of graphs, code and mappings, guards on modules, and the job's files beside the log. Equal
-    digests give equal provenance except for the compile's address.
-    """
-
-    content = content_key(compile_, reader, TEXTS, LIMIT)
-    if not content:
-        return b""
-    log = compile_.process.log.path
-    files = (read_beside_log(log, names[-1], unit_artifacts.INFORMATION_LIMIT) for names in (INFORMATION, OPERATIONS))
-    guard_texts: list[bytes] = []
-    if inside_of(compile_) is Owner.USER:  # not the text of the guards: addresses stand in it
-        artifacts = (a for a in artifacts_of(compile_) if a.name == GUARDS)
-        read = ((a.attempt, reader.text(a.record, LIMIT)) for a in artifacts)
-        guard_texts = [
-            repr((attempt, guards_of(text), sorted(class_files(text)))).encode("utf-8", "replace") for attempt, text in read
-        ]
-        guard_texts.append((compile_.frame.code[1] or "").encode("utf-8", "replace"))
-    elif site := call_site(compile_):
-        guards = (a for a in artifacts_of(compile_) if a.name == GUARDS)
-        guarded = [(a.attempt, sorted(guarded_files(reader.text(a.record, LIMIT)))) for a in guards]
-        guard_texts.append(repr((site, guarded)).encode("utf-8", "replace"))
-    return content + digest_of(*files, *guard_texts)
-
-
-def graph_at(compile_: Compile, ref: str) -> GraphText | None:
-    """Return the parsed graph of a pane, by its address."""
-    artifact = next((artifact for artifact in artifacts_of(compile_) if str(artifact.ref) == ref), None)
-    return _Loader(compile_).graph(artifact)
-
-
-def _texts(loader: _Loader, parts: Parts, forwards: dict[int, Texts]) -> tuple[Texts, dict[int, Pane]]:
-    """Read the texts of a unit; return them with its available panes."""
-    pre, post = loader.graph(parts.pre), loader.graph(parts.post)
-    panes = {
-        records.PRE: _pane(records.PRE, parts.pre, pre.lines if pre else 0, parts.pre_why),
-        records.POST: _pane(records.POST, parts.post, post.lines if post else 0, "torch wrote no post-grad graph"),
-    }
-    names = unit_artifacts.node_mapping(None) if not parts.members else loader.mapping(parts, pre.graph_id if pre else None)
-    mapped_names = {unit_artifacts.split_key(key)[0] for key in names.kernel_to_post}
-    kernels = CodeText()
-    if KERNELS in parts.members:
-        lines = loader.lines(parts.members[KERNELS])
-        kernels = parse_code(lines)
-        panes[records.KERNEL] = _pane(records.KERNEL, parts.members[KERNELS], len(lines))
-    code, pane = CodeText(), records.PY
-    for name, number in ((OUTPUT_CODE, records.PY), (WRAPPER, records.CPP)):
-        if name in parts.members:
-            lines = loader.lines(parts.members[name])
-            code, pane = parse_code(lines, (*mapped_names, *(definition.name for definition in kernels.definitions))), number
-            panes[number] = _pane(number, parts.members[name], len(lines))
-    forward = forwards.get(parts.forward) if parts.forward is not None else None
-    texts = Texts(
-        parts.unit.direction, pre, post, code, pane, kernels, names,
-        unit_artifacts.kernel_stacks(loader.json(parts, unit_artifacts.KERNEL_STACKS)),
-        forward.mapping if forward else unit_artifacts.NodeMapping(), forward.post if forward else None,
-        loader.left(parts, code, post),
-    )  # fmt: skip
-    return texts, panes
-
-
-def _pane(kind: int, artifact: Artifact | None, lines: int, why: str = "") -> Pane:
-    if artifact is None:
-        return Pane(PANES[kind], why=why)
-    return Pane(PANES[kind], str(artifact.ref), lines, why if kind == records.PRE else "")
-
-
-def _unit(
-    parts: Parts, texts: Texts, panes: dict[int, Pane], inside: Owner, lines: dict[Key, Place]
-) -> UnitProvenance:  # fmt: skip
-    links = links_of(texts)
-    places = places_of(texts, links, inside, lines)
-    woven = weave(texts, links, places)
-    times = Counter(kernel.key for kernel in links.kernels)
-    kernels = tuple(_kernel(woven, n, kernel, times[kernel.key] == 1) for n, kernel in enumerate(links.kernels))
-    sources = _sources(links, places, kernels)
-    ordered = places.ordered()
-    panes[records.SOURCE] = Pane(PANES[records.SOURCE], "", len(ordered), "" if ordered else "torch recorded no source line")
-    recorded = texts.code.handles or any(
-        name in parts.members for name in (unit_artifacts.NODE_MAPPINGS, unit_artifacts.KERNEL_NODES)
-    )
-    return UnitProvenance(
-        parts.unit.name, parts.unit.number, parts.unit.direction, sources[0] if sources else records.NONE, sources, recorded,
-        coverage_of(woven, kernels, recorded),
-        tuple(panes.get(n, Pane(kind, why=_no_code(n, panes))) for n, kind in enumerate(PANES)), ordered, kernels,
-        tuple(born_of(woven, ordered, [kernel.key for kernel in kernels])), maps_of(woven), groups_of(woven),
-    )  # fmt: skip
-
-
-def _no_code(pane: int, panes: dict[int, Pane]) -> str:
-    if pane == records.PY:
-        return "AOTInductor generates C++" if records.CPP in panes else "torch wrote no generated code"
-    return "only AOTInductor generates a C++ wrapper" if records.PY in panes else "torch wrote none"
-
-
-def _kernel(woven: Woven, number: int, kernel: KernelLink, alone: bool) -> Kernel:
-    before = [name for node in kernel.post for name in woven.links.post_to_pre.get(node, ())]
-    operations = woven.texts.left.operations.get(kernel.key, Operations())
-    key = kernel.key if alone or not kernel.calls else f"{kernel.key}@{kernel.calls[0].last + 1}"
-    places = woven.places.kernels[number]
-    definition = kernel.definition
-    lines_from = records.NONE
-    if woven.places.from_stacks[number]:
-        traced = kernel.key in woven.texts.stacks.frames or kernel.name in woven.texts.stacks.frames
-        lines_from = records.KERNEL_STACK_TRACES if traced else records.KERNEL_INFORMATION
-    elif places:
-        fallback = woven.places.callers_from if woven.places.derived[number] else records.FILE_COMMENTS
-        lines_from = kernel.nodes_from if kernel.nodes_from in records.DERIVED else fallback
-    return Kernel(
-        kernel.name, kernel.handle, tuple(line + 1 for call in kernel.calls for line in call.lines),
-        None if definition is None else (definition.first + 1, definition.last + 1), kernel.call_pane, kernel.definition_pane,
-        tuple(dict.fromkeys(map(bare, kernel.post))), tuple(dict.fromkeys((*before, *kernel.pre))),
-        tuple(f"{file}:{line}" for file, line in places),
-        kernel.nodes_from, lines_from, key, kernel.function, kernel.times, operations.targets, operations.again,
-    )  # fmt: skip
-
-
-def _sources(links: Links, places: Places, kernels: Iterable[Kernel]) -> tuple[str, ...]:
-    used = set(links.pre_from) | {kernel.nodes_from for kernel in kernels} | {kernel.lines_from for kernel in kernels}
-    if places.post or places.pre:
-        used.add(records.FILE_COMMENTS)
-    return tuple(source for source in records.SOURCES if source in used)

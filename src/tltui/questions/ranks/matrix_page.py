@@ -55,6 +55,31 @@ _STATUSES = {sign: status for status, sign in STATUSES.items()}
 _CACHES = {mark: state for state, mark in CACHES.items()}
 _FACTORS = {SAME: 1.0, "<": 0.5, MORE: 10.0, **{str(times): float(times) for times in range(2, 10)}}
 
+DIFFERENCE, STATUS, GRAPH, TIME, CACHE = "difference", "status", "graph", "time", "cache"
+ABSENT, OVER, UNDONE = "·", "†", ("?", "o")
+"""Glyphs of absent compiles and of compiles after the end of a log; signs of unfinished compiles."""
+DESCRIBED = 3
+"""Maximum number of compiles that describe a kind of ranks."""
+_SIGNS = {row.ascii: row for row in TABLE.values()}
+_LETTERS = (tokens.CHANGED, tokens.PHASE_INDUCTOR, tokens.PHASE_DYNAMO, tokens.PHASE_BACKEND, tokens.PHASE_CACHE)
+"""Styles of the graphs that the most ranks do not have."""
+
+_ABSENT = {NONE: "not compiled", ENDED: "ended before this"}
+_DONE = {"?": "unfinished", "o": "not finished yet", **_ABSENT}
+_TIMES = {str(n): f"{n} times" for n in range(2, 10)}
+
+NAME = "matrix"
+NAMES = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+"""Letters of kinds of ranks; further kinds have no column."""
+LISTED = 6
+"""Kinds of ranks listed above the cells; further ones are folded."""
+LABEL = 30
+"""Columns that are left for the name of a compile."""
+HEAD_EVERY = 20
+"""Lines of cells between repeated column headers."""
+ALIKE_LISTED, SHOWN = 400, 1000
+"""Compiles that are alike on all ranks that are named in a fold, and those that differ that have a line."""
+
 
 @frozen
 class Cell:
@@ -108,39 +133,6 @@ class MatrixReport:
     """Ranks that have compiled less than others and may still do so."""
     stages: tuple[Stage, ...]
     """If ranks do different work by design: the groups within which they are compared."""
-
-
-def matrix_report(matrix: Matrix) -> MatrixReport:
-    """Return a matrix as data."""
-    return MatrixReport(
-        matrix.rank_count, matrix.columns, tuple(map(_row, matrix.rows)),
-        matrix.reference_rank if matrix.reference_rank >= 0 else None, matrix.ranks_behind, matrix.stages,
-    )  # fmt: skip
-
-
-def _row(row: Row) -> RankCells:
-    first = row.first_difference if row.first_difference >= 0 else None
-    cells = tuple(map(_cell, row.ids, row.differs, row.statuses, row.graphs, row.times, row.caches))
-    return RankCells(row.ranks, row.ref, first, row.property, row.properties_of_all, row.reference_rank, cells)
-
-
-def _cell(id_: str, differs: str, status: str, graph: str, time: str, cache: str) -> Cell:
-    is_absent = status in (NONE, ENDED)
-    return Cell(
-        id_, _DIFFERENCES.get(differs), None if is_absent else _STATUSES.get(status),
-        None if graph in (NONE, ENDED, UNLOGGED) else len(LETTERS) if graph == MANY else LETTERS.index(graph),
-        _FACTORS.get(time), _CACHES.get(cache),
-    )  # fmt: skip
-
-
-DIFFERENCE, STATUS, GRAPH, TIME, CACHE = "difference", "status", "graph", "time", "cache"
-ABSENT, OVER, UNDONE = "·", "†", ("?", "o")
-"""Glyphs of absent compiles and of compiles after the end of a log; signs of unfinished compiles."""
-DESCRIBED = 3
-"""Maximum number of compiles that describe a kind of ranks."""
-_SIGNS = {row.ascii: row for row in TABLE.values()}
-_LETTERS = (tokens.CHANGED, tokens.PHASE_INDUCTOR, tokens.PHASE_DYNAMO, tokens.PHASE_BACKEND, tokens.PHASE_CACHE)
-"""Styles of the graphs that the most ranks do not have."""
 
 
 @frozen
@@ -254,9 +246,6 @@ def _at(column: Column, description: str) -> str:
     return f"[{column.id}] {fmt.clip_middle(sanitize(short(column.function)), 24)}: {description}"
 
 
-_ABSENT = {NONE: "not compiled", ENDED: "ended before this"}
-_DONE = {"?": "unfinished", "o": "not finished yet", **_ABSENT}
-_TIMES = {str(n): f"{n} times" for n in range(2, 10)}
 ASPECTS: Mapping[str, Aspect] = {
     aspect.name: aspect
     for aspect in (
@@ -292,19 +281,6 @@ ASPECTS: Mapping[str, Aspect] = {
     )
 }  # fmt: skip
 """Aspects by name, in the order in which a key goes through them."""
-
-
-NAME = "matrix"
-NAMES = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-"""Letters of kinds of ranks; further kinds have no column."""
-LISTED = 6
-"""Kinds of ranks listed above the cells; further ones are folded."""
-LABEL = 30
-"""Columns that are left for the name of a compile."""
-HEAD_EVERY = 20
-"""Lines of cells between repeated column headers."""
-ALIKE_LISTED, SHOWN = 400, 1000
-"""Compiles that are alike on all ranks that are named in a fold, and those that differ that have a line."""
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
@@ -517,6 +493,29 @@ class Grid:
         if len(numbers) > ALIKE_LISTED:
             page.add("    ", (f"and {fmt.count(len(numbers) - ALIKE_LISTED)} more", tokens.DIM))
         page.close()
+
+
+def matrix_report(matrix: Matrix) -> MatrixReport:
+    """Return a matrix as data."""
+    return MatrixReport(
+        matrix.rank_count, matrix.columns, tuple(map(_row, matrix.rows)),
+        matrix.reference_rank if matrix.reference_rank >= 0 else None, matrix.ranks_behind, matrix.stages,
+    )  # fmt: skip
+
+
+def _row(row: Row) -> RankCells:
+    first = row.first_difference if row.first_difference >= 0 else None
+    cells = tuple(map(_cell, row.ids, row.differs, row.statuses, row.graphs, row.times, row.caches))
+    return RankCells(row.ranks, row.ref, first, row.property, row.properties_of_all, row.reference_rank, cells)
+
+
+def _cell(id_: str, differs: str, status: str, graph: str, time: str, cache: str) -> Cell:
+    is_absent = status in (NONE, ENDED)
+    return Cell(
+        id_, _DIFFERENCES.get(differs), None if is_absent else _STATUSES.get(status),
+        None if graph in (NONE, ENDED, UNLOGGED) else len(LETTERS) if graph == MANY else LETTERS.index(graph),
+        _FACTORS.get(time), _CACHES.get(cache),
+    )  # fmt: skip
 
 
 @frozen

@@ -40,41 +40,6 @@ SPREADS_SHOWN = 8
 NAME, TIME, RANK, MOST = 18, 8, 10, 132
 """Columns of the name of a compile, of a time, of a rank, and of a line."""
 
-
-def add_distribution(page: Page, columns: Columns, spreads: Sequence[tuple[Spread, Spread]]) -> None:
-    """Add a line for each of the widest spreads, with its median and slowest rank.
-
-    `spreads`: as computed, and with the display name of its function.
-    """
-    chosen = [pair for pair in spreads if pair[0].ranks >= LEAST_RANKS][:SPREADS_SHOWN]
-    if not chosen:
-        return
-    page.heading("Distribution over ranks")
-    longest_s = max(spread.slowest_s for spread, _ in chosen)
-    width = max(min(page.width, MOST) - 2 - NAME - 2 - 2 * (2 + TIME) - 2 - RANK, 10)
-    titles = f"  {'median':>{TIME}}  {'slowest':>{TIME}}  rank"
-    page.add("  ", " " * NAME, "  ", (axis(longest_s, width), tokens.DIM), (titles, tokens.LABEL))
-    for spread, display in chosen:
-        counts = counts_of(columns.column(spread.compile).took, longest_s, width)
-        most = max(counts)
-        cells = "".join(LEVELS[min(-(-8 * count // most), 8)] for count in counts)
-        times = f"  {fmt.seconds(spread.median_s):>{TIME}}  {fmt.seconds(spread.slowest_s):>{TIME}}  "
-        page.add(
-            "  ", (fmt.clip_middle(name(display.compile), NAME).ljust(NAME), tokens.FUNCTION), "  ", (cells, tokens.PHASE_INDUCTOR),
-            (times, tokens.NUMBER), (f"{spread.slowest_rank}", tokens.LINK, spread.slowest_ref),
-        )  # fmt: skip
-    page.say("height: ranks, relative to the fullest cell of the line", "  ", tokens.DIM)
-
-
-def counts_of(seconds: Iterable[float], longest_s: float, width: int) -> list[int]:
-    """Return how many of the known durations are in each of `width` equal parts of 0 to `longest_s`."""
-    counts = [0] * width
-    for value in seconds:
-        if value == value:
-            counts[min(int(value / longest_s * width), width - 1)] += 1
-    return counts
-
-
 SHOWN = 8
 """Facts of a kind, and rows of a table, that are not folded."""
 FOLDED = 400
@@ -83,6 +48,33 @@ REASON = 80
 LIST_WIDTH = 40
 """Characters of a list of ranks."""
 T = TypeVar("T")
+
+
+@frozen
+class Stragglers:
+    """How the ranks of a run kept pace."""
+
+    ref: str
+    answer: str
+    """In a sentence."""
+    rule: str
+    """Who is slow, who is late."""
+    rank_count: int
+    """That are compared."""
+    clocks: tuple[Clock, ...]
+    """Those that are off; put right in all that follows."""
+    late: tuple[Late, ...]
+    """In the order in which they began."""
+    slow: tuple[Slow, ...]
+    """The most seconds above the median first."""
+    waits: tuple[Wait, ...]
+    """The most rank-seconds first."""
+    compiles: tuple[Spread, ...]
+    """The widest first."""
+    phases: tuple[Spread, ...]
+    """Of a compile that was asked about."""
+    extra_compiles: tuple[Extra, ...] = ()
+    """Who had compiles that the others do not have: the most seconds first."""
 
 
 def subject(ranks: Sequence[int]) -> str:
@@ -359,31 +351,38 @@ def _times(ratio: float) -> str:
     return f"{ratio:.1f}×" if ratio < 9.95 else f"{ratio:.0f}×" if ratio < 999.5 else ">999×"
 
 
-@frozen
-class Stragglers:
-    """How the ranks of a run kept pace."""
+def _add_distribution(page: Page, columns: Columns, spreads: Sequence[tuple[Spread, Spread]]) -> None:
+    """Add a line for each of the widest spreads, with its median and slowest rank.
 
-    ref: str
-    answer: str
-    """In a sentence."""
-    rule: str
-    """Who is slow, who is late."""
-    rank_count: int
-    """That are compared."""
-    clocks: tuple[Clock, ...]
-    """Those that are off; put right in all that follows."""
-    late: tuple[Late, ...]
-    """In the order in which they began."""
-    slow: tuple[Slow, ...]
-    """The most seconds above the median first."""
-    waits: tuple[Wait, ...]
-    """The most rank-seconds first."""
-    compiles: tuple[Spread, ...]
-    """The widest first."""
-    phases: tuple[Spread, ...]
-    """Of a compile that was asked about."""
-    extra_compiles: tuple[Extra, ...] = ()
-    """Who had compiles that the others do not have: the most seconds first."""
+    `spreads`: as computed, and with the display name of its function.
+    """
+    chosen = [pair for pair in spreads if pair[0].ranks >= LEAST_RANKS][:SPREADS_SHOWN]
+    if not chosen:
+        return
+    page.heading("Distribution over ranks")
+    longest_s = max(spread.slowest_s for spread, _ in chosen)
+    width = max(min(page.width, MOST) - 2 - NAME - 2 - 2 * (2 + TIME) - 2 - RANK, 10)
+    titles = f"  {'median':>{TIME}}  {'slowest':>{TIME}}  rank"
+    page.add("  ", " " * NAME, "  ", (axis(longest_s, width), tokens.DIM), (titles, tokens.LABEL))
+    for spread, display in chosen:
+        counts = counts_of(columns.column(spread.compile).took, longest_s, width)
+        most = max(counts)
+        cells = "".join(LEVELS[min(-(-8 * count // most), 8)] for count in counts)
+        times = f"  {fmt.seconds(spread.median_s):>{TIME}}  {fmt.seconds(spread.slowest_s):>{TIME}}  "
+        page.add(
+            "  ", (fmt.clip_middle(name(display.compile), NAME).ljust(NAME), tokens.FUNCTION), "  ", (cells, tokens.PHASE_INDUCTOR),
+            (times, tokens.NUMBER), (f"{spread.slowest_rank}", tokens.LINK, spread.slowest_ref),
+        )  # fmt: skip
+    page.say("height: ranks, relative to the fullest cell of the line", "  ", tokens.DIM)
+
+
+def counts_of(seconds: Iterable[float], longest_s: float, width: int) -> list[int]:
+    """Return how many of the known durations are in each of `width` equal parts of 0 to `longest_s`."""
+    counts = [0] * width
+    for value in seconds:
+        if value == value:
+            counts[min(int(value / longest_s * width), width - 1)] += 1
+    return counts
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
@@ -430,7 +429,7 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Straggler
         spreads = sorted(rank_spreads, key=lambda one: one.median_s - one.slowest_s)
     shown = named_spreads(run, spreads)
     if rank is None and not keys:
-        add_distribution(page, Columns(lanes), list(zip(spreads, shown, strict=True)))
+        _add_distribution(page, Columns(lanes), list(zip(spreads, shown, strict=True)))
     spreads = shown
     add_spreads(page, spreads, "By compile", rank is not None and not keys)
     add_spreads(page, inner, "By phase")

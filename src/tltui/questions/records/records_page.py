@@ -36,6 +36,16 @@ from tltui.trace.scan import NO_PAYLOAD
 
 CACHED_LINES = 4096
 
+LAST = "last"
+"""Nothing stands behind it yet that could tell how to read it: to be asked again."""
+_MD5 = re.compile(rb'"has_payload": ?"([0-9a-f]{32})"\}$')
+
+EVERY = 64
+FIRST = 10
+"""Records of one reason that have a line of their own where there are very many."""
+CHECK_UP_TO = 256 << 20
+"""Bytes of logs up to which the page compares all md5s by itself."""
+
 
 @frozen
 class RecordRow:
@@ -81,6 +91,41 @@ class _Slice:
     process: Process
     records: Sequence[int]
     start: int
+
+
+@frozen
+class DamagedRecord:
+    """One damaged place."""
+
+    file: str
+    offset_bytes: int
+    """Bytes from the beginning of the file."""
+    record: int | None
+    """Number in its log, from 1."""
+    name: str
+    reason: str
+    ref: str
+
+
+@frozen
+class SkippedFile:
+    """One file that was not opened."""
+
+    file: str
+    reason: str
+
+
+@frozen
+class DamageReport:
+    """Damage of a run."""
+
+    damaged: tuple[DamagedRecord, ...]
+    skipped: tuple[SkippedFile, ...]
+    other_files: int
+    """Further files that are no logs."""
+    md5_checked: bool
+    conflicts: tuple[Conflict, ...] = ()
+    """What several inputs of one job tell differently."""
 
 
 class RecordsDocument:
@@ -232,155 +277,6 @@ def _all_of(process: Process) -> tuple[Process, Sequence[int]]:
     return process, sorted(record for compile_ in process.compiles.values() for record in compile_.records)
 
 
-LAST = "last"
-"""Nothing stands behind it yet that could tell how to read it: to be asked again."""
-_MD5 = re.compile(rb'"has_payload": ?"([0-9a-f]{32})"\}$')
-
-
-@part
-def wrong_payloads(compile_: Compile, reader: Reader) -> tuple[tuple[int, str], ...]:
-    """Return (record, why) of the records of a compile whose payload does not match its md5; why: unreadable, `LAST`, or ''."""
-    log = compile_.process.log
-    end = len(log) - 1
-    wrong = []
-    for record in sorted(compile_.records):
-        if not log.has_payload(record) or _is_plain(reader, record):
-            continue
-        try:
-            checked = log.check(record)
-        except Elsewhere:
-            continue  # its bytes are in a log that is not here
-        except OSError as error:
-            wrong.append((record, f"cannot be read: {error.strerror or error}"))
-            continue
-        if checked is None or checked.check is Check.BAD:
-            wrong.append((record, LAST if record == end else ""))
-    return tuple(wrong)
-
-
-def _is_plain(reader: Reader, record: int) -> bool:
-    """Return whether the md5 is that of the stored payload, as for nearly all: neighbours are read together."""
-    size = reader.log.columns.size[record]
-    if not 0 < size <= JSON_LIMIT:
-        return False
-    try:
-        declared = _MD5.search(reader.head(record)[-80:])
-        if declared is None:
-            return False
-        text = reader.payload(record)
-    except OSError:
-        return False
-    return hashlib.md5(text, usedforsecurity=False).hexdigest().encode() == declared[1]
-
-
-EVERY = 64
-FIRST = 10
-"""Records of one reason that have a line of their own where there are very many."""
-CHECK_UP_TO = 256 << 20
-"""Bytes of logs up to which the page compares all md5s by itself."""
-
-
-@frozen
-class DamagedRecord:
-    """One damaged place."""
-
-    file: str
-    offset_bytes: int
-    """Bytes from the beginning of the file."""
-    record: int | None
-    """Number in its log, from 1."""
-    name: str
-    reason: str
-    ref: str
-
-
-@frozen
-class SkippedFile:
-    """One file that was not opened."""
-
-    file: str
-    reason: str
-
-
-@frozen
-class DamageReport:
-    """Damage of a run."""
-
-    damaged: tuple[DamagedRecord, ...]
-    skipped: tuple[SkippedFile, ...]
-    other_files: int
-    """Further files that are no logs."""
-    md5_checked: bool
-    conflicts: tuple[Conflict, ...] = ()
-    """What several inputs of one job tell differently."""
-
-
-def read_damage(run: Run, check: bool) -> Generator[None, None, DamageReport]:
-    """Find the damage that the scan noticed; with `check` compare every payload with its md5 as well. Yields after each part."""
-    damaged: list[DamagedRecord] = []
-    for model in run.models:
-        places = list(model.log.damage)
-        if check:
-            yield from _check(model, places)
-        for n, place in enumerate(sorted(places)):
-            damaged.append(_damaged(run, model, place))
-            if n % EVERY == EVERY - 1:
-                yield
-    skipped = [SkippedFile(item.path, item.reason) for item in run.discovered.skipped]
-    skipped += [SkippedFile(path, f"could not be read completely: {reason}") for path, reason in run.failures.items()]
-    skipped += [SkippedFile("", note) for note in run.discovered.notes]
-    differing = []
-    for conflict in conflicts(run):
-        if conflict is None:
-            yield
-        else:
-            differing.append(conflict)
-    return DamageReport(tuple(damaged), tuple(skipped), run.discovered.others, check, tuple(differing))
-
-
-def _check(model: LogModel, places: list[Damage]) -> Generator[None, None, None]:
-    """Add the places of payloads that do not match their md5s to those that the scan noticed."""
-    log = model.log
-    damaged_records = {place.record for place in places if place.record >= 0}
-    for n, place in enumerate(places):
-        if place.reason == NO_PAYLOAD and log.has_payload(place.record) and _is_good(log, place.record):
-            reason = "two writers interleaved: the payload comes after the first line of the next record"
-            places[n] = place._replace(reason=reason)
-        if n % EVERY == EVERY - 1:
-            yield
-    asked = 0
-    for process in model.processes:
-        for compile_ in process.compiles.values():
-            for record, why in wrong_payloads(compile_):
-                if record in damaged_records and not why.startswith("cannot"):
-                    continue
-                if why == LAST and _is_good(log, record):
-                    continue
-                last = record == len(log) - 1
-                mismatch = "its payload does not match its md5" + ": the log may end in the middle of it" * last
-                places.append(Damage(log.columns.offset[record], record, mismatch if why in ("", LAST) else why))
-            asked += 1
-            if asked % EVERY == 0:
-                yield
-
-
-def _is_good(log: Log, record: int) -> bool:
-    try:
-        checked = log.check(record)
-    except OSError:
-        return False
-    return checked is not None and checked.check is not Check.BAD
-
-
-def _damaged(run: Run, model: LogModel, place: Damage) -> DamagedRecord:
-    log, record = model.log, place.record
-    if record < 0:
-        return DamagedRecord(log.path, place.offset, None, "", place.reason, "")
-    owner, number = run.joining.home(model, record)
-    name = artifact_name(log.kind(record))
-    return DamagedRecord(log.path, place.offset, record + 1, name, place.reason, str(record_ref(owner.process, number)))
-
-
 def damage_document(run: Run, options: Options, check: bool | None = None) -> Document:
     """Return the page. `check` None: compare md5s if the logs are not too large for that."""
     checking = run.size <= CHECK_UP_TO if check is None else check
@@ -463,3 +359,105 @@ def _by_reason(page: Page, items: list[DamagedRecord]) -> Generator[None, None, 
         if rest := members[FIRST:]:
             links = [(f"{item.record or item.offset_bytes}", tokens.LINK, item.ref) for item in rest]
             yield from add_named(page, plural(len(rest), "more record"), [], links, "    ")
+
+
+def read_damage(run: Run, check: bool) -> Generator[None, None, DamageReport]:
+    """Find the damage that the scan noticed; with `check` compare every payload with its md5 as well. Yields after each part."""
+    damaged: list[DamagedRecord] = []
+    for model in run.models:
+        places = list(model.log.damage)
+        if check:
+            yield from _check(model, places)
+        for n, place in enumerate(sorted(places)):
+            damaged.append(_damaged(run, model, place))
+            if n % EVERY == EVERY - 1:
+                yield
+    skipped = [SkippedFile(item.path, item.reason) for item in run.discovered.skipped]
+    skipped += [SkippedFile(path, f"could not be read completely: {reason}") for path, reason in run.failures.items()]
+    skipped += [SkippedFile("", note) for note in run.discovered.notes]
+    differing = []
+    for conflict in conflicts(run):
+        if conflict is None:
+            yield
+        else:
+            differing.append(conflict)
+    return DamageReport(tuple(damaged), tuple(skipped), run.discovered.others, check, tuple(differing))
+
+
+def _check(model: LogModel, places: list[Damage]) -> Generator[None, None, None]:
+    """Add the places of payloads that do not match their md5s to those that the scan noticed."""
+    log = model.log
+    damaged_records = {place.record for place in places if place.record >= 0}
+    for n, place in enumerate(places):
+        if place.reason == NO_PAYLOAD and log.has_payload(place.record) and _is_good(log, place.record):
+            reason = "two writers interleaved: the payload comes after the first line of the next record"
+            places[n] = place._replace(reason=reason)
+        if n % EVERY == EVERY - 1:
+            yield
+    asked = 0
+    for process in model.processes:
+        for compile_ in process.compiles.values():
+            for record, why in wrong_payloads(compile_):
+                if record in damaged_records and not why.startswith("cannot"):
+                    continue
+                if why == LAST and _is_good(log, record):
+                    continue
+                last = record == len(log) - 1
+                mismatch = "its payload does not match its md5" + ": the log may end in the middle of it" * last
+                places.append(Damage(log.columns.offset[record], record, mismatch if why in ("", LAST) else why))
+            asked += 1
+            if asked % EVERY == 0:
+                yield
+
+
+def _is_good(log: Log, record: int) -> bool:
+    try:
+        checked = log.check(record)
+    except OSError:
+        return False
+    return checked is not None and checked.check is not Check.BAD
+
+
+def _damaged(run: Run, model: LogModel, place: Damage) -> DamagedRecord:
+    log, record = model.log, place.record
+    if record < 0:
+        return DamagedRecord(log.path, place.offset, None, "", place.reason, "")
+    owner, number = run.joining.home(model, record)
+    name = artifact_name(log.kind(record))
+    return DamagedRecord(log.path, place.offset, record + 1, name, place.reason, str(record_ref(owner.process, number)))
+
+
+@part
+def wrong_payloads(compile_: Compile, reader: Reader) -> tuple[tuple[int, str], ...]:
+    """Return (record, why) of the records of a compile whose payload does not match its md5; why: unreadable, `LAST`, or ''."""
+    log = compile_.process.log
+    end = len(log) - 1
+    wrong = []
+    for record in sorted(compile_.records):
+        if not log.has_payload(record) or _is_plain(reader, record):
+            continue
+        try:
+            checked = log.check(record)
+        except Elsewhere:
+            continue  # its bytes are in a log that is not here
+        except OSError as error:
+            wrong.append((record, f"cannot be read: {error.strerror or error}"))
+            continue
+        if checked is None or checked.check is Check.BAD:
+            wrong.append((record, LAST if record == end else ""))
+    return tuple(wrong)
+
+
+def _is_plain(reader: Reader, record: int) -> bool:
+    """Return whether the md5 is that of the stored payload, as for nearly all: neighbours are read together."""
+    size = reader.log.columns.size[record]
+    if not 0 < size <= JSON_LIMIT:
+        return False
+    try:
+        declared = _MD5.search(reader.head(record)[-80:])
+        if declared is None:
+            return False
+        text = reader.payload(record)
+    except OSError:
+        return False
+    return hashlib.md5(text, usedforsecurity=False).hexdigest().encode() == declared[1]

@@ -50,6 +50,26 @@ PATHS = 110
 NARROW = 48
 """Width in cells up to which there are only those that must be."""
 
+OPS_SHOWN = 6
+BREAKS_SHOWN = 8
+NEVER_SHOWN = 8
+EAGER_FOLDED = 200
+NOT_LOGGED = "The trace has no graph break that explains why these operators ran eagerly."
+OTHER_BACKEND = "no Inductor graph ran: the compile's backend runs operators one by one, like eager and aot_eager"
+
+BAR_MOST = 30
+DEVICE_OPS_SHOWN, DEVICE_KERNELS_SHOWN, STREAMS_SHOWN = 6, 8, 4
+OVERLAP = 1.01
+"""Times the busy time that all parts take, from which on streams overlap."""
+PARTS: tuple[tuple[str, str, str, str], ...] = (
+    ("compiled", "compiled_us", tokens.PHASE_KERNELS, "launched by compiled graphs"),
+    ("eager", "eager_us", tokens.PHASE_CACHE, "launched by operators outside of graphs"),
+    ("direct", "bare_us", tokens.PHASE_OTHER, "launched outside of operators and graphs"),
+    ("tuning", "compiling_us", tokens.PHASE_DYNAMO, "launched while torch was compiling"),
+    ("unknown", "unknown_us", tokens.PHASE_OTHER, "launch not in the profile, or its graph not in the trace"),
+)
+"""Name, field of `DeviceTime`, style, meaning."""
+
 
 @frozen
 class Figures:
@@ -352,14 +372,6 @@ def _lines_table(page: Page, figures: Figures, noun: str) -> Table[LineTime]:
     ), f"{noun}s", LINES_SHOWN, FOLDED, "    ", order="time")  # fmt: skip
 
 
-OPS_SHOWN = 6
-BREAKS_SHOWN = 8
-NEVER_SHOWN = 8
-EAGER_FOLDED = 200
-NOT_LOGGED = "The trace has no graph break that explains why these operators ran eagerly."
-OTHER_BACKEND = "no Inductor graph ran: the compile's backend runs operators one by one, like eager and aot_eager"
-
-
 def add_breaks(page: Page, figures: Figures, refs: set[str] | None) -> None:
     """Add the graph breaks that ran: cost, place, operators that ran eagerly there."""
     breaks = [item for item in break_times(figures.run, figures.runtime) if refs is None or item.ref in refs]
@@ -403,10 +415,10 @@ def _break(page: Page, figures: Figures, item: BreakTime) -> None:
         for ref in item.resumed[:OPS_SHOWN]:
             pieces += [" ", (f"[{ref}]", tokens.LINK, ref)]
         page.row([*pieces, f", guards take {figures.us(item.guards_us)} {figures.of}"], "    ")
-    _ops(page, figures, item.ops)
+    _add_eager_ops(page, figures, item.ops)
 
 
-def _ops(page: Page, figures: Figures, ops: Sequence[EagerTime]) -> None:
+def _add_eager_ops(page: Page, figures: Figures, ops: Sequence[EagerTime]) -> None:
     page.table(Table((
         Column(figures.of, lambda row: (figures.us(row.total_us), tokens.NUMBER), right=True),
         Column("", lambda row: (figures.share(row.total_us), tokens.DIM), right=True),
@@ -423,7 +435,7 @@ def add_outside(page: Page, figures: Figures) -> None:
         of_host = " on the host" if figures.runtime.device is not None else ""
         page.heading(f"Eager outside regions{of_host}: {figures.us(sum(item.total_us for item in ops))} {figures.of}")
         page.say("never compiled, or fell back to eager mode", "  ", tokens.DIM)
-        _ops(page, figures, ops)
+        _add_eager_ops(page, figures, ops)
 
 
 def add_fallbacks(page: Page, figures: Figures, refs: set[str] | None) -> None:
@@ -477,20 +489,6 @@ NEVER: Table[tuple[Compile | None, str]] = Table((
 ), "compiles", NEVER_SHOWN, EAGER_FOLDED)  # fmt: skip
 
 
-BAR_MOST = 30
-DEVICE_OPS_SHOWN, DEVICE_KERNELS_SHOWN, STREAMS_SHOWN = 6, 8, 4
-OVERLAP = 1.01
-"""Times the busy time that all parts take, from which on streams overlap."""
-PARTS: tuple[tuple[str, str, str, str], ...] = (
-    ("compiled", "compiled_us", tokens.PHASE_KERNELS, "launched by compiled graphs"),
-    ("eager", "eager_us", tokens.PHASE_CACHE, "launched by operators outside of graphs"),
-    ("direct", "bare_us", tokens.PHASE_OTHER, "launched outside of operators and graphs"),
-    ("tuning", "compiling_us", tokens.PHASE_DYNAMO, "launched while torch was compiling"),
-    ("unknown", "unknown_us", tokens.PHASE_OTHER, "launch not in the profile, or its graph not in the trace"),
-)
-"""Name, field of `DeviceTime`, style, meaning."""
-
-
 def add_device(page: Page, figures: Figures, device: DeviceTime) -> None:
     """Add the side of the devices: busy and idle, by what launched it, streams, eager operators, kernels."""
     window = device.window_us * device.devices
@@ -502,14 +500,14 @@ def add_device(page: Page, figures: Figures, device: DeviceTime) -> None:
         page.say(text, "  ", tokens.DIM)
     if len(device.streams) > 1:
         page.blank()
-        page.table(_streams(figures), device.streams)
+        page.table(_streams_table(figures), device.streams)
     if device.ops:
         page.blank()
         page.say("Eager operators by device time", "  ", tokens.LABEL)
-        page.table(_device_ops(page, figures, "operator", device.total_us, DEVICE_OPS_SHOWN), device.ops)
+        page.table(_device_ops_table(page, figures, "operator", device.total_us, DEVICE_OPS_SHOWN), device.ops)
     page.blank()
     page.say("Kernels and copies by name, compiled ones too", "  ", tokens.LABEL)
-    page.table(_device_ops(page, figures, "kernel", device.total_us, DEVICE_KERNELS_SHOWN), device.kernels)
+    page.table(_device_ops_table(page, figures, "kernel", device.total_us, DEVICE_KERNELS_SHOWN), device.kernels)
 
 
 def _parts(page: Page, figures: Figures, device: DeviceTime, window: float) -> None:
@@ -541,7 +539,7 @@ def _remarks(figures: Figures, device: DeviceTime) -> Iterator[str]:
         yield f"The parts include {figures.us(device.replayed_us)} in {fmt.plural(device.replays, 'replay')} of CUDA graphs."
 
 
-def _streams(figures: Figures) -> Table[StreamTime]:
+def _streams_table(figures: Figures) -> Table[StreamTime]:
     return Table((
         Column(figures.of, lambda row: (figures.us(row.us), tokens.NUMBER), right=True),
         Column("", lambda row: (figures.share(row.us), tokens.DIM), right=True),
@@ -551,7 +549,7 @@ def _streams(figures: Figures) -> Table[StreamTime]:
     ), "streams", STREAMS_SHOWN, FOLDED)  # fmt: skip
 
 
-def _device_ops(page: Page, figures: Figures, noun: str, total_us: float, shown: int) -> Table[DeviceOp]:
+def _device_ops_table(page: Page, figures: Figures, noun: str, total_us: float, shown: int) -> Table[DeviceOp]:
     return Table((
         Column(figures.of, lambda row: (figures.us(row.us), tokens.NUMBER), right=True, sort="time"),
         Column("of all", lambda row: (fmt.percent(row.us, total_us), tokens.DIM), right=True),

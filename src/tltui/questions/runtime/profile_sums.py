@@ -55,9 +55,107 @@ _OTHERS = re.compile(
 )
 """Annotations by torch: optimizers, wrappers, loaders, `gloo:all_reduce`."""
 
-
 MOST_STEPS = 0.5
 """The least share of annotations in the time from the first to the last, for them to be steps."""
+
+MOST_OPS = 50
+
+BEFORE = 5.0
+"""Seconds by which a profile may have begun before the first record of its process."""
+
+GUARDS, GRAPH, KERNEL, EAGER, AROUND, DEVICE = "guards", "graph", "kernel", "eager", "around", "device"
+"""Kinds of events, besides regions."""
+REGIONS = "region"
+MOST = 20_000
+"""Events of a flame."""
+AT_ONCE = 50_000
+"""Events between two yields."""
+SLACK = 500
+"""ns by which an event may lie beyond the step that it is in."""
+
+FIRST_EVENTS = 200_000
+"""Events that are added up while the rest of a profile is read."""
+FIRST_SHOWN = 12
+_FIRST = ("kernel", "cpu_op", "user_annotation")
+
+COPIES = ("gpu_memcpy", "gpu_memset")
+_COLLECTIVE = re.compile(r"^(?:nccl|rccl|msccl)", re.IGNORECASE)
+"""Kernels of collectives: `ncclDevKernel_AllReduce_Sum_f32_RING_LL`, also those of RCCL."""
+
+
+@frozen
+class RunSpan:
+    """One event."""
+
+    begin_ns: int
+    """In the profile's own time."""
+    end_ns: int
+    thread: int
+    """A number of `Profile.threads`."""
+    kind: str
+    name: str
+    """Its label: `[0/0]`, `guards`, `graph fxqmjx…`, the name of a kernel in the code, an operator."""
+
+
+@frozen
+class StepFlame:
+    """One step on one thread."""
+
+    step: str
+    """Its name, '' for the entire window."""
+    flame: Flame
+    kinds: dict[str, str]
+    """Name of a bar → its kind."""
+    cut: bool
+    """Whether it lacks events."""
+
+
+@frozen
+class FirstRow:
+    """The calls of one name in the first part of a profile."""
+
+    name: str
+    calls: int
+    us: float
+    """Of all these calls, with the calls inside of them."""
+
+
+@frozen
+class FirstRows:
+    """The names with the longest times in the first part of a profile."""
+
+    share: float
+    """The part of the file, from 0 to 1."""
+    rows: tuple[FirstRow, ...]
+
+
+@frozen
+class _Case:
+    """A candidate process for a profile."""
+
+    sums: Sums
+    process: Process
+    same_pid: bool
+    in_time: bool
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether graphs are equal."""
+        joined = self.sums.joined
+        return joined.same_key > 0 or (joined.other_key == 0 and joined.same_names > 0 and joined.other_names == 0)
+
+    @property
+    def is_disproven(self) -> bool:
+        """Whether graphs differ."""
+        joined = self.sums.joined
+        return not joined.same_key and (joined.other_key > 0 or (joined.other_names > 0 and not joined.same_names))
+
+    @property
+    def rank(self) -> tuple[bool, bool, bool, int, int]:
+        """Return the sort key; a better match is larger."""
+        joined = self.sums.joined
+        names = joined.same_names - joined.other_names
+        return self.same_pid and self.in_time, self.is_proven, self.same_pid, joined.same_key, names
 
 
 def steps_of(profile: Profile, nested: Nested) -> tuple[Step, ...]:
@@ -95,9 +193,6 @@ def collectives_of(profile: Profile, nested: Nested) -> tuple[Collective, ...]:
         Collective(profile.name_of(event), profile.epoch_us(profile.begin[event]), profile.duration[event] / 1000)
         for event in sorted(recorded or events, key=lambda event: profile.begin[event])
     )
-
-
-MOST_OPS = 50
 
 
 class Sums:
@@ -256,46 +351,88 @@ class Sums:
         return doubts
 
 
-def _covered(profile: Profile, events: Iterable[int]) -> int:
-    """Return the time in ns that is covered by any of some events."""
-    total, reached = 0, -(1 << 62)
+def _covered(profile: Profile, events: Iterable[int], window: tuple[int, int] = (-(1 << 62), 1 << 62)) -> int:
+    """Return the time in ns, within a window, that is covered by any of some events."""
+    reached, last = window
+    total = 0
     for begin, end in sorted((profile.begin[event], profile.end(event)) for event in events):
-        total += max(end - max(begin, reached), 0)
+        total += max(min(end, last) - max(begin, reached), 0)
         reached = max(reached, end)
     return total
 
 
-BEFORE = 5.0
-"""Seconds by which a profile may have begun before the first record of its process."""
+def device_time(profile: Profile, nested: Nested, compiled_us: float) -> DeviceTime | None:
+    """Return the side of the devices; None where nothing ran on one.
+
+    `compiled_us`: the time that was assigned to compiled graphs of the trace.
+    """
+    events = profile.on_device
+    if not events:
+        return None
+    by_device: dict[str, list[int]] = defaultdict(list)
+    for event in events:
+        by_device[profile.threads[profile.thread[event]][0]].append(event)
+    others = {device: [event for event in group if not _is_collective(profile, event)] for device, group in by_device.items()}
+    busy = sum(_covered(profile, group, profile.window) for group in by_device.values())
+    eager, eager_ns, bare, compiling = _outside(profile, nested)
+    total = sum(profile.duration[event] for event in events)
+    begin, end = profile.window
+    unknown = max(total / 1000 - compiled_us - (eager_ns + bare + compiling) / 1000, 0.0)
+    return DeviceTime(
+        _name(profile, min(by_device)), len(by_device), (end - begin) / 1000, busy / 1000,
+        (busy - sum(_covered(profile, group, profile.window) for group in others.values())) / 1000,
+        compiled_us, eager_ns / 1000, bare / 1000, compiling / 1000, unknown,
+        sum(profile.duration[event] for event in events if profile.categories[profile.category[event]] in COPIES) / 1000,
+        sum(profile.duration[event] for event in nested.replayed) / 1000, nested.replays, _streams(profile),
+        eager, _by_name((profile.name_of(event), profile.duration[event]) for event in events),
+    )  # fmt: skip
 
 
-@frozen
-class _Case:
-    """A candidate process for a profile."""
+def _is_collective(profile: Profile, event: int) -> bool:
+    return _COLLECTIVE.match(profile.name_of(event)) is not None
 
-    sums: Sums
-    process: Process
-    same_pid: bool
-    in_time: bool
 
-    @property
-    def is_proven(self) -> bool:
-        """Whether graphs are equal."""
-        joined = self.sums.joined
-        return joined.same_key > 0 or (joined.other_key == 0 and joined.same_names > 0 and joined.other_names == 0)
+def _outside(profile: Profile, nested: Nested) -> tuple[tuple[DeviceOp, ...], int, int, int]:
+    """Return what was launched outside of graphs: by operator, and in ns by operators, by nothing else, by compiling."""
+    times: list[tuple[str, int]] = []
+    bare = compiling = 0
+    for event, by in zip(nested.outside, nested.outside_of, strict=True):
+        duration = profile.duration[event]
+        if by >= 0:
+            times.append((profile.name_of(nested.eager[by]), duration))
+        elif by == BENCHMARK:
+            compiling += duration
+        else:
+            bare += duration
+    return _by_name(times), sum(ns for _, ns in times), bare, compiling
 
-    @property
-    def is_disproven(self) -> bool:
-        """Whether graphs differ."""
-        joined = self.sums.joined
-        return not joined.same_key and (joined.other_key > 0 or (joined.other_names > 0 and not joined.same_names))
 
-    @property
-    def rank(self) -> tuple[bool, bool, bool, int, int]:
-        """Return the sort key; a better match is larger."""
-        joined = self.sums.joined
-        names = joined.same_names - joined.other_names
-        return self.same_pid and self.in_time, self.is_proven, self.same_pid, joined.same_key, names
+def _by_name(times: Iterable[tuple[str, int]]) -> tuple[DeviceOp, ...]:
+    count: Counter[str] = Counter()
+    ns: Counter[str] = Counter()
+    for name, duration in times:
+        count[name] += 1
+        ns[name] += duration
+    ordered = sorted(ns.items(), key=lambda item: (-item[1], item[0]))
+    return tuple(DeviceOp(name, count[name], time / 1000) for name, time in ordered)
+
+
+def _streams(profile: Profile) -> tuple[StreamTime, ...]:
+    count: Counter[int] = Counter()
+    ns: Counter[int] = Counter()
+    for event in profile.on_device:
+        count[profile.thread[event]] += 1
+        ns[profile.thread[event]] += profile.duration[event]
+    return tuple(StreamTime(*profile.threads[thread], count[thread], time / 1000) for thread, time in ns.most_common())
+
+
+def _name(profile: Profile, device: str) -> str:
+    """Return the name of a device as `deviceProperties` has it."""
+    properties = profile.head.get("deviceProperties")
+    for entry in properties if isinstance(properties, list) else ():
+        if isinstance(entry, dict) and str(entry.get("id")) == device and isinstance(entry.get("name"), str):
+            return str(entry["name"])[:60]
+    return ""
 
 
 def belonging(profile: Profile, nested: Nested, processes: Sequence[Process]) -> Runtime | Refused:
@@ -354,9 +491,6 @@ def _why(profile: Profile, nested: Nested, case: _Case) -> str:
     return f"{who}, and no compiled code ran in it"
 
 
-__all__ = ["Refused", "Runtime", "nested_of", "preparing", "runtimes_of"]
-
-
 def runtimes_of(run: Run) -> tuple[Runtime | Refused, ...]:
     """Return for each read profile its result, or the reason that it is not of this run."""
     profiles = run.profiles
@@ -400,44 +534,6 @@ def preparing(run: Run) -> Iterator[None]:
 def nested_of(run: Run, profile: Profile) -> Nested:
     """Return the cached nested events of a profile of the run."""
     return cast(Nested, run.profiles.derived(profile, nested))
-
-
-GUARDS, GRAPH, KERNEL, EAGER, AROUND, DEVICE = "guards", "graph", "kernel", "eager", "around", "device"
-"""Kinds of events, besides regions."""
-REGIONS = "region"
-MOST = 20_000
-"""Events of a flame."""
-AT_ONCE = 50_000
-"""Events between two yields."""
-SLACK = 500
-"""ns by which an event may lie beyond the step that it is in."""
-
-
-@frozen
-class RunSpan:
-    """One event."""
-
-    begin_ns: int
-    """In the profile's own time."""
-    end_ns: int
-    thread: int
-    """A number of `Profile.threads`."""
-    kind: str
-    name: str
-    """Its label: `[0/0]`, `guards`, `graph fxqmjx…`, the name of a kernel in the code, an operator."""
-
-
-@frozen
-class StepFlame:
-    """One step on one thread."""
-
-    step: str
-    """Its name, '' for the entire window."""
-    flame: Flame
-    kinds: dict[str, str]
-    """Name of a bar → its kind."""
-    cut: bool
-    """Whether it lacks events."""
 
 
 def profile_of(run: Run, runtime: Runtime) -> Profile | None:
@@ -535,31 +631,6 @@ def _flame(step: str, spans: list[RunSpan], begin: int, end: int, profile: Profi
     return StepFlame(step, Flame(step, profile.epoch_us(begin), (end - begin) / 1e9, bars), kinds, len(spans) > MOST)
 
 
-FIRST_EVENTS = 200_000
-"""Events that are added up while the rest of a profile is read."""
-FIRST_SHOWN = 12
-_FIRST = ("kernel", "cpu_op", "user_annotation")
-
-
-@frozen
-class FirstRow:
-    """The calls of one name in the first part of a profile."""
-
-    name: str
-    calls: int
-    us: float
-    """Of all these calls, with the calls inside of them."""
-
-
-@frozen
-class FirstRows:
-    """The names with the longest times in the first part of a profile."""
-
-    share: float
-    """The part of the file, from 0 to 1."""
-    rows: tuple[FirstRow, ...]
-
-
 def first_rows(reading: Reading) -> FirstRows:
     """Add up the first events of a profile that is being read."""
     profile = reading.profile
@@ -574,92 +645,3 @@ def first_rows(reading: Reading) -> FirstRows:
     rows = [FirstRow(profile.names[name], calls, ns / 1000) for name, (calls, ns) in sums.items()]
     rows = sorted((row for row in rows if not _PROFILER.match(row.name)), key=lambda row: -row.us)
     return FirstRows(min(reading.done / reading.size, 1.0) * count / max(len(profile), 1), tuple(rows[:FIRST_SHOWN]))
-
-
-COPIES = ("gpu_memcpy", "gpu_memset")
-_COLLECTIVE = re.compile(r"^(?:nccl|rccl|msccl)", re.IGNORECASE)
-"""Kernels of collectives: `ncclDevKernel_AllReduce_Sum_f32_RING_LL`, also those of RCCL."""
-
-
-def device_time(profile: Profile, nested: Nested, compiled_us: float) -> DeviceTime | None:
-    """Return the side of the devices; None where nothing ran on one.
-
-    `compiled_us`: the time that was assigned to compiled graphs of the trace.
-    """
-    events = profile.on_device
-    if not events:
-        return None
-    by_device: dict[str, list[int]] = defaultdict(list)
-    for event in events:
-        by_device[profile.threads[profile.thread[event]][0]].append(event)
-    others = {device: [event for event in group if not _is_collective(profile, event)] for device, group in by_device.items()}
-    busy = sum(_covered_in_window(profile, group) for group in by_device.values())
-    eager, eager_ns, bare, compiling = _outside(profile, nested)
-    total = sum(profile.duration[event] for event in events)
-    begin, end = profile.window
-    unknown = max(total / 1000 - compiled_us - (eager_ns + bare + compiling) / 1000, 0.0)
-    return DeviceTime(
-        _name(profile, min(by_device)), len(by_device), (end - begin) / 1000, busy / 1000,
-        (busy - sum(_covered_in_window(profile, group) for group in others.values())) / 1000,
-        compiled_us, eager_ns / 1000, bare / 1000, compiling / 1000, unknown,
-        sum(profile.duration[event] for event in events if profile.categories[profile.category[event]] in COPIES) / 1000,
-        sum(profile.duration[event] for event in nested.replayed) / 1000, nested.replays, _streams(profile),
-        eager, _by_name((profile.name_of(event), profile.duration[event]) for event in events),
-    )  # fmt: skip
-
-
-def _is_collective(profile: Profile, event: int) -> bool:
-    return _COLLECTIVE.match(profile.name_of(event)) is not None
-
-
-def _covered_in_window(profile: Profile, events: Iterable[int]) -> int:
-    """Return the time of the window (ns) in which any of some events ran."""
-    first, last = profile.window
-    total, reached = 0, first
-    for begin, end in sorted((profile.begin[event], profile.end(event)) for event in events):
-        total += max(min(end, last) - max(begin, reached), 0)
-        reached = max(reached, end)
-    return total
-
-
-def _outside(profile: Profile, nested: Nested) -> tuple[tuple[DeviceOp, ...], int, int, int]:
-    """Return what was launched outside of graphs: by operator, and in ns by operators, by nothing else, by compiling."""
-    times: list[tuple[str, int]] = []
-    bare = compiling = 0
-    for event, by in zip(nested.outside, nested.outside_of, strict=True):
-        duration = profile.duration[event]
-        if by >= 0:
-            times.append((profile.name_of(nested.eager[by]), duration))
-        elif by == BENCHMARK:
-            compiling += duration
-        else:
-            bare += duration
-    return _by_name(times), sum(ns for _, ns in times), bare, compiling
-
-
-def _by_name(times: Iterable[tuple[str, int]]) -> tuple[DeviceOp, ...]:
-    count: Counter[str] = Counter()
-    ns: Counter[str] = Counter()
-    for name, duration in times:
-        count[name] += 1
-        ns[name] += duration
-    ordered = sorted(ns.items(), key=lambda item: (-item[1], item[0]))
-    return tuple(DeviceOp(name, count[name], time / 1000) for name, time in ordered)
-
-
-def _streams(profile: Profile) -> tuple[StreamTime, ...]:
-    count: Counter[int] = Counter()
-    ns: Counter[int] = Counter()
-    for event in profile.on_device:
-        count[profile.thread[event]] += 1
-        ns[profile.thread[event]] += profile.duration[event]
-    return tuple(StreamTime(*profile.threads[thread], count[thread], time / 1000) for thread, time in ns.most_common())
-
-
-def _name(profile: Profile, device: str) -> str:
-    """Return the name of a device as `deviceProperties` has it."""
-    properties = profile.head.get("deviceProperties")
-    for entry in properties if isinstance(properties, list) else ():
-        if isinstance(entry, dict) and str(entry.get("id")) == device and isinstance(entry.get("name"), str):
-            return str(entry["name"])[:60]
-    return ""

@@ -46,108 +46,8 @@ SHORTER = 0.2
 WAITED = 0.02
 """Share of the window that the others must have waited."""
 
-
-@frozen
-class Waits:
-    """The rank that was waited for."""
-
-    rank: int
-    last: int
-    """The collectives that are shortest on it."""
-    calls: int
-    own_us: float
-    """Its time in those, in all."""
-    others_us: float
-    """The time of the median of the other ranks in those."""
-    whom: str
-    """The other ranks: `rank 0`, `the median of the others`."""
-    is_in_order: bool
-    """Whether by the clocks it joined each of those last, too: so the clocks agree."""
-
-
-def waits_of(runtimes: Sequence[Runtime]) -> Waits | None:
-    """Return the rank that was waited for; None where that is not evident."""
-    of_rank = {runtime.rank: runtime for runtime in runtimes if runtime.rank is not None}
-    if len(of_rank) < 2 or len(of_rank) < len(runtimes):
-        return None
-    calls = _together(of_rank)
-    shortest: dict[int, list[dict[int, Collective]]] = {}
-    for call in calls:
-        times = sorted((item.us, rank) for rank, item in call.items())
-        if times[1][0] - times[0][0] > SHORTER * times[-1][0]:
-            shortest.setdefault(times[0][1], []).append(call)
-    rank = max(shortest, key=lambda rank: len(shortest[rank]), default=-1)
-    if rank < 0 or len(calls) < FEWEST or len(shortest[rank]) < MOST_OF_THEM * len(calls):
-        return None
-    clear = shortest[rank]
-    alone = sum(call[rank].us for call in clear)
-    others = median(sum(call[other].us for call in clear) for other in of_rank if other != rank)
-    if others - alone < WAITED * median(map(window_us, of_rank.values())):
-        return None
-    in_order = all(call[rank].begin_us == max(item.begin_us for item in call.values()) for call in clear)
-    whom = "the median of the others" if len(of_rank) > 2 else f"rank {next(other for other in of_rank if other != rank)}"
-    return Waits(rank, len(clear), len(calls), alone, others, whom, in_order)
-
-
-def _together(of_rank: dict[int, Runtime]) -> list[dict[int, Collective]]:
-    """Return the collectives of all ranks, each with all ranks; none where their orders differ.
-
-    Where all profiles have the same steps, only steps with equal orders count: a window may cut the first and the last.
-    """
-    steps = {tuple(step.name for step in runtime.steps) for runtime in of_rank.values()}
-    names = next(iter(steps)) if len(steps) == 1 else ()
-    parts: list[dict[int, list[Collective]]] = []
-    if names:
-        for number in range(len(names)):
-            parts.append({rank: _in_step(runtime, number) for rank, runtime in of_rank.items()})
-    else:
-        parts.append({rank: _of_all(runtime.collectives) for rank, runtime in of_rank.items()})
-    results = []
-    for by_rank in parts:
-        if len({tuple(item.name for item in items) for items in by_rank.values()}) == 1:
-            count = len(next(iter(by_rank.values())))
-            results += [{rank: items[number] for rank, items in by_rank.items()} for number in range(count)]
-    return results
-
-
-def _in_step(runtime: Runtime, number: int) -> list[Collective]:
-    """Return the collectives of all ranks that began in a step."""
-    step = runtime.steps[number]
-    first, last = step.start_at_us, step.start_at_us + step.duration_us
-    return [item for item in _of_all(runtime.collectives) if first <= item.begin_us < last]
-
-
-def _of_all(collectives: Sequence[Collective]) -> list[Collective]:
-    return [item for item in collectives if _OF_ALL.search(item.name)]
-
-
-@part
-def estimated_us(compile_: Compile, reader: Reader) -> float | None:
-    """Return `guard_latency_us` of the metrics, None if it was not logged.
-
-    Torch runs the guards once, warmed up, right after it has created them.
-    """
-    fields = next((fields for event, fields in metrics_fields(compile_, reader) if event == "compilation_metrics"), {})
-    value = fields.get("guard_latency_us")
-    return float(value) if isinstance(value, (int, float)) else None
-
-
 CPP = "cpp_"
 """The prefix of Inductor's C++ kernels (torch/_inductor/codegen/cpp.py)."""
-
-
-def unseen(compile_: Compile | None, graph: GraphTime) -> tuple[int, int, bool]:
-    """Count a graph's kernel calls missing from the profile: (missing, all, whether they are C++ kernels).
-
-    C++ kernels appear in a profile only with `enable_kernel_profile`. (0, 0, False) without code.
-    """
-    unit = provenance_of(compile_).unit(graph.unit) if compile_ is not None and graph.unit else None
-    if unit is None or unit.unit != graph.unit:
-        return 0, 0, False
-    measured, all_of = {kernel.key for kernel in graph.kernels}, {kernel.name for kernel in graph.kernels if kernel.nth < 0}
-    missing = [kernel.name for kernel in unit.kernels if kernel.key not in measured and kernel.name not in all_of]
-    return len(missing), len(unit.kernels), bool(missing) and all(name.startswith(CPP) for name in missing)
-
 
 GUARDS_SHARE = 0.1
 """Share of guards in the time of a compile, from which on they are a finding."""
@@ -163,6 +63,8 @@ OUTLIER = 10
 KERNEL_SHARE = 0.05
 EAGER_SHARE = 0.2
 """Share of operators outside of regions in the total time, from which on they are a finding."""
+
+DEVICE = "device"
 
 
 class Fact(Enum):
@@ -207,6 +109,48 @@ class Finding:
     """The number of compiles, of which this is the first; of a kernel 2 where it is all calls of a name."""
     most_us: float = 0.0
     """The longest call, of an outlier."""
+
+
+@frozen
+class Waits:
+    """The rank that was waited for."""
+
+    rank: int
+    last: int
+    """The collectives that are shortest on it."""
+    calls: int
+    own_us: float
+    """Its time in those, in all."""
+    others_us: float
+    """The time of the median of the other ranks in those."""
+    whom: str
+    """The other ranks: `rank 0`, `the median of the others`."""
+    is_in_order: bool
+    """Whether by the clocks it joined each of those last, too: so the clocks agree."""
+
+
+@part
+def estimated_us(compile_: Compile, reader: Reader) -> float | None:
+    """Return `guard_latency_us` of the metrics, None if it was not logged.
+
+    Torch runs the guards once, warmed up, right after it has created them.
+    """
+    fields = next((fields for event, fields in metrics_fields(compile_, reader) if event == "compilation_metrics"), {})
+    value = fields.get("guard_latency_us")
+    return float(value) if isinstance(value, (int, float)) else None
+
+
+def unseen(compile_: Compile | None, graph: GraphTime) -> tuple[int, int, bool]:
+    """Count a graph's kernel calls missing from the profile: (missing, all, whether they are C++ kernels).
+
+    C++ kernels appear in a profile only with `enable_kernel_profile`. (0, 0, False) without code.
+    """
+    unit = provenance_of(compile_).unit(graph.unit) if compile_ is not None and graph.unit else None
+    if unit is None or unit.unit != graph.unit:
+        return 0, 0, False
+    measured, all_of = {kernel.key for kernel in graph.kernels}, {kernel.name for kernel in graph.kernels if kernel.nth < 0}
+    missing = [kernel.name for kernel in unit.kernels if kernel.key not in measured and kernel.name not in all_of]
+    return len(missing), len(unit.kernels), bool(missing) and all(name.startswith(CPP) for name in missing)
 
 
 def findings_of(run: Run, runtime: Runtime) -> tuple[Finding, ...]:
@@ -303,9 +247,6 @@ def _eager(runtime: Runtime, steps: int, total_us: float) -> Iterator[Finding]:
         yield Finding(Fact.EAGER, "", us / steps, us / total_us, sum(item.calls for item in outside), name=most.op)
 
 
-DEVICE = "device"
-
-
 def _collectives(runtime: Runtime, steps: int, total_us: float) -> Iterator[Finding]:
     """Yield the time in which a collective was open and nothing of torch ran."""
     us = runtime.share.collectives_us
@@ -372,6 +313,60 @@ def seconds_of(run: Run, ref: str) -> float:
     return compile_.compile_s if compile_ is not None else 0.0
 
 
+def waits_of(runtimes: Sequence[Runtime]) -> Waits | None:
+    """Return the rank that was waited for; None where that is not evident."""
+    of_rank = {runtime.rank: runtime for runtime in runtimes if runtime.rank is not None}
+    if len(of_rank) < 2 or len(of_rank) < len(runtimes):
+        return None
+    calls = _together(of_rank)
+    shortest: dict[int, list[dict[int, Collective]]] = {}
+    for call in calls:
+        times = sorted((item.us, rank) for rank, item in call.items())
+        if times[1][0] - times[0][0] > SHORTER * times[-1][0]:
+            shortest.setdefault(times[0][1], []).append(call)
+    rank = max(shortest, key=lambda rank: len(shortest[rank]), default=-1)
+    if rank < 0 or len(calls) < FEWEST or len(shortest[rank]) < MOST_OF_THEM * len(calls):
+        return None
+    clear = shortest[rank]
+    alone = sum(call[rank].us for call in clear)
+    others = median(sum(call[other].us for call in clear) for other in of_rank if other != rank)
+    if others - alone < WAITED * median(map(window_us, of_rank.values())):
+        return None
+    in_order = all(call[rank].begin_us == max(item.begin_us for item in call.values()) for call in clear)
+    whom = "the median of the others" if len(of_rank) > 2 else f"rank {next(other for other in of_rank if other != rank)}"
+    return Waits(rank, len(clear), len(calls), alone, others, whom, in_order)
+
+
+def _together(of_rank: dict[int, Runtime]) -> list[dict[int, Collective]]:
+    """Return the collectives of all ranks, each with all ranks; none where their orders differ.
+
+    Where all profiles have the same steps, only steps with equal orders count: a window may cut the first and the last.
+    """
+    steps = {tuple(step.name for step in runtime.steps) for runtime in of_rank.values()}
+    names = next(iter(steps)) if len(steps) == 1 else ()
+    parts: list[dict[int, list[Collective]]] = []
+    if names:
+        for number in range(len(names)):
+            parts.append({rank: _in_step(runtime, number) for rank, runtime in of_rank.items()})
+    else:
+        parts.append({rank: _of_all(runtime.collectives) for rank, runtime in of_rank.items()})
+    results = []
+    for by_rank in parts:
+        if len({tuple(item.name for item in items) for items in by_rank.values()}) == 1:
+            count = len(next(iter(by_rank.values())))
+            results += [{rank: items[number] for rank, items in by_rank.items()} for number in range(count)]
+    return results
+
+
+def _in_step(runtime: Runtime, number: int) -> list[Collective]:
+    """Return the collectives of all ranks that began in a step."""
+    step = runtime.steps[number]
+    first, last = step.start_at_us, step.start_at_us + step.duration_us
+    return [item for item in _of_all(runtime.collectives) if first <= item.begin_us < last]
+
+
+def _of_all(collectives: Sequence[Collective]) -> list[Collective]:
+    return [item for item in collectives if _OF_ALL.search(item.name)]
 
 
 class KernelTimeJson(TypedDict):

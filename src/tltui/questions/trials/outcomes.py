@@ -25,6 +25,21 @@ EXAMPLES = 3
 Series = dict[tuple[str, int], list[float]]
 """Form of the line and place of the number in it → its values in the order of the lines."""
 
+LEAST_NOISE, LEAST_NOISE_S = 0.1, 0.001
+"""Share of a duration and seconds below which a difference is noise, however alike the unchanged runs were: there are only two."""
+
+DURATIONS: dict[str, Callable[[Outcome], float | None]] = {
+    "compile time": lambda outcome: outcome.counts.compile_s,
+    "time per step": lambda outcome: outcome.step_s,
+}
+COUNTED: dict[str, Callable[[Counts], int]] = {
+    "recompilations": lambda counts: counts.recompilations,
+    "graph breaks": lambda counts: counts.graph_breaks,
+    "eager fallbacks": lambda counts: counts.eager_fallbacks,
+    "functions at the recompile limit": lambda counts: counts.limit_hits,
+    "errors": lambda counts: counts.errors,
+}
+
 
 @frozen
 class Difference:
@@ -55,64 +70,6 @@ class Numbers:
     def are_equal(self) -> bool:
         """Return whether each compared number was printed again and is equal."""
         return self.compared > 0 and not self.differing and not self.missing
-
-
-def series_of(lines: Iterable[str]) -> Series:
-    """Return the numbers of printed lines; lines of torch's loggers and Python's warnings are left out."""
-    series: Series = {}
-    is_after_warning = False
-    for raw in lines:
-        for line in _ESCAPE.sub("", raw).rstrip("\n").split("\r"):
-            is_code_of_warning = is_after_warning and line.startswith("  ")
-            is_after_warning = _WARNING.match(line) is not None
-            if is_after_warning or is_code_of_warning or _LOG.match(line):
-                continue
-            form = _NUMBER.sub("#", line)
-            for place, match in enumerate(_NUMBER.finditer(line)):
-                series.setdefault((form, place), []).append(float(match[0]))
-    return series
-
-
-def compare(first: Series, second: Series, changed: Series) -> Numbers:
-    """Compare a changed run with two unchanged ones."""
-    compared = varying = missing = differing = 0
-    largest = 0.0
-    examples: list[Difference] = []
-    for key, values in first.items():
-        if not _alike(values, second.get(key)):
-            varying += len(values)
-            continue
-        compared += len(values)
-        others = changed.get(key, [])
-        if len(others) != len(values):
-            missing += len(values)
-            continue
-        for before, after in zip(values, others, strict=True):
-            if not _same(before, after):
-                differing += 1
-                largest = max(largest, _relative(before, after))
-                if len(examples) < EXAMPLES:
-                    examples.append(Difference(key[0], before, after))
-    return Numbers(compared, varying, missing, differing, largest, tuple(examples))
-
-
-def _alike(values: list[float], others: list[float] | None) -> bool:
-    return others is not None and len(others) == len(values) and all(map(_same, values, others))
-
-
-def _same(one: float, other: float) -> bool:
-    return one == other or (math.isnan(one) and math.isnan(other))
-
-
-def _relative(one: float, other: float) -> float:
-    """Return the difference as a share of the larger value; infinity where one is not finite."""
-    if not (math.isfinite(one) and math.isfinite(other)):
-        return math.inf
-    return abs(one - other) / max(abs(one), abs(other))
-
-
-LEAST_NOISE, LEAST_NOISE_S = 0.1, 0.001
-"""Share of a duration and seconds below which a difference is noise, however alike the unchanged runs were: there are only two."""
 
 
 @frozen
@@ -207,19 +164,6 @@ class Noise:
         return self.low <= value <= self.high
 
 
-DURATIONS: dict[str, Callable[[Outcome], float | None]] = {
-    "compile time": lambda outcome: outcome.counts.compile_s,
-    "time per step": lambda outcome: outcome.step_s,
-}
-COUNTED: dict[str, Callable[[Counts], int]] = {
-    "recompilations": lambda counts: counts.recompilations,
-    "graph breaks": lambda counts: counts.graph_breaks,
-    "eager fallbacks": lambda counts: counts.eager_fallbacks,
-    "functions at the recompile limit": lambda counts: counts.limit_hits,
-    "errors": lambda counts: counts.errors,
-}
-
-
 def noise_of(report: TrialReport, duration: Callable[[Outcome], float | None]) -> Noise | None:
     """Return the range of a duration in the unchanged runs; None where they do not have it."""
     values = [value for outcome in report.unchanged if (value := duration(outcome)) is not None]
@@ -232,3 +176,57 @@ def helps(report: TrialReport, outcome: Outcome) -> bool:
         return False
     pairs = [(count(report.unchanged[0].counts), count(outcome.counts)) for count in COUNTED.values()]
     return any(after < before for before, after in pairs) and all(after <= before for before, after in pairs)
+
+
+def series_of(lines: Iterable[str]) -> Series:
+    """Return the numbers of printed lines; lines of torch's loggers and Python's warnings are left out."""
+    series: Series = {}
+    is_after_warning = False
+    for raw in lines:
+        for line in _ESCAPE.sub("", raw).rstrip("\n").split("\r"):
+            is_code_of_warning = is_after_warning and line.startswith("  ")
+            is_after_warning = _WARNING.match(line) is not None
+            if is_after_warning or is_code_of_warning or _LOG.match(line):
+                continue
+            form = _NUMBER.sub("#", line)
+            for place, match in enumerate(_NUMBER.finditer(line)):
+                series.setdefault((form, place), []).append(float(match[0]))
+    return series
+
+
+def compare(first: Series, second: Series, changed: Series) -> Numbers:
+    """Compare a changed run with two unchanged ones."""
+    compared = varying = missing = differing = 0
+    largest = 0.0
+    examples: list[Difference] = []
+    for key, values in first.items():
+        if not _alike(values, second.get(key)):
+            varying += len(values)
+            continue
+        compared += len(values)
+        others = changed.get(key, [])
+        if len(others) != len(values):
+            missing += len(values)
+            continue
+        for before, after in zip(values, others, strict=True):
+            if not _same(before, after):
+                differing += 1
+                largest = max(largest, _relative(before, after))
+                if len(examples) < EXAMPLES:
+                    examples.append(Difference(key[0], before, after))
+    return Numbers(compared, varying, missing, differing, largest, tuple(examples))
+
+
+def _alike(values: list[float], others: list[float] | None) -> bool:
+    return others is not None and len(others) == len(values) and all(map(_same, values, others))
+
+
+def _same(one: float, other: float) -> bool:
+    return one == other or (math.isnan(one) and math.isnan(other))
+
+
+def _relative(one: float, other: float) -> float:
+    """Return the difference as a share of the larger value; infinity where one is not finite."""
+    if not (math.isfinite(one) and math.isfinite(other)):
+        return math.inf
+    return abs(one - other) / max(abs(one), abs(other))

@@ -27,91 +27,8 @@ from tltui.writers.index import log_part
 BEGINNING = 4096
 """Bytes at the beginning by which a log is recognised."""
 
-
-@frozen
-class LogPart:
-    """A log, and how it is read."""
-
-    log: FoundLog
-    lean: bool = False
-    key: bytes = b""
-    """Arguments of `log_part`."""
-    size: int = 0
-    """Minimum bytes of its file."""
-    beginning: bytes = b""
-    """The digest of its first bytes; b'' for whoever reads it on the machine on which it was found."""
-
-    @property
-    def unread(self) -> int:
-        """The bytes to read: of an indexed log, its growth."""
-        indexed = opened(self.log.index).logs[self.log.number].reached if self.log.index else 0
-        return max(self.log.size - indexed, 0)
-
-
-def remote_part(part: LogPart) -> LogPart:
-    """Return the same part for any machine that sees the log. Raises OSError."""
-    log = part.log
-    size = min(os.stat(log.path).st_size, log.size if log.is_here else BEGINNING)
-    return replace(part, size=size, beginning=_beginning(log.path, size))
-
-
-def index_part(part: LogPart) -> bytes | Failure[LogPart]:
-    """Index a log, where this machine sees the same one. Raises OSError."""
-    return _mismatch(part) or log_part(part.log, part.lean, part.key)
-
-
-def _mismatch(part: LogPart) -> Failure[LogPart] | None:
-    """Return a failure if this machine sees another file at the path of the log."""
-    if not part.beginning:
-        return None
-    path, host = part.log.path, sanitize(socket.gethostname())
-    try:
-        if os.stat(path).st_size >= part.size and _beginning(path, part.size) == part.beginning:
-            return None
-    except OSError as error:
-        return Failure(part, f"{host} cannot read it ({error.strerror or error})")
-    return Failure(part, f"{host} has a different file of this name")
-
-
-def _beginning(path: str, size: int) -> bytes:
-    """Return the digest of the first bytes; for a directory, of its contents."""
-    if os.path.isdir(path):
-        return hashlib.blake2b("\0".join(sorted(os.listdir(path))).encode("utf-8", "surrogateescape"), digest_size=16).digest()
-    with open(path, "rb") as file:
-        return hashlib.blake2b(file.read(min(size, BEGINNING)), digest_size=16).digest()
-
-
 IN_MEMORY = 64 << 20
 """Bytes of pieces in memory. Beyond that they are in a file without a name, which ends with this process."""
-
-
-class PieceStore:
-    """Results in the order of their parts. `directory`: where their temporary file is."""
-
-    def __init__(self, directory: Path, in_memory: int = IN_MEMORY) -> None:
-        self._file = tempfile.SpooledTemporaryFile(in_memory, dir=str(directory))  # noqa: SIM115
-        self._places: dict[int, tuple[int, int]] = {}
-
-    def __enter__(self) -> PieceStore:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._file.close()
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-    def put(self, number: int, piece: bytes) -> None:
-        """Store a piece. Raises OSError."""
-        self._places[number] = (self._file.seek(0, 2), len(piece))
-        self._file.write(piece)
-
-    def pieces(self) -> Iterator[bytes]:
-        """Yield all pieces in the order of their numbers. Raises OSError."""
-        for _, (offset, size) in sorted(self._places.items()):
-            self._file.seek(offset)
-            yield self._file.read(size)
-
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -171,23 +88,32 @@ class Engine:
     """Parts that are given to the workers at once: what they work at, and a little more."""
 
 
+@frozen
+class LogPart:
+    """A log, and how it is read."""
+
+    log: FoundLog
+    lean: bool = False
+    key: bytes = b""
+    """Arguments of `log_part`."""
+    size: int = 0
+    """Minimum bytes of its file."""
+    beginning: bytes = b""
+    """The digest of its first bytes; b'' for whoever reads it on the machine on which it was found."""
+
+    @property
+    def unread(self) -> int:
+        """The bytes to read: of an indexed log, its growth."""
+        indexed = opened(self.log.index).logs[self.log.number].reached if self.log.index else 0
+        return max(self.log.size - indexed, 0)
+
+
 class NoEngineError(BadInput):
     """The error that an engine is unavailable; the message gives the reason."""
 
 
 class OtherVersionError(Exception):
     """A worker has another version of tltui."""
-
-
-def attempt(version: str, function: Callable[[P], R | Failure[P]], part: P) -> R | Failure[P]:
-    """Run the function in a worker; its exceptions become values. Raises `OtherVersionError`."""
-    if version != __version__:
-        raise OtherVersionError(f"a worker has tltui {__version__}")
-    try:
-        return function(part)
-    except Exception as error:
-        message = error.strerror if isinstance(error, OSError) else None
-        return Failure(part, message or f"{type(error).__name__}: {error}")
 
 
 def gather(
@@ -319,3 +245,75 @@ class _Work(Generic[P, R]):
 def _is_broken(future: Future[Any]) -> bool:
     """Return whether all workers died with a future."""
     return not future.cancelled() and isinstance(future.exception(), BrokenExecutor)
+
+
+def attempt(version: str, function: Callable[[P], R | Failure[P]], part: P) -> R | Failure[P]:
+    """Run the function in a worker; its exceptions become values. Raises `OtherVersionError`."""
+    if version != __version__:
+        raise OtherVersionError(f"a worker has tltui {__version__}")
+    try:
+        return function(part)
+    except Exception as error:
+        message = error.strerror if isinstance(error, OSError) else None
+        return Failure(part, message or f"{type(error).__name__}: {error}")
+
+
+class PieceStore:
+    """Results in the order of their parts. `directory`: where their temporary file is."""
+
+    def __init__(self, directory: Path, in_memory: int = IN_MEMORY) -> None:
+        self._file = tempfile.SpooledTemporaryFile(in_memory, dir=str(directory))  # noqa: SIM115
+        self._places: dict[int, tuple[int, int]] = {}
+
+    def __enter__(self) -> PieceStore:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._file.close()
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def put(self, number: int, piece: bytes) -> None:
+        """Store a piece. Raises OSError."""
+        self._places[number] = (self._file.seek(0, 2), len(piece))
+        self._file.write(piece)
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield all pieces in the order of their numbers. Raises OSError."""
+        for _, (offset, size) in sorted(self._places.items()):
+            self._file.seek(offset)
+            yield self._file.read(size)
+
+
+def remote_part(part: LogPart) -> LogPart:
+    """Return the same part for any machine that sees the log. Raises OSError."""
+    log = part.log
+    size = min(os.stat(log.path).st_size, log.size if log.is_here else BEGINNING)
+    return replace(part, size=size, beginning=_beginning(log.path, size))
+
+
+def index_part(part: LogPart) -> bytes | Failure[LogPart]:
+    """Index a log, where this machine sees the same one. Raises OSError."""
+    return _mismatch(part) or log_part(part.log, part.lean, part.key)
+
+
+def _mismatch(part: LogPart) -> Failure[LogPart] | None:
+    """Return a failure if this machine sees another file at the path of the log."""
+    if not part.beginning:
+        return None
+    path, host = part.log.path, sanitize(socket.gethostname())
+    try:
+        if os.stat(path).st_size >= part.size and _beginning(path, part.size) == part.beginning:
+            return None
+    except OSError as error:
+        return Failure(part, f"{host} cannot read it ({error.strerror or error})")
+    return Failure(part, f"{host} has a different file of this name")
+
+
+def _beginning(path: str, size: int) -> bytes:
+    """Return the digest of the first bytes; for a directory, of its contents."""
+    if os.path.isdir(path):
+        return hashlib.blake2b("\0".join(sorted(os.listdir(path))).encode("utf-8", "surrogateescape"), digest_size=16).digest()
+    with open(path, "rb") as file:
+        return hashlib.blake2b(file.read(min(size, BEGINNING)), digest_size=16).digest()

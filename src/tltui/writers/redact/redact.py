@@ -63,6 +63,51 @@ KEYED = 10**15
 _PARTS = 12
 """Parts of the longest name that is looked for within others."""
 
+_JSON = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"(\s*:)?|[{}\[\]]')
+_DECODER = json.JSONDecoder(strict=False)
+_TOKEN = re.compile(
+    r"""(?P<url>(?<![A-Za-z0-9+.\-])[a-zA-Z][a-zA-Z0-9+.\-]{1,15}://[^\s'"<>`)\]},;]+)"""
+    r"""|(?P<place>(?<![\w./\\\-+@~:])[\w./\\\-+@~:]+:\d+ in [\w<>.]+)"""
+    r"""|(?P<path>(?<![\w.\-/<>*+@~])(?:/(?:[\w.\-+@~]+/)+[\w.\-+@~]*\w|[A-Za-z]:\\+(?:[\w.\-+@~]+\\+)*[\w.\-+@~]+))"""
+    r"""|(?P<mail>(?<![\w.+\-])[\w.+\-]{1,64}@[\w\-]{1,63}(?:\.[\w\-]{1,63}){1,8})"""
+    r"""|(?P<uuid>(?<![\w\-])[0-9a-zA-Z]{8}(?:-[0-9a-zA-Z]{4}){3}-[0-9a-zA-Z]{12}(?![\w\-]))"""
+    r"""|(?P<mac>(?<![\w:\-])[0-9a-fA-F]{2}(?:[:\-][0-9a-fA-F]{2}){5}(?![\w:\-]))"""
+    r"""|(?P<ip6>(?<![\w:.])(?:[0-9a-fA-F]{0,4}:){2,7}[0-9a-fA-F]{0,4}(?![\w:]))"""
+    r"""|(?P<ip4>(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.]))"""
+    r"""|(?P<quoted>(?<![\w\\])(?:'(?:[^'\\\n]|\\.)+'|"(?:[^"\\\n]|\\.)+"))"""
+    r"""|(?P<file>(?<![\w./\\\-+@~])[\w\-+@~]{1,100}(?:\.[\w\-+@~]{1,50}){0,3}\."""
+    r"""(?:pyc?|ipynb|cpp|cu|ya?ml|toml|json|log|txt|sh|pth?|so)(?![\w\-]))"""
+    r"""|(?P<short>(?<![\w./\\\-+@~])[\w.\-+@~]+(?:[/\\][\w.\-+@~]+)+)"""
+    r"""|(?P<hyphened>(?<![\w\-])[^\W\d]\w*(?:-\w+)+)"""
+    r"""|(?P<word>\w+(?:(?:\.|::)[^\W\d]\w*)*)"""
+)
+_TYPE = re.compile(r"\*?(?:Sym\(.*\)|[a-zA-Z]{1,5}\d{0,2}(?:\[[^\]]*\])*\w*)")
+_CODE = re.compile(r"[\w.:<>\[\](){}/\\=,*&%@$|+~^!?;#]+|.*['\"\\].*|origins=OrderedSet\(\[[\w, ]*\]\)")
+"""A string that is read word by word: without blanks, or with strings in it; and what a node of the scheduler is made of."""
+_NO_VALUE = frozenset(("", "None", "none", "null", "unknown", "True", "False", "default", "0"))
+_OPAQUE = (
+    "job_name job_id tags tag hostname host user username owner mast_job_name entitlement oncall team email url "
+    "remote_cache_version jobname run_id experiment project workspace token"
+)
+_USERS = frozenset(_OPAQUE.split())
+"""Keys of JSON whose values always belong to the user."""
+REMEMBERED = 1000
+"""Characters of a string up to which its substitute is cached: the same few are in thousands of records."""
+STRINGS = 1 << 16
+"""Maximum cached strings of JSON."""
+EMBEDDED = 8
+"""Minimum characters of a line of source that is replaced within a text too."""
+_WORDS = re.compile(r"[\w ]+")
+_CALL = re.compile(r"torch\.[\w.]+\(\)")
+"""Calls that torch's messages quote too."""
+_STATEMENT = re.compile(r"(?:assert|if|elif|while|for|return|raise|with|def|class|import|from) ")
+"""The kind of a statement, which stays: `assert anon line 4`."""
+_START = re.compile(r"(?<![\w`])(?=\S)")
+_LINES = frozenset(("loc", "code"))
+_BEFORE = frozenset(".'\"[/\\@=%`:")
+_AFTER = frozenset("]/\\@=`")
+_PYTHON = frozenset(("fx", "output_code", "cpp", "guards", "python", "bytecode"))
+
 
 class Place(enum.Enum):
     """The place of a word in a text."""
@@ -73,6 +118,19 @@ class Place(enum.Enum):
     """In code: a name that the user has too is the user's, unless it is one of torch's operators."""
     QUOTED = enum.auto()
     """Within quotes, behind a dot, in a path: the same, and words of messages alone do not stay."""
+
+
+@frozen
+class Redacted:
+    """How many different things of each kind were replaced."""
+
+    paths: int
+    lines: int
+    names: int
+    people: int
+    """Accounts, hosts, addresses on the net."""
+    texts: int
+    """String constants and values of settings that are not torch's."""
 
 
 class Names:
@@ -176,65 +234,6 @@ class Names:
             if not name or name in _TORCHS or is_name(name):
                 return length, False
         return 0, False
-
-
-_JSON = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"(\s*:)?|[{}\[\]]')
-_DECODER = json.JSONDecoder(strict=False)
-_TOKEN = re.compile(
-    r"""(?P<url>(?<![A-Za-z0-9+.\-])[a-zA-Z][a-zA-Z0-9+.\-]{1,15}://[^\s'"<>`)\]},;]+)"""
-    r"""|(?P<place>(?<![\w./\\\-+@~:])[\w./\\\-+@~:]+:\d+ in [\w<>.]+)"""
-    r"""|(?P<path>(?<![\w.\-/<>*+@~])(?:/(?:[\w.\-+@~]+/)+[\w.\-+@~]*\w|[A-Za-z]:\\+(?:[\w.\-+@~]+\\+)*[\w.\-+@~]+))"""
-    r"""|(?P<mail>(?<![\w.+\-])[\w.+\-]{1,64}@[\w\-]{1,63}(?:\.[\w\-]{1,63}){1,8})"""
-    r"""|(?P<uuid>(?<![\w\-])[0-9a-zA-Z]{8}(?:-[0-9a-zA-Z]{4}){3}-[0-9a-zA-Z]{12}(?![\w\-]))"""
-    r"""|(?P<mac>(?<![\w:\-])[0-9a-fA-F]{2}(?:[:\-][0-9a-fA-F]{2}){5}(?![\w:\-]))"""
-    r"""|(?P<ip6>(?<![\w:.])(?:[0-9a-fA-F]{0,4}:){2,7}[0-9a-fA-F]{0,4}(?![\w:]))"""
-    r"""|(?P<ip4>(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.]))"""
-    r"""|(?P<quoted>(?<![\w\\])(?:'(?:[^'\\\n]|\\.)+'|"(?:[^"\\\n]|\\.)+"))"""
-    r"""|(?P<file>(?<![\w./\\\-+@~])[\w\-+@~]{1,100}(?:\.[\w\-+@~]{1,50}){0,3}\."""
-    r"""(?:pyc?|ipynb|cpp|cu|ya?ml|toml|json|log|txt|sh|pth?|so)(?![\w\-]))"""
-    r"""|(?P<short>(?<![\w./\\\-+@~])[\w.\-+@~]+(?:[/\\][\w.\-+@~]+)+)"""
-    r"""|(?P<hyphened>(?<![\w\-])[^\W\d]\w*(?:-\w+)+)"""
-    r"""|(?P<word>\w+(?:(?:\.|::)[^\W\d]\w*)*)"""
-)
-_TYPE = re.compile(r"\*?(?:Sym\(.*\)|[a-zA-Z]{1,5}\d{0,2}(?:\[[^\]]*\])*\w*)")
-_CODE = re.compile(r"[\w.:<>\[\](){}/\\=,*&%@$|+~^!?;#]+|.*['\"\\].*|origins=OrderedSet\(\[[\w, ]*\]\)")
-"""A string that is read word by word: without blanks, or with strings in it; and what a node of the scheduler is made of."""
-_NO_VALUE = frozenset(("", "None", "none", "null", "unknown", "True", "False", "default", "0"))
-_OPAQUE = (
-    "job_name job_id tags tag hostname host user username owner mast_job_name entitlement oncall team email url "
-    "remote_cache_version jobname run_id experiment project workspace token"
-)
-_USERS = frozenset(_OPAQUE.split())
-"""Keys of JSON whose values always belong to the user."""
-REMEMBERED = 1000
-"""Characters of a string up to which its substitute is cached: the same few are in thousands of records."""
-STRINGS = 1 << 16
-"""Maximum cached strings of JSON."""
-EMBEDDED = 8
-"""Minimum characters of a line of source that is replaced within a text too."""
-_WORDS = re.compile(r"[\w ]+")
-_CALL = re.compile(r"torch\.[\w.]+\(\)")
-"""Calls that torch's messages quote too."""
-_STATEMENT = re.compile(r"(?:assert|if|elif|while|for|return|raise|with|def|class|import|from) ")
-"""The kind of a statement, which stays: `assert anon line 4`."""
-_START = re.compile(r"(?<![\w`])(?=\S)")
-_LINES = frozenset(("loc", "code"))
-_BEFORE = frozenset(".'\"[/\\@=%`:")
-_AFTER = frozenset("]/\\@=`")
-_PYTHON = frozenset(("fx", "output_code", "cpp", "guards", "python", "bytecode"))
-
-
-@frozen
-class Redacted:
-    """How many different things of each kind were replaced."""
-
-    paths: int
-    lines: int
-    names: int
-    people: int
-    """Accounts, hosts, addresses on the net."""
-    texts: int
-    """String constants and values of settings that are not torch's."""
 
 
 class Redactor:

@@ -504,7 +504,7 @@ def printed_tables(run: Run) -> Iterable[PrintedTable]:
 
 def _tables_of(log: Log) -> Iterable[PrintedTable]:
     """Yield the tables of an output. A table may be cut by log records: its lines are read on after them."""
-    reader, columns = _TableReader(), log.columns
+    reader, columns = TableReader(), log.columns
     wanted = {number for number, kind in enumerate(log.kinds) if kind == OTHER_TEXT}
     for record in range(len(log)):
         if columns.kind[record] in wanted:
@@ -517,7 +517,7 @@ def _tables_of(log: Log) -> Iterable[PrintedTable]:
     return reader.tables()
 
 
-class _TableReader:
+class TableReader:
     """Collects the tables of lines in file order. Lines of other writers may be in between; a prefix belongs to its writer."""
 
     def __init__(self) -> None:

@@ -27,7 +27,6 @@ from corpus_runs import Application, Ended, FrameKey, InUse, Mark, NotRun, frame
 from corpus_table import table
 
 from tltui.model.run import Run
-from tltui.questions.problems.problem_list import run_steps
 from tltui.questions.recompiles.dynamic_sources import CONFIGS
 from tltui.questions.recompiles.explanations import explained_of
 from tltui.questions.recompiles.frame_recompiles import FrameRecompiles, frame_recompiles, frames_of, recompiles_of
@@ -38,6 +37,7 @@ from tltui.questions.recompiles.variations import Variation, name_of_cause
 from tltui.questions.trials.changes import Change
 from tltui.questions.trials.outcomes import compare
 from tltui.running.trial import changes_of
+from tltui.text.steps import run_steps
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = ROOT / "tests" / "live" / "corpus"

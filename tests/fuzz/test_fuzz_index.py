@@ -15,9 +15,10 @@ from tltui.inputs.index.format import LARGEST, MAGIC, BadIndex, dump_json, load_
 from tltui.inputs.index.indexed_log import EXTENTS, RECORDS, STREAM, IndexFile, opened
 from tltui.model.follow import open_run
 from tltui.questions.build import build
-from tltui.questions.ranks.lanes import lanes_of, times_of_saved
+from tltui.questions.ranks.lanes import read_lanes, times_of_saved
 from tltui.sources.discover import NothingFound, discover
 from tltui.text.document import Options
+from tltui.text.steps import run_steps
 from tltui.tree.listing import listing_data, listing_document
 
 CASES, AT_ONCE = 180, 30
@@ -102,9 +103,9 @@ def look_at(path: Path) -> None:
         assert str(nothing).isprintable()
         return
     for ask in (
-        lambda: listing_data(run), lambda: lanes_of(run), lambda: list(listing_document(run, Options()).text()),
+        lambda: listing_data(run), lambda: run_steps(read_lanes(run)), lambda: list(listing_document(run, Options()).text()),
         *(lambda page=page: texts(build(run, page, Options())) for page in PAGES),
-        lambda: [own.times.phases for own in lanes_of(run)],
+        lambda: [own.times.phases for own in run_steps(read_lanes(run))],
         lambda: [dict(times_of_saved(own).phases) for own in opened(str(path)).saved],
     ):  # fmt: skip
         try:

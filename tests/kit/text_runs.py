@@ -5,11 +5,14 @@ from __future__ import annotations
 import lzma
 import os
 import tempfile
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
 from tltui.model.follow import open_run
 from tltui.model.run import Run
+from tltui.questions.job_failures.failure_order import Printed, PrintedReader
+from tltui.questions.job_failures.printed_messages import TextLine
 from tltui.sources.discover import Found, FoundLog
 
 INPUTS = Path(__file__).parents[1] / "traces" / "inputs"
@@ -44,3 +47,10 @@ def found_text(*paths: str | Path, is_over: bool = True) -> Found:
 def text_run(*paths: str | Path) -> Run:
     """Return the run of complete outputs."""
     return open_run(found_text(*paths))
+
+
+def read_printed(lines: Iterable[TextLine]) -> Printed:
+    """Read the messages of a whole output."""
+    reader = PrintedReader()
+    reader.read(lines)
+    return reader.printed()

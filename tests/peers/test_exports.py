@@ -12,7 +12,8 @@ from real import opened
 from tlparse_pages import BINARY, TRACES
 
 from tltui.documents.scope import scope_of
-from tltui.questions.exports.page import ExportFailure, exports_of
+from tltui.questions.exports.page import ExportFailure, read_exports
+from tltui.text.steps import run_steps
 
 KINDS = {
     "Guard Evaluated": "guard_added",
@@ -41,7 +42,7 @@ def rows(html: str) -> list[tuple[str, str]]:
 
 def ours(path: Path) -> list[ExportFailure]:
     run = opened(path)
-    return [failure for export in exports_of(scope_of(run).compiles).exports for failure in export.failures]
+    return [failure for export in run_steps(read_exports(scope_of(run).compiles)).exports for failure in export.failures]
 
 
 def log(name: str) -> Path:

@@ -11,9 +11,9 @@ from real import fresh, opened
 from tlparse_pages import LOGS, label, page
 
 from tltui.documents.scope import scope_of
-from tltui.questions.problems.problem_list import run_steps
 from tltui.questions.stacks import stack_tree
 from tltui.questions.stacks.stack_tree import TrieNode, simplified, stacks
+from tltui.text.steps import run_steps
 
 _BLOCK = re.compile(r"<details><summary>(.*?)</summary>(.*?)</details>", re.DOTALL)
 WITHOUT_FUNCTIONS = re.compile(r"/torch-2\.4|/(?:artifacts|comp_metrics)\.log$")

@@ -20,9 +20,10 @@ from tlparse_pages import BINARY
 from tltui.questions.ranks import matching as m
 from tltui.questions.ranks.compile_facets import PhasesOf
 from tltui.questions.ranks.differences import Differing, differing
-from tltui.questions.ranks.lanes import lanes_of
+from tltui.questions.ranks.lanes import read_lanes
 from tltui.questions.ranks.pace import Pace
 from tltui.questions.ranks.pace_analysis import pace_of
+from tltui.text.steps import run_steps
 
 ABSENT = frozenset((m.MISSING, m.COUNT, m.UNFINISHED, m.STOPPED))
 SAME = {
@@ -114,7 +115,7 @@ class Ours:
 
 def ours(directory: Path) -> Ours:
     run = fresh(directory)
-    lanes = lanes_of(run)
+    lanes = run_steps(read_lanes(run))
     return Ours(differing(lanes), pace_of(lanes, PhasesOf(run)))
 
 

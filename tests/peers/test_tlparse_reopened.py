@@ -20,8 +20,9 @@ from tltui.model.artifacts import artifacts_of
 from tltui.model.ref import Ref
 from tltui.model.run import Run
 from tltui.questions.build import build
-from tltui.questions.records.records_page import damage_report
+from tltui.questions.records.records_page import read_damage
 from tltui.text.document import Options
+from tltui.text.steps import run_steps
 
 BINARY = shutil.which("tlparse", path=str(Path(sys.executable).parent)) or shutil.which("tlparse")
 LOGS = [
@@ -69,6 +70,6 @@ def test_a_report_is_its_trace(log: Path, tmp_path: Path) -> None:
     laid = fresh(report)
     assert [(str(c.ref), c.status) for c in laid.compiles()] == [(str(c.ref), c.status) for c in trace.compiles()]
     assert payloads(laid) == payloads(trace)
-    assert damage_report(laid, check=True).damaged == ()
+    assert run_steps(read_damage(laid, check=True)).damaged == ()
     timing = [list(lines_of(build(run, Ref(view="timing"), Options(width=100))))[1:] for run in (trace, laid)]
     assert timing[0] == timing[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 import make_trace as t
@@ -15,10 +16,28 @@ import tltui
 from tltui.cli import main
 from tltui.documents.scope import scope_of
 from tltui.model.ref import Ref
-from tltui.questions.autotune.autotune_report import AutotuneReport, compared_with, report_of, result_of, strides_in, tables_in
+from tltui.questions.autotune.autotune_report import (
+    AutotuneReport,
+    PrintedTable,
+    TableReader,
+    compared_with,
+    report_of,
+    result_of,
+    strides_in,
+)
 from tltui.questions.autotune.page import headline
 from tltui.questions.question import question_of
 from tltui.text.document import Options
+
+
+def tables_in(lines: Iterable[str]) -> tuple[PrintedTable, ...]:
+    """Return the tables of lines."""
+    reader, offset = TableReader(), 0
+    for line in lines:
+        reader.read(offset, line)
+        offset += len(line.encode("utf-8", "replace")) + 1
+    return reader.tables()
+
 
 HERE = ROOT / "tests" / "traces" / "inputs" / "autotune"
 

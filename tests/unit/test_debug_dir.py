@@ -27,10 +27,11 @@ from tltui.model.status import Status
 from tltui.questions.compare.pairing import artifact_pairs
 from tltui.questions.index import QUESTIONS
 from tltui.questions.passes.node_changes import RETARGETED
-from tltui.questions.passes.page import counterpart, passes_of, run_steps
+from tltui.questions.passes.page import counterpart, passes_of
 from tltui.questions.provenance.provenance import provenance_of
 from tltui.sources.discover import NothingFound, discover
 from tltui.text.document import Options
+from tltui.text.steps import run_steps
 from tltui.trace.grammar import PREFIX, parse_envelope
 from tltui.tree.listing import listing_document
 

@@ -15,9 +15,10 @@ from viewed import lead_somewhere
 from tltui.model.run import Run
 from tltui.questions.check.limits import gates, parse_limits
 from tltui.questions.ranks.differences import Differing, differences_of
-from tltui.questions.ranks.lanes import lanes_of
+from tltui.questions.ranks.lanes import read_lanes
 from tltui.questions.ranks.pace_analysis import pace_of
 from tltui.questions.ranks.rank_course import groups_of
+from tltui.text.steps import run_steps
 
 STAGES, BLOCKS, LOGGING = "rank_jobs/stages", "rank_jobs/blocks", "rank_jobs/logging"
 
@@ -29,7 +30,7 @@ def found_in(run: Run) -> Differing:
 
 
 def grouped(run: Run) -> list[list[int]]:
-    return [[lane.rank for lane in own] for own in groups_of(lanes_of(run))]
+    return [[lane.rank for lane in own] for own in groups_of(run_steps(read_lanes(run)))]
 
 
 @pytest.mark.parametrize("name", [STAGES, BLOCKS])
@@ -104,7 +105,7 @@ def test_what_rank_0_alone_prints_is_a_break_on_rank_0() -> None:
     [one] = found_in(run).divergences
     assert one.properties == ("breaks", "graph", "guards")
     assert "a graph break on rank 0 only, in forward: Failed to trace builtin operator, rank_jobs.py:94" in flat_text(run, "@run")
-    assert "graph break on rank 0 only" in flat_text(run, "@ranks") and pace_of(lanes_of(run)).extra == ()
+    assert "graph break on rank 0 only" in flat_text(run, "@ranks") and pace_of(run_steps(read_lanes(run))).extra == ()
 
 
 def test_who_runs_what_one_rank_compiled_lacks_nothing(tmp_path: Path) -> None:

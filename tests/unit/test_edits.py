@@ -11,13 +11,13 @@ import pytest
 from viewed import opened
 
 from tltui.cli import main
-from tltui.questions.problems.problem_list import run_steps
 from tltui.questions.recompiles.explanations import explained_of
 from tltui.questions.recompiles.frame_recompiles import frame_recompiles, recompiles_of
 from tltui.questions.recompiles.guard_table import guards_of
 from tltui.questions.recompiles.predictions import Prediction
 from tltui.questions.stacks.tracebacks import StackFrame
 from tltui.questions.trials.edits import ArgumentEdit, FrameEdits, proposed_edits, remedy_of
+from tltui.text.steps import run_steps
 from tltui.writers.edit_diff import EditDiff, diff_of
 
 MARK = "torch._dynamo.mark_dynamic({}, 0)"

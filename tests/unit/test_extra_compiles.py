@@ -14,15 +14,16 @@ from viewed import lead_somewhere
 from tltui.model.run import Run
 from tltui.questions.hang.where import where
 from tltui.questions.ranks.compile_facets import PhasesOf
-from tltui.questions.ranks.lanes import lanes_of
+from tltui.questions.ranks.lanes import read_lanes
 from tltui.questions.ranks.pace import Pace
 from tltui.questions.ranks.pace_analysis import pace_of
+from tltui.text.steps import run_steps
 
 UNEVEN, LOGGING = "rank_jobs/uneven", "rank_jobs/logging"
 
 
 def pace(run: Run) -> Pace:
-    return pace_of(lanes_of(run), PhasesOf(run))
+    return pace_of(run_steps(read_lanes(run)), PhasesOf(run))
 
 
 def test_one_batch_of_another_size() -> None:
@@ -71,5 +72,5 @@ def test_of_two_ranks_one_can_have_more(tmp_path: Path) -> None:
 
 def test_a_job_that_goes_on_tells_nothing_yet(tmp_path: Path) -> None:
     """The others may come to the same recompile."""
-    lanes = [replace(lane, ended=lane.rank == 2) for lane in lanes_of(trace(UNEVEN))]
+    lanes = [replace(lane, ended=lane.rank == 2) for lane in run_steps(read_lanes(trace(UNEVEN)))]
     assert pace_of(lanes).extra == () and pace_of([replace(lane, ended=True) for lane in lanes]).extra

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from text_runs import read_printed
 
-from tltui.questions.job_failures.failure_order import Overlap, Printed, TracedProcess, number_launches, read_printed
+from tltui.questions.job_failures.failure_order import Overlap, Printed, TracedProcess, number_launches
 from tltui.questions.job_failures.job_failures import JobFailure, job_failures
 from tltui.questions.job_failures.printed_messages import TextLine
 

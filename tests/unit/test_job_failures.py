@@ -7,8 +7,9 @@ import re
 from pathlib import Path
 
 import pytest
+from text_runs import read_printed
 
-from tltui.questions.job_failures.failure_order import Printed, may_report, parse_torchrun, read_printed
+from tltui.questions.job_failures.failure_order import Printed, may_report, parse_torchrun
 from tltui.questions.job_failures.job_failures import JobFailure, job_failures
 from tltui.questions.job_failures.printed_messages import ROWS, Report, TextLine, report_of
 from tltui.questions.stacks.tracebacks import CAUSE, HANDLING, MEMBER

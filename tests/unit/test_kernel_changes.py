@@ -30,9 +30,9 @@ from tltui.questions.compare.kernel_changes import (
     kind_of,
 )
 from tltui.questions.compare.page import compare_nodes, summary_of
-from tltui.questions.problems.problem_list import run_steps
 from tltui.questions.provenance.records import Kernel
 from tltui.text.document import Document, Options
+from tltui.text.steps import run_steps
 
 KERNELS = "tests/traces/kernels/"
 

@@ -122,6 +122,7 @@ def test_the_table_is_sound() -> None:
         assert kind.phase is not Phase.OTHER, kind.name
         assert kind.title and kind.help, kind.name
         assert len(kind.title) <= 45, kind.name
+        assert not kind.title.startswith(("Before ", "After ")), "a title is a noun phrase"
         assert len(kind.help) <= 105 and "\n" not in kind.help and kind.help[-1] in ".?", kind.name
         places[kind.phase].append(kind.order)
     for phase, orders in places.items():
@@ -155,10 +156,10 @@ def test_a_post_grad_graph_is_one_kind_as_event_and_as_artifact() -> None:
 @pytest.mark.parametrize(
     ("name", "title"),
     [
-        ("my_pass_post_grad", "After a post-grad pass"),
+        ("my_pass_post_grad", "Graph after a post-grad pass"),
         ("inductor_post_grad_graph", "Post-grad graph"),
-        ("before_recompile_post_grad", "Before custom post-grad passes"),
-        ("vllm_post_grad.12.Fusion\nPass", "After a vLLM pass"),
+        ("before_recompile_post_grad", "Graph before custom post-grad passes"),
+        ("vllm_post_grad.12.Fusion\nPass", "Graph after a vLLM pass"),
         ("vllm_something_new", "vLLM record"),
         ("f_ORIGINAL_BYTECODE", "Original bytecode"),
         ("f_original_bytecode", "f_original_bytecode"),

@@ -26,9 +26,10 @@ from tltui.model.run import Run
 from tltui.questions.artifacts.page import extract
 from tltui.questions.build import build
 from tltui.questions.index import QUESTIONS
-from tltui.questions.records.records_page import damage_report, record_ref
+from tltui.questions.records.records_page import read_damage, record_ref
 from tltui.sources.discover import NothingFound, discover
 from tltui.text.document import Document, Options
+from tltui.text.steps import run_steps
 from tltui.trace.log import Check, Checked, Log
 
 BEFORE = mt.artifact("before", "one\ntwo", frame=0, compile=0, attempt=0)
@@ -46,7 +47,7 @@ def log_of(run: Run) -> Log:
 
 def damage(run: Run, check: bool = False) -> list[tuple[int | None, str]]:
     """(number of the record, reason) of every damaged place; each must have an offset and an address that opens."""
-    found = damage_report(run, check).damaged
+    found = run_steps(read_damage(run, check)).damaged
     for item in found:
         assert 0 <= item.offset_bytes <= log_of(run).scanned
         assert item.file == log_of(run).path

@@ -20,13 +20,14 @@ from tltui.export import to_json
 from tltui.model.follow import open_run
 from tltui.model.ref import Ranks
 from tltui.model.run import Run
-from tltui.questions.ranks.lanes import lanes_of
+from tltui.questions.ranks.lanes import read_lanes
 from tltui.questions.ranks.matrix import MARKS, Column, Matrix, Row, matrix_of, merged
 from tltui.questions.ranks.matrix_page import ASPECTS, Grid, matrix_report
 from tltui.questions.ranks.rank_course import FACETS, Course, Lane, Step, Times
 from tltui.sources.discover import discover
 from tltui.text.document import Document, Options
 from tltui.text.formatting import WORDS
+from tltui.text.steps import run_steps
 from tltui.text.tokens import ALL
 
 SIGNS = {
@@ -81,7 +82,7 @@ def written(matrix: Matrix, width: int, aspect: str = "difference", ascii_: bool
 
 def test_each_plant_is_in_its_cell_and_no_other(made: tuple[Run, dict[str, Any]]) -> None:
     run, truth = made
-    matrix = matrix_of(lanes_of(run))
+    matrix = matrix_of(run_steps(read_lanes(run)))
     places = {(column.function, column.compile_number): n for n, column in enumerate(matrix.columns)}
     expected: dict[tuple[int, int], str] = {}
     whole: dict[int, str] = {}
@@ -112,7 +113,7 @@ def test_each_plant_is_in_its_cell_and_no_other(made: tuple[Run, dict[str, Any]]
 
 def test_times_and_caches_of_the_plants(made: tuple[Run, dict[str, Any]]) -> None:
     run, truth = made
-    matrix = matrix_of(lanes_of(run))
+    matrix = matrix_of(run_steps(read_lanes(run)))
     places = {(column.function, column.compile_number): n for n, column in enumerate(matrix.columns)}
     slow, missed = (next(p for p in truth["plants"] if p["kind"] == kind) for kind in ("slow_phase", "cache_miss"))
     strange = {(rank, n) for rank in range(40) for n, sign in enumerate(row_of(matrix, rank).times) if sign not in "= ?~"}
@@ -125,7 +126,7 @@ def test_times_and_caches_of_the_plants(made: tuple[Run, dict[str, Any]]) -> Non
 def test_one_sign_for_what_comes_after_the_end_of_a_log(made: tuple[Run, dict[str, Any]]) -> None:
     """In each aspect and line, whether or not another rank lacks the same compile; a fold names who had ended."""
     run, truth = made
-    matrix = matrix_of(lanes_of(run))
+    matrix = matrix_of(run_steps(read_lanes(run)))
     rank = int(next(p for p in truth["plants"] if p["kind"] == "killed")["ranks"])
     row = row_of(matrix, rank)
     died = row.differs.index("?")
@@ -139,7 +140,7 @@ def test_ranks_that_finished_did_not_end_before_a_compile_of_one_rank(tmp_path: 
     """A rank was killed, and another one has an extra compile after all others: no rank but the killed one ended before it."""
     plants = ("--plant", "killed:ranks=4,compile=1", "--plant", "extra_recompile:ranks=2,compile=2")
     ranked(tmp_path, "--ranks", 6, "--compiles", 3, "--detail", "tiny", *plants)
-    matrix = matrix_of(lanes_of(open_run(discover([str(tmp_path)]))))
+    matrix = matrix_of(run_steps(read_lanes(open_run(discover([str(tmp_path)])))))
     assert [row_of(matrix, rank).differs[-1] for rank in range(6)] == [" ", " ", "+", " ", "~", " "]
 
 
@@ -166,7 +167,7 @@ def test_kinds_of_ranks_are_told_by_what_separates_them() -> None:
 
 
 def test_the_most_ranks_come_first_then_who_parts_first(made: tuple[Run, dict[str, Any]]) -> None:
-    matrix = matrix_of(lanes_of(made[0]))
+    matrix = matrix_of(run_steps(read_lanes(made[0])))
     assert matrix.reference_rank in matrix.rows[0].ranks and matrix.rows[0].first_difference == -1
     assert len(matrix.rows[0].ranks) == max(len(row.ranks) for row in matrix.rows)
     firsts = [row.first_difference for row in matrix.rows if len(row.ranks) == 1]
@@ -296,16 +297,16 @@ def test_the_command(made: tuple[Run, dict[str, Any]], capfd: pytest.CaptureFixt
     path = made[0].discovered.paths[0]
     assert cli.main(["matrix", path, "--json"]) == 0
     found = json.loads(capfd.readouterr()[0])["result"]
-    assert found == json.loads(to_json(matrix_report(matrix_of(lanes_of(made[0])))))
+    assert found == json.loads(to_json(matrix_report(matrix_of(run_steps(read_lanes(made[0]))))))
     assert cli.main(["matrix", path, "--show", "cache"]) == 0
     assert "cache results" in capfd.readouterr()[0]
     assert cli.main(["matrix", path, "--show", "nothing"]) == 2
 
 
 def test_real_ranks_that_diverge() -> None:
-    matrix = matrix_of(lanes_of(opened("tests/traces/torch-2.13/diverge")))
+    matrix = matrix_of(run_steps(read_lanes(opened("tests/traces/torch-2.13/diverge"))))
     assert [(str(row.ranks), row.property) for row in matrix.rows] == [("0", ""), ("2", "graph"), ("1", "breaks")]
-    assert len(matrix_of(lanes_of(opened("tests/traces/torch-2.13/mesh"))).rows) == 1
+    assert len(matrix_of(run_steps(read_lanes(opened("tests/traces/torch-2.13/mesh")))).rows) == 1
 
 
 def test_files_of_folded_compiles_stand_beside_their_functions() -> None:

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 import pytest
 from cluster_texts import KINDS, cluster_texts
 from real import TRACES
+from text_runs import read_printed
 
 from tltui.questions.job_failures import failure_order
-from tltui.questions.job_failures.failure_order import LinePlaces, Printed, PrintedReader, read_printed
+from tltui.questions.job_failures.failure_order import LinePlaces, Printed, PrintedReader
 from tltui.questions.job_failures.printed_messages import TextLine
 
 FILES = [path for part in ("inputs/printed", "jobs") for path in (TRACES / part).rglob("*.txt*")]

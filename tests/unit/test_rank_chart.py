@@ -18,12 +18,12 @@ from tltui.model.follow import open_run
 from tltui.model.ref import Ranks
 from tltui.model.run import Run
 from tltui.questions.build import build
-from tltui.questions.question import result_of
 from tltui.questions.ranks.rank_chart import ChartBar, RankChart, read_chart
 from tltui.questions.ranks.rank_chart_sections import ROWS, add_chart, cells_of, letters_of
 from tltui.questions.ranks.stragglers_page import counts_of
 from tltui.sources.discover import discover
 from tltui.text.document import Options
+from tltui.text.steps import run_steps
 
 RANKS = re.compile(r"  (ranks? \d|\d+ ranks)")
 SLOW = "slow_phase:ranks=5-6,compile=1,seconds=8"
@@ -39,7 +39,7 @@ def made(tmp_path: Path, *plants: str, ranks: int = 8, compiles: int = 4) -> Run
 
 
 def chart_of(run: Run) -> RankChart:
-    chart = result_of(read_chart(run))
+    chart = run_steps(read_chart(run))
     assert chart is not None
     return chart
 
@@ -138,7 +138,7 @@ def test_letters_are_for_the_functions_with_the_most_cells() -> None:
 
 
 def test_one_rank_has_no_chart(tmp_path: Path) -> None:
-    assert result_of(read_chart(made(tmp_path, ranks=1))) is None
+    assert run_steps(read_chart(made(tmp_path, ranks=1))) is None
 
 
 def test_the_distribution_shows_how_many_ranks_took_how_long(tmp_path: Path) -> None:

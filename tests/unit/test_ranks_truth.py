@@ -19,11 +19,12 @@ from tltui.model.ref import ranges
 from tltui.model.run import Run
 from tltui.questions.ranks.compile_facets import PhasesOf
 from tltui.questions.ranks.differences import Differing, differences_of, differing
-from tltui.questions.ranks.lanes import lanes_of
+from tltui.questions.ranks.lanes import read_lanes
 from tltui.questions.ranks.pace import Pace
 from tltui.questions.ranks.pace_analysis import pace_of
 from tltui.questions.ranks.page import document
 from tltui.text.document import Options
+from tltui.text.steps import run_steps
 
 KINDS = (
     "missing_compile", "extra_recompile", "other_graph", "collective_order", "cache_miss", "tensor_meta", "slow_phase",
@@ -71,7 +72,7 @@ def told(found: Differing, pace: Pace) -> Iterator[Told]:
 
 def wrong(run: Run, truth: dict[str, Any]) -> list[str]:
     """Planted differences that are not told, and what is told that nobody planted."""
-    lanes = lanes_of(run)
+    lanes = run_steps(read_lanes(run))
     found = differences_of(run)
     assert found is not None and found.ranks == len(numbers(truth["ranks"]))
     said = set(told(found, pace_of(lanes, PhasesOf(run))))
@@ -135,7 +136,7 @@ def test_a_clean_job_is_one_line_below_the_title(tmp_path: Path, capfd: pytest.C
 
 def test_the_order_of_the_ranks_changes_nothing(tmp_path: Path) -> None:
     ranked(tmp_path / "job", "--ranks", 16, "--compiles", 8, "--detail", "tiny", "--seed", 11, "--plant", "all")
-    lanes = list(lanes_of(fresh(tmp_path / "job")))
+    lanes = list(run_steps(read_lanes(fresh(tmp_path / "job"))))
     expected = differing(lanes)
     assert expected is not None and expected.count
     dice = random.Random(4)

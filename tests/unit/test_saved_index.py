@@ -27,8 +27,9 @@ from tltui.model.artifacts import artifacts_of
 from tltui.model.run import Run
 from tltui.questions.build import build
 from tltui.questions.index import QUESTIONS
-from tltui.questions.ranks.lanes import indexed_lanes, lanes_of
+from tltui.questions.ranks.lanes import indexed_lanes, read_lanes
 from tltui.sources.discover import NothingFound, discover
+from tltui.text.steps import run_steps
 from tltui.tree.listing import listing_data, listing_document
 from tltui.writers.index import log_part, settled
 
@@ -360,7 +361,7 @@ def test_ranks_of_an_index_are_compared_without_their_logs(tmp_path: Path) -> No
     saved = fresh(index([tmp_path / "job"], tmp_path / "x.tlx"))
     assert saved.crowd is not None
     known = indexed_lanes(saved.crowd)
-    before, after = lanes_of(run), [lane for rank in known.ranks if (lane := known.lane(rank)) is not None]
+    before, after = run_steps(read_lanes(run)), [lane for rank in known.ranks if (lane := known.lane(rank)) is not None]
     assert len(before) == 8
     for old, new in zip(before, after, strict=True):
         for fact in ("rank", "ref", "pid", "process", "ended", "inside", "older"):

@@ -10,8 +10,9 @@ from real import demo, trace
 from tltui.model.ref import BadAddress, parse_ref, split_line
 from tltui.model.run import Run
 from tltui.questions.build import build
-from tltui.questions.source_lines.page import BadPlace, parse_place, source_line
+from tltui.questions.source_lines.page import BadPlace, parse_place, source_line_steps
 from tltui.text.document import Document, Options
+from tltui.text.steps import run_steps
 
 
 def whole(run: Run, ref: str, width: int = 80, ascii_: bool = False) -> Document:
@@ -43,7 +44,7 @@ def test_ranks_and_ascii() -> None:
 
 def test_kinds_of_trails() -> None:
     compiles = list(trace("torch-2.13/train").compiles())
-    found = source_line(compiles, "train.py", 7)
+    found = run_steps(source_line_steps(compiles, "train.py", 7))
     (own,) = found.compiles
     assert {trail.kind for trail in own.results} == {"node", "kernel", "guard"}
     assert found.files == ("/home/user/models/train.py",) and found.code == "q,k,v=s.q(s.ln(x)).chunk(3,-1)"
@@ -53,19 +54,17 @@ def test_kinds_of_trails() -> None:
 
 def test_a_break_and_the_functions_it_goes_through() -> None:
     compiles = list(trace("torch-2.13/breaks").compiles())
-    kinds = {
-        line: {trail.kind for own in source_line(compiles, "models/breaks.py", line).compiles for trail in own.results}
-        for line in range(1, 16)
-    }
+    lines = {line: run_steps(source_line_steps(compiles, "models/breaks.py", line)) for line in range(1, 16)}
+    kinds = {line: {trail.kind for own in found.compiles for trail in own.results} for line, found in lines.items()}
     assert any("graph break" in found for found in kinds.values())
     assert any("function" in found for found in kinds.values())
 
 
 def test_another_file_of_the_same_end_is_not_meant() -> None:
     compiles = list(trace("torch-2.13/train").compiles())
-    assert source_line(compiles, "rain.py", 7).compiles == ()
-    assert source_line(compiles, "models/train.py", 7).compiles != ()
-    assert source_line(compiles, "other/train.py", 7).compiles == ()
+    assert run_steps(source_line_steps(compiles, "rain.py", 7)).compiles == ()
+    assert run_steps(source_line_steps(compiles, "models/train.py", 7)).compiles != ()
+    assert run_steps(source_line_steps(compiles, "other/train.py", 7)).compiles == ()
 
 
 @pytest.mark.parametrize("text", ["train.py", "train.py:", ":3", "train.py:0", "train.py:x", "train.py:²", "a:99999999999", ""])
@@ -80,7 +79,7 @@ def test_trails_lead_to_the_lines_that_say_so() -> None:
     for run, file, last in ((trace("torch-2.13/train"), "train.py", 30), (trace("torch-2.13/recompiles"), "recompiles.py", 12)):
         followed = set()
         for line in range(1, last):
-            for own in source_line(list(run.compiles()), file, line).compiles:
+            for own in run_steps(source_line_steps(list(run.compiles()), file, line)).compiles:
                 for trail in own.results:
                     target, number = split_line(trail.ref)
                     if trail.kind in ("node", "guard") and number:
@@ -95,7 +94,7 @@ def test_a_symbol_that_depends_on_data(tmp_path: Path) -> None:
     stack = [{"line": 4, "name": "f", "filename": 0, "loc": "n = x.item()"}]
     log.add("create_unbacked_symbol", {"symbol": "u0", "user_stack": stack, "vr": "[0, 9]"})
     log.add("create_symbol", {"symbol": "s3", "source": "L['n']", "val": "4", "user_stack": stack, "vr": "[2, 8]"})
-    (own,) = source_line(list(log.open().compiles()), "f.py", 4).compiles
+    (own,) = run_steps(source_line_steps(list(log.open().compiles()), "f.py", 4)).compiles
     assert [(trail.text, trail.detail) for trail in own.results if trail.kind == "symbol"] == [
         ("u0, data-dependent", "[0, 9]"), ("s3 = L['n']", "[2, 8]"),
     ]  # fmt: skip
@@ -123,6 +122,6 @@ def test_guards_leave_out_the_beginning_of_a_path_and_a_letter_after_the_root(tm
     log = Log(tmp_path / "x.log").add("str", ["/appzz/train.py", 0], frame=None)
     log.add("dynamo_start", {"stack": [{"line": 7, "name": "f", "filename": 0}]})
     run = log.add("dynamo_cpp_guards_str", {}, GUARD % named).open()
-    found = source_line(list(run.compiles()), asked, 7)
+    found = run_steps(source_line_steps(list(run.compiles()), asked, 7))
     assert found.files == ("/appzz/train.py",)
     assert "guard" in {trail.kind for own in found.compiles for trail in own.results}

@@ -22,12 +22,13 @@ from viewed import lead_somewhere, text
 from tltui.cli import main
 from tltui.model.run import Run
 from tltui.questions.ranks.compile_facets import PhasesOf, bare_course, phases_of, times_of
-from tltui.questions.ranks.lanes import lanes_of, with_hosts
+from tltui.questions.ranks.lanes import read_lanes, with_hosts
 from tltui.questions.ranks.pace import CRITERIA, LATE_S, Pace, is_minority, offset_of, offsets_from_begins, stands_out
 from tltui.questions.ranks.pace_analysis import Columns, pace_of, read_phase_spreads
 from tltui.questions.ranks.rank_course import FACETS, Course, Lane, Older, Step, Times, classes
 from tltui.questions.ranks.stragglers_page import answer
 from tltui.questions.timing.timing_report import ProcessTime, outliers_of
+from tltui.text.steps import run_steps
 
 NAN = float("nan")
 SECOND = 1e6
@@ -35,7 +36,7 @@ EPOCH = 1.79e15
 
 
 def paced(run: Run) -> Pace:
-    return pace_of(with_hosts(run, lanes_of(run)), PhasesOf(run))
+    return pace_of(with_hosts(run, run_steps(read_lanes(run))), PhasesOf(run))
 
 
 def late_in(pace: Pace) -> list[tuple[str, tuple[int, ...], float]]:
@@ -150,7 +151,7 @@ def test_pages_of_the_run_of_a_rank_and_of_a_compile(planted: tuple[dict[str, An
 
 def test_phases_of_a_compile_on_all_ranks(planted: tuple[dict[str, Any], Run]) -> None:
     _, run = planted
-    lanes = lanes_of(run)
+    lanes = run_steps(read_lanes(run))
     columns = Columns(lanes)
     key = next(key for key in columns.usual if key[0][0] == "block5")
     spreads = _result(read_phase_spreads(columns.column(key), PhasesOf(run)))

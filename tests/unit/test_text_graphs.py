@@ -202,4 +202,3 @@ def test_a_guard_is_read_from_the_right() -> None:
     assert (alias.kind, alias.parent) == ("NO_TENSOR_ALIASING", 1)
     assert (epilogue.depth, epilogue.path, epilogue.function) == (1, "models/r.py", "g")
     assert (tree.latency_us, tree.unknown) == (33.79, (5,))
-    assert tree.last_line(1) == 3

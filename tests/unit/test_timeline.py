@@ -34,12 +34,12 @@ from tltui.questions.overview.run_timeline import (
     timeline,
 )
 from tltui.questions.overview.timeline_sections import add_timeline
-from tltui.questions.question import result_of
 from tltui.questions.ranks.differences import differences_and_pace
 from tltui.questions.timing.event_sums import add_phases
 from tltui.questions.timing.timing_report import timing_steps
 from tltui.sources.discover import discover
 from tltui.text.document import Options
+from tltui.text.steps import run_steps
 
 
 def lines(run: Run, width: int = 76, ascii_: bool = False, goes_on: str = "", unfinished: int = 0) -> list[str]:
@@ -119,7 +119,7 @@ def test_a_fallback_to_eager_has_a_mark_of_its_own() -> None:
 @pytest.mark.parametrize("name", ["torch-2.13/recompiles", "torch-2.13/breaks", "torch-2.13/ddp", "torch-2.13/train"])
 def test_phases_are_those_of_the_page_timing(name: str) -> None:
     run = trace(name)
-    expected = result_of(timing_steps("", list(run.compiles())))
+    expected = run_steps(timing_steps("", list(run.compiles())))
     times = [phase_spans(compile_) for compile_ in run.compiles() if compile_.is_compile]
     sums = {phase.name: phase.self_s for phase in add_phases(time.phases for time in times)}
     assert sums == pytest.approx({phase.name: phase.self_s for phase in expected.phases if phase.name in sums}, abs=1e-3)

@@ -22,9 +22,10 @@ from tltui.model.artifacts import artifacts_of
 from tltui.model.ref import Ref
 from tltui.model.run import Run
 from tltui.questions.build import build
-from tltui.questions.records.records_page import damage_report
+from tltui.questions.records.records_page import read_damage
 from tltui.sources.discover import discover
 from tltui.text.document import Options
+from tltui.text.steps import run_steps
 
 OUT = TRACES / "inputs" / "tlparse_out"
 WITHOUT = OUT / "without_raw"
@@ -123,7 +124,7 @@ def test_without_raw_log_the_same_compiles_and_payloads(report: Path, log: Path)
         (str(c.ref), c.status, c.attempts) for c in trace.compiles()
     ]
     assert payloads(laid) == payloads(trace)
-    found = damage_report(laid, check=True)
+    found = run_steps(read_damage(laid, check=True))
     assert found.damaged == ()
     assert laid.finished
 
@@ -186,13 +187,13 @@ def test_a_payload_that_is_not_there(small: Path) -> None:
     (small / "-_1_0_0" / "dynamo_output_graph_3.txt").unlink()
     found = discover([str(small)])
     assert "small: 1 payload not in the report" in found.notes
-    assert damage_report(fresh(small), check=True).damaged == ()
+    assert run_steps(read_damage(fresh(small), check=True)).damaged == ()
 
 
 def test_a_payload_that_was_changed_is_damaged(small: Path) -> None:
     path = small / "-_1_0_0" / "dynamo_output_graph_3.txt"
     path.write_text(path.read_text().replace("class", "klass"))
-    [place] = damage_report(fresh(small), check=True).damaged
+    [place] = run_steps(read_damage(fresh(small), check=True)).damaged
     assert (place.name, place.reason) == ("dynamo_output_graph", "its payload does not match its md5")
 
 

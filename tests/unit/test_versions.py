@@ -39,9 +39,10 @@ from tltui.questions.compare.pairing import artifact_difference, artifact_pairs
 from tltui.questions.index import BY_NAME
 from tltui.questions.problems import absent_artifacts as view
 from tltui.questions.problems.absent_artifacts import absence_of
-from tltui.questions.problems.problem_list import limit_groups, run_steps
+from tltui.questions.problems.problem_list import limit_groups
 from tltui.questions.problems.reason_sections import NEVER_LOGGED
 from tltui.questions.stacks.tracebacks import callers_of, start_stack
+from tltui.text.steps import run_steps
 
 MINORS = range(OLDEST[1], NEWEST[1] + 1)
 STATED = range(10, NEWEST[1] + 1)

@@ -17,15 +17,16 @@ from tltui.documents.scope import scope_of
 from tltui.export import to_json
 from tltui.model.follow import open_run
 from tltui.model.run import Run
-from tltui.questions.exports.page import ExportFailure, Exports, exports_of, uses_of
+from tltui.questions.exports.page import ExportFailure, Exports, read_exports, uses_of
 from tltui.sources.discover import discover
+from tltui.text.steps import run_steps
 
 GOLDEN = ("torch-2.13/export_draft", "torch-2.13/export_failed", "torch-2.13/draft_export", "tlparse/export.log")
 NO_ID: dict[str, Any] = {"frame": None}
 
 
 def exports(run: Run, ref: str = "") -> Exports:
-    return exports_of(scope_of(run, ref).compiles)
+    return run_steps(read_exports(scope_of(run, ref).compiles))
 
 
 def only(run: Run) -> ExportFailure:

@@ -16,9 +16,9 @@ from tltui.documents.scope import scope_of
 from tltui.export import to_json
 from tltui.model.run import Run
 from tltui.questions.build import build
-from tltui.questions.problems.problem_list import run_steps
 from tltui.questions.stacks.stack_tree import Stacks, Trie, part_of, stacks, without_suffix
 from tltui.text.document import Document, Options
+from tltui.text.steps import run_steps
 
 
 def page(run: Run, ref: str = "@stacks", width: int = 80, ascii_: bool = False) -> Document:

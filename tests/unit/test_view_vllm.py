@@ -18,7 +18,7 @@ from tltui.export import to_json
 from tltui.model.artifacts import Artifact
 from tltui.model.follow import open_run
 from tltui.model.run import Run
-from tltui.questions.vllm.page import Call, graph_shape, same_graph, vllm_of
+from tltui.questions.vllm.page import Call, graph_shape, read_calls, same_graph
 from tltui.sources.discover import discover
 from tltui.text.document import Piece
 from tltui.tree.outline import Node, children, label, path_to, root
@@ -33,7 +33,7 @@ class GraphModule(torch.nn.Module):
 
 
 def calls(run: Run, ref: str = "") -> tuple[Call, ...]:
-    return vllm_of(scope_of(run, ref).compiles).calls
+    return tuple(call for call in read_calls(scope_of(run, ref).compiles) if call is not None)
 
 
 def said(pieces: tuple[Piece, ...]) -> str:

@@ -94,6 +94,15 @@ def test_equal_calls_of_ranks_are_written_once() -> None:
     assert len({(one.name, one.arguments) for one in calls}) == len(calls)
 
 
+def test_a_compile_for_another_attribute_is_no_call_of_its_own() -> None:
+    """The third compile of step differs from the second in the mode of the model, a global."""
+    plan = plan_of(trace("recompiled/dropout_modes"))
+    [one] = plan.uncalled
+    assert (one.ref, one.function) == ("0/2", "step") and one.reason.startswith("its arguments are those of a listed call")
+    shown = " ".join(text(page(trace("recompiled/dropout_modes"), "@warmup")).split())
+    assert "2 calls to 1 function · 1 compile without a call" in shown and "which the script does not set [0/2]" in shown
+
+
 def test_the_rest_of_a_function_has_no_call() -> None:
     plan = plan_of(trace("torch-2.13/breaks"))
     assert {one.ref for one in plan.uncalled if "after a graph break" in one.reason} >= {"1/0", "4/0", "5/0"}

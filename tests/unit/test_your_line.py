@@ -19,9 +19,10 @@ from tltui.questions.problems.problem_list import problems
 from tltui.questions.provenance.line_groups import places_of
 from tltui.questions.provenance.links import KernelLink, Links, Texts
 from tltui.questions.provenance.unit_artifacts import Stacks
-from tltui.questions.source_lines.page import source_line
+from tltui.questions.source_lines.page import source_line_steps
 from tltui.questions.stacks.tracebacks import StackFrame, display_name, qualified_name
 from tltui.text.document import Document
+from tltui.text.steps import run_steps
 from tltui.text.torch_names import Owner, owner_of
 
 TEXTS = "torch-2.13/texts"
@@ -183,7 +184,7 @@ def test_a_graph_of_several_functions_names_no_one(tmp_path: Path) -> None:
 
 
 def test_a_line_is_told_to_have_fixed_a_size() -> None:
-    found = source_line(list(trace(TEXTS).compiles()), "texts.py", line_with("# FIXES s"))
+    found = run_steps(source_line_steps(list(trace(TEXTS).compiles()), "texts.py", line_with("# FIXES s")))
     first, second = found.compiles
     assert [(t.text, t.detail) for t in first.results if t.kind == "fixed"] == [
         ("s77 = L['x'].size()[0] was specialized to 8", "by Eq(s77, 8)")
@@ -197,11 +198,11 @@ def test_a_line_is_told_to_have_fixed_a_size() -> None:
 
 
 def test_a_line_is_told_to_have_failed() -> None:
-    found = source_line(list(trace(TEXTS).compiles()), "texts.py", line_with("return lin("))
+    found = run_steps(source_line_steps(list(trace(TEXTS).compiles()), "texts.py", line_with("return lin(")))
     assert [(t.kind, t.text) for own in found.compiles for t in own.results if t.kind == "failure"] == [
         ("failure", "TorchRuntimeError")
     ]
-    inner = source_line(list(trace(TEXTS).compiles()), "nn/modules/linear.py", 134)
+    inner = run_steps(source_line_steps(list(trace(TEXTS).compiles()), "nn/modules/linear.py", 134))
     assert [own.ref for own in inner.compiles] == ["2/0"]
 
 

@@ -10,7 +10,7 @@ PRE_GRAD: tuple[Kind, ...] = section(
         Row(
             "before_pre_grad_graph",
             "fx",
-            "Before pre-grad passes",
+            "Graph before pre-grad passes",
             "The Dynamo graph before Inductor's passes. It is the left pane of the provenance screen.",
             since=(2, 8),
         ),
@@ -25,16 +25,16 @@ PRE_GRAD: tuple[Kind, ...] = section(
         Row(
             "before_recompile_pre_grad",
             "fx",
-            "Before custom pre-grad passes",
+            "Graph before custom pre-grad passes",
             "The graph before pre-grad fusion passes, written by older torch.",
             since=(2, 7),
             until=(2, 7),
         ),
-        Row("*_pre_grad", "fx", "After a pre-grad pass", "The graph after a pass that changed it.", since=(2, 7)),
+        Row("*_pre_grad", "fx", "Graph after a pre-grad pass", "The graph after a pass that changed it.", since=(2, 7)),
         Row(
             "after_recompile_pre_grad",
             "fx",
-            "After custom pre-grad passes",
+            "Graph after custom pre-grad passes",
             "The graph after pre-grad fusion passes, written by older torch.",
             since=(2, 7),
             until=(2, 7),
@@ -42,7 +42,7 @@ PRE_GRAD: tuple[Kind, ...] = section(
         Row(
             "after_pre_grad_graph",
             "fx",
-            "After pre-grad passes",
+            "Graph after pre-grad passes",
             "The graph after the passes on torch calls, before AOTAutograd lowers it to ATen operations.",
             since=(2, 8),
         ),
@@ -52,25 +52,25 @@ PRE_GRAD: tuple[Kind, ...] = section(
 INDUCTOR: tuple[Kind, ...] = section(
     Phase.INDUCTOR,
     [
-        Row("optimus_*", "fx", "After group fusion", "The graph after a group fusion rule changed it.", since=(2, 7)),
+        Row("optimus_*", "fx", "Graph after group fusion", "The graph after a group fusion rule changed it.", since=(2, 7)),
         Row(
             "cff_*",
             "fx",
-            "After group fusion (MTIA)",
+            "Graph after group fusion (MTIA)",
             "The graph after a group fusion rule for MTIA changed it.",
             since=(2, 9),
         ),
         Row(
             "before_joint_graph",
             "fx",
-            "Before joint-graph passes",
+            "Graph before joint-graph passes",
             "The inference graph before Inductor's joint-graph passes. Not written for training.",
             since=(2, 9),
         ),
         Row(
             "after_joint_graph",
             "fx",
-            "After joint-graph passes",
+            "Graph after joint-graph passes",
             "The inference graph after Inductor's joint-graph passes. Compare it with the previous graph.",
             since=(2, 9),
         ),
@@ -85,7 +85,7 @@ INDUCTOR: tuple[Kind, ...] = section(
         Row(
             "before_post_grad_graph",
             "fx",
-            "Before post-grad passes",
+            "Graph before post-grad passes",
             "The ATen graph of this forward or backward before Inductor's post-grad passes.",
             per_unit=True,
             since=(2, 8),
@@ -93,7 +93,7 @@ INDUCTOR: tuple[Kind, ...] = section(
         Row(
             "before_recompile_post_grad",
             "fx",
-            "Before custom post-grad passes",
+            "Graph before custom post-grad passes",
             "The graph before post-grad fusion passes, written by older torch.",
             per_unit=True,
             since=(2, 7),
@@ -102,7 +102,7 @@ INDUCTOR: tuple[Kind, ...] = section(
         Row(
             "*_post_grad",
             "fx",
-            "After a post-grad pass",
+            "Graph after a post-grad pass",
             "The graph after a pass that changed it.",
             per_unit=True,
             since=(2, 7),
@@ -110,7 +110,7 @@ INDUCTOR: tuple[Kind, ...] = section(
         Row(
             "after_recompile_post_grad",
             "fx",
-            "After custom post-grad passes",
+            "Graph after custom post-grad passes",
             "The graph after post-grad fusion passes, written by older torch.",
             per_unit=True,
             since=(2, 7),
@@ -119,7 +119,7 @@ INDUCTOR: tuple[Kind, ...] = section(
         Row(
             "after_post_grad_graph",
             "fx",
-            "After post-grad passes",
+            "Graph after post-grad passes",
             "The graph that Inductor lowers, written under this name in early 2025.",
             per_unit=True,
             since=(2, 8),

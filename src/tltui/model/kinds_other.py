@@ -194,7 +194,7 @@ VLLM: tuple[Kind, ...] = section(
         Row(
             "vllm_post_grad.*",
             "fx",
-            "After a vLLM pass",
+            "Graph after a vLLM pass",
             "The graph after one vLLM pass. Compare it with the previous graph.",
             per_unit=True,
         ),
@@ -283,7 +283,7 @@ DISTRIBUTED: tuple[Kind, ...] = section(
         Row(
             "pre_decomp_comms",
             "fx",
-            "Before collective decomposition",
+            "Graph before collective decomposition",
             "The graph before Inductor replaces patterns of collectives with cheaper ones.",
             per_unit=True,
             since=(2, 13),
@@ -291,7 +291,7 @@ DISTRIBUTED: tuple[Kind, ...] = section(
         Row(
             "post_decomp_comms",
             "fx",
-            "After collective decomposition",
+            "Graph after collective decomposition",
             "The graph after Inductor replaced patterns of collectives with cheaper ones.",
             per_unit=True,
             since=(2, 13),
@@ -339,7 +339,7 @@ DISTRIBUTED: tuple[Kind, ...] = section(
         Row(
             "fusion_regions_before",
             "fx",
-            "Before fusion regions",
+            "Graph before fusion regions",
             "The graph as it was before overlap scheduling grouped the nodes to fuse.",
             per_unit=True,
             since=(2, 11),
@@ -348,7 +348,7 @@ DISTRIBUTED: tuple[Kind, ...] = section(
         Row(
             "fusion_regions_after",
             "fx",
-            "After fusion regions",
+            "Graph after fusion regions",
             "The graph after nodes to be fused were grouped into one node for overlap scheduling.",
             per_unit=True,
             since=(2, 11),
@@ -357,7 +357,7 @@ DISTRIBUTED: tuple[Kind, ...] = section(
         Row(
             "overlap_scheduling_graph_before",
             "fx",
-            "Before overlap scheduling",
+            "Graph before overlap scheduling",
             "The graph before Inductor moves collectives to overlap them with computation.",
             per_unit=True,
             since=(2, 11),
@@ -421,7 +421,7 @@ DISTRIBUTED: tuple[Kind, ...] = section(
         Row(
             "overlap_scheduling_graph_after",
             "fx",
-            "After overlap scheduling",
+            "Graph after overlap scheduling",
             "The graph after Inductor moved collectives to overlap them with computation.",
             per_unit=True,
             since=(2, 11),

@@ -26,16 +26,6 @@ _LAUNCHER = ("torch.distributed.elastic.", "torch.distributed.run", "torch.distr
 """How the names of the loggers of torchrun begin."""
 
 
-def finish(steps: Steps[T]) -> T:
-    """Do all steps at once."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            result: T = end.value
-            return result
-
-
 def is_of_job(form: str, process: Process) -> bool:
     """Return whether the records of a log under one pid belong to a process of the job. `form`: of the log."""
     return form != TEXT or (process.pid != 0 and not _is_launcher(process))

@@ -17,13 +17,14 @@ from tltui.model.derived_cache import Parts
 from tltui.model.input_joining import Joining, JoinResult
 from tltui.model.log_model import LogModel
 from tltui.model.nodes import Compile, Frame, Process, Rank
-from tltui.model.process_evidence import Steps, finish, processes_of_job
+from tltui.model.process_evidence import Steps, processes_of_job
 from tltui.model.profiles_and_dumps import Dumps, Profiles
 from tltui.model.ref import NO_ID, NORANK, AmbiguousAddress, BadAddress, CompileId, Ref, parse_ref
 from tltui.model.status import NO_TALLY, Tally, is_visited, total
 from tltui.sources.discover import Found, FoundLog
 from tltui.sources.saved_indexes import Crowd
 from tltui.text.frozen import frozen
+from tltui.text.steps import run_steps
 from tltui.trace.batch import Batch, Damage, Tail
 from tltui.trace.files import FileBytes
 
@@ -519,7 +520,7 @@ def _age(process: Process) -> tuple[int, float, int, int]:
 
 def settle(run: Run) -> None:
     """Find the parents of forked processes and join processes, after a scan or a part of one."""
-    settle_joined(run, finish(run.join()))
+    settle_joined(run, run_steps(run.join()))
 
 
 def settle_joined(run: Run, result: JoinResult | None) -> None:

@@ -31,15 +31,6 @@ SORTED = "sorted by"
 T = TypeVar("T")
 
 
-def result_of(steps: Generator[object, None, T]) -> T:
-    """Run the steps of an answer to their end, and return it."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as stop:
-            return cast(T, stop.value)
-
-
 @dataclass(frozen=True)
 class Keyword:
     """A keyword of the function in Python, beside those that all of them have."""

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tltui.model.follow import open_run
 from tltui.model.run import Run
-from tltui.questions.problems.problem_list import problems, run_steps
+from tltui.questions.problems.problem_list import problems
 from tltui.questions.recompiles.equal_sizes import equal_sizes
 from tltui.questions.recompiles.explanations import explained_of
 from tltui.questions.recompiles.frame_recompiles import frame_recompiles, frames_of, may_end, recompiles_of, settings_of
@@ -24,6 +24,7 @@ from tltui.running.job import Job, start
 from tltui.running.job_trace import DTRACE, TRACE, TraceOptions, add_hook, logs_in, prepare, tracing_pids
 from tltui.sources.job_output import NAME
 from tltui.text.frozen import frozen
+from tltui.text.steps import run_steps
 
 CHANGES, DIRECTORY, UNTIL = "TLTUI_TRIAL_CHANGES", "TLTUI_TRIAL_DIRECTORY", "TLTUI_TRIAL_UNTIL_STEP"
 """Variables with the options of `hook/_tltui_trial.py`."""

@@ -33,6 +33,7 @@ from tltui.sources.log_files import (
 )
 from tltui.sources.saved_indexes import INDEX, Crowd, Indexes
 from tltui.text.frozen import frozen
+from tltui.text.steps import run_steps
 from tltui.trace.files import FileBytes
 
 if TYPE_CHECKING:
@@ -232,13 +233,7 @@ class Discovery:
 
     def discover(self) -> Found:
         """Search the paths now. Raises `NothingFound` when there is no log."""
-        search = self.search()
-        while True:
-            try:
-                next(search)
-            except StopIteration as end:
-                results: Found = end.value
-                return results
+        return run_steps(self.search())
 
     def search(self) -> Generator[FoundLog | None, None, Found]:
         """`look`, file by file: each log when it is found, None for a file that is none."""

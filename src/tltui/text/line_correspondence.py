@@ -7,39 +7,12 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import pairwise
-from typing import Protocol
 
 from tltui.text.document import Document, Line, Section, TextDocument
 from tltui.text.frozen import frozen
 
 Range = tuple[int, int]
 """First and last line, both inclusive."""
-
-
-class Correspondence(Protocol):
-    """A relation between the lines of several panes."""
-
-    @property
-    def panes(self) -> int:
-        """How many texts there are."""
-
-    def __len__(self) -> int:
-        """How many groups there are."""
-
-    def groups(self, pane: int, line: int) -> Sequence[int]:
-        """Return the groups of a line, ascending."""
-
-    def lines(self, group: int, pane: int) -> Sequence[int]:
-        """Return the lines of a group in a pane, ascending."""
-
-    def ranges(self, group: int, pane: int) -> Sequence[Range]:
-        """Return the lines of a group in a pane as ranges."""
-
-    def matches(self, pane: int, line: int, other: int) -> Sequence[Range]:
-        """Return the ranges of pane `other` (may be the same) that correspond to a line, in order, without overlaps."""
-
-    def next_line(self, pane: int, line: int, back: bool = False) -> int | None:
-        """Return the first line of the next range with the same groups (`back`: of the previous range)."""
 
 
 @frozen
@@ -67,9 +40,10 @@ class _Pane:
 
 @frozen
 class LineGroups:
-    """A `Correspondence` in flat arrays: a look-up is a bisection."""
+    """Which lines of several panes correspond, in flat arrays: a look-up is a bisection."""
 
     panes: int
+    """How many texts there are."""
     _count: int
     _offsets: array[int]
     """The ranges of group g in pane p are number `_offsets[g * panes + p]` to `_offsets[g * panes + p + 1]`."""
@@ -78,6 +52,7 @@ class LineGroups:
     _lines: tuple[_Pane, ...]
 
     def __len__(self) -> int:
+        """How many groups there are."""
         return self._count
 
     @classmethod
@@ -97,24 +72,29 @@ class LineGroups:
         return cls(panes, count, offsets, firsts, lasts, tuple(map(_pane, where)))
 
     def groups(self, pane: int, line: int) -> Sequence[int]:
+        """Return the groups of a line, ascending."""
         pane_lines = self._lines[pane]
         n = pane_lines.at(line)
         return pane_lines.members[pane_lines.offsets[n] : pane_lines.offsets[n + 1]] if n >= 0 else ()
 
     def ranges(self, group: int, pane: int) -> Sequence[Range]:
+        """Return the lines of a group in a pane as ranges."""
         place = group * self.panes + pane
         return [(self._firsts[n], self._lasts[n]) for n in range(self._offsets[place], self._offsets[place + 1])]
 
     def lines(self, group: int, pane: int) -> Sequence[int]:
+        """Return the lines of a group in a pane, ascending."""
         return [line for first, last in self.ranges(group, pane) for line in range(first, last + 1)]
 
     def matches(self, pane: int, line: int, other: int) -> Sequence[Range]:
+        """Return the ranges of pane `other` (may be the same) that correspond to a line, in order, without overlaps."""
         ranges: set[Range] = set()
         for group in self.groups(pane, line):
             ranges.update(self.ranges(group, other))
         return joined(ranges)
 
     def next_line(self, pane: int, line: int, back: bool = False) -> int | None:
+        """Return the first line of the next range with the same groups (`back`: of the previous range)."""
         pane_lines = self._lines[pane]
         n = bisect_right(pane_lines.firsts, line)
         if back:

@@ -454,13 +454,6 @@ class DocumentView(RenewingCanvas):
         below = max((self._rows.row_of(section.last, 0) - row for section in self._sections.around(line)), default=0)
         self._reveal_cursor(min(row, max(height - 1 - below, 1)))
 
-    def goto_anchor(self, anchor: str) -> bool:
-        """Go to the line of an anchor; False when there is none."""
-        line = self._document.where(anchor)
-        if line is not None:
-            self.goto_line(line + 1)
-        return line is not None
-
     # messages
 
     def show_message(self, text: str) -> None:

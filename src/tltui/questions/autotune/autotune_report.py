@@ -504,7 +504,7 @@ def printed_tables(run: Run) -> Iterable[PrintedTable]:
 
 def _tables_of(log: Log) -> Iterable[PrintedTable]:
     """Yield the tables of an output. A table may be cut by log records: its lines are read on after them."""
-    reader, columns = _TableReader(), log.columns
+    reader, columns = TableReader(), log.columns
     wanted = {number for number, kind in enumerate(log.kinds) if kind == OTHER_TEXT}
     for record in range(len(log)):
         if columns.kind[record] in wanted:
@@ -517,7 +517,7 @@ def _tables_of(log: Log) -> Iterable[PrintedTable]:
     return reader.tables()
 
 
-class _TableReader:
+class TableReader:
     """Collects the tables of lines in file order. Lines of other writers may be in between; a prefix belongs to its writer."""
 
     def __init__(self) -> None:
@@ -560,15 +560,6 @@ class _TableReader:
         else:
             return False
         return True
-
-
-def tables_in(lines: Iterable[str]) -> tuple[PrintedTable, ...]:
-    """Return the tables of lines."""
-    reader, offset = _TableReader(), 0
-    for line in lines:
-        reader.read(offset, line)
-        offset += len(line.encode("utf-8", "replace")) + 1
-    return reader.tables()
 
 
 def configurations_of(run: Run) -> Configurations:

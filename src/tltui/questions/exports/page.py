@@ -181,17 +181,7 @@ class Exports:
     """`expression_created` records."""
 
 
-def exports_of(compiles: Iterable[Compile]) -> Exports:
-    """Return the exports of compiles at once."""
-    work = _read_exports(compiles)
-    while True:
-        try:
-            next(work)
-        except StopIteration as stop:
-            return stop.value  # type: ignore[no-any-return]
-
-
-def _read_exports(compiles: Iterable[Compile]) -> Generator[None, None, Exports]:
+def read_exports(compiles: Iterable[Compile]) -> Generator[None, None, Exports]:
     """Read the exports of compiles; yields between steps."""
     by_process: dict[int, list[Compile]] = {}
     for compile_ in compiles:
@@ -462,7 +452,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 
     def fill(page: Page) -> Generator[None, None, Exports]:
         page.add((f"Exports{scope.title}", tokens.TITLE))
-        exports = yield from _read_exports(scope.compiles)
+        exports = yield from read_exports(scope.compiles)
         if not exports.exports:
             _add_no_exports(page, run.finished, bool(str(scope.ref)))
         for number, export in enumerate(exports.exports, 1):

@@ -30,11 +30,11 @@ from tltui.questions.hang.open_phases import (
     specific_phases,
     written,
 )
-from tltui.questions.question import result_of
 from tltui.questions.ranks.pace import Clock, Offset, clocks, offsets, without_late, written_us
 from tltui.questions.stacks.tracebacks import display_code
 from tltui.questions.timing.timing_events import Event, events_of
 from tltui.text.frozen import frozen
+from tltui.text.steps import run_steps
 
 COMPILER_COLLECTIVE, GUARD_COLLECTIVE = "compiler_collective", "guard_collective"
 COLLECTIVES = frozenset((COMPILER_COLLECTIVE, GUARD_COLLECTIVE))
@@ -298,7 +298,7 @@ def place_of(process: Process, reader: Reader) -> Position:
 
 def where(run: Run, processes: Sequence[Process] | None = None) -> Where:
     """Return the positions of the processes of a run, or only of `processes`."""
-    return result_of(read_where(run, processes))
+    return run_steps(read_where(run, processes))
 
 
 def read_where(run: Run, processes: Sequence[Process] | None = None) -> Generator[None, None, Where]:

@@ -246,13 +246,6 @@ def may_report(data: bytes) -> bool:
     return any(needle in different for needle in _NEEDLES)
 
 
-def read_printed(lines: Iterable[TextLine]) -> Printed:
-    """Read the messages of a whole output."""
-    reader = PrintedReader()
-    reader.read(lines)
-    return reader.printed()
-
-
 @frozen
 class TracedProcess:
     """A process that wrote a log."""

@@ -14,7 +14,6 @@ from tltui.model.ref import BadAddress
 from tltui.model.run import Run
 from tltui.questions.guards.guard_report import TREE
 from tltui.questions.problems.compile_problems import cached_breaks, cached_failures, from_restart
-from tltui.questions.problems.problem_list import run_steps
 from tltui.questions.recompiles.explanations import explained_of
 from tltui.questions.recompiles.frame_recompiles import frame_recompiles, recompiles_of
 from tltui.questions.recompiles.guard_grammar import whose, without_numpy
@@ -23,6 +22,7 @@ from tltui.questions.recompiles.predictions import Prediction
 from tltui.questions.recompiles.recompile_sections import ALL_DYNAMIC, names_of_remedies, remaining_text
 from tltui.questions.recompiles.variations import Variation
 from tltui.text.sanitize import sanitize
+from tltui.text.steps import run_steps
 
 RECOMPILES_READ = 16
 GUARD_BYTES_READ = 4 << 20

@@ -28,6 +28,7 @@ from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece
 from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
+from tltui.text.steps import run_steps
 
 LIMIT = 32 << 20
 """Stored bytes of a graph that is still compared."""
@@ -172,16 +173,6 @@ def alike_of(compile_: Compile, outline: Outline) -> Alike:
     sums = [sum(unit_steps[4][n] for unit_steps in compared_steps) for n in range(len(KINDS))]
     left, right = (compared_steps[0][0], compared_steps[-1][1]) if compared_steps else (0, 0)
     return Alike(str(compile_.ref), display_name(compile_.frame), len(steps), left, right, tuple(sums), ())
-
-
-def run_steps(steps: Generator[None, None, CompilePasses]) -> CompilePasses:
-    """All steps at once."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as stop:
-            compile_passes: CompilePasses = stop.value
-            return compile_passes
 
 
 def is_graph(artifact: Artifact) -> bool:

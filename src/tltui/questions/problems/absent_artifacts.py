@@ -25,6 +25,7 @@ from tltui.model.torch_versions import UNKNOWN, TorchVersion, stated_version
 from tltui.questions.caches.cache_report import AOT, FX, HIT, OLD_NAMES, answer_of
 from tltui.questions.provenance.unit_artifacts import KERNELS, WRAPPER, parts_of
 from tltui.text.frozen import frozen
+from tltui.text.steps import run_steps
 from tltui.trace.grammar import METRICS
 
 
@@ -221,12 +222,7 @@ class Absence:
 
 def absence_of(compiles: Iterable[Compile]) -> Absence:
     """Return present and absent artifacts of compiles, without steps."""
-    work = read_absence(compiles)
-    while True:
-        try:
-            next(work)
-        except StopIteration as stop:
-            return stop.value  # type: ignore[no-any-return]
+    return run_steps(read_absence(compiles))
 
 
 def read_absence(compiles: Iterable[Compile]) -> Generator[None, None, Absence]:

@@ -32,6 +32,7 @@ from tltui.questions.recompiles.limit_warnings import limit_warning
 from tltui.questions.recompiles.recompile_reasons import cached_recompile
 from tltui.questions.stacks.tracebacks import display_name
 from tltui.text.frozen import frozen
+from tltui.text.steps import run_steps
 from tltui.trace.grammar import parse_json
 
 FILE = "_dynamo/graph_break_registry.json"
@@ -282,19 +283,6 @@ def problems(compiles: Sequence[Compile]) -> Problems:
         cudagraph_groups(compiles), breaks_logged(compiles), unfinished_of(compiles, waiting=True),
         eager,
     )  # fmt: skip
-
-
-R = TypeVar("R")
-
-
-def run_steps(steps: Generator[None, None, R]) -> R:
-    """Run a generator to its end and return its result."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as stop:
-            result: R = stop.value
-            return result
 
 
 def _occurrence(compile_: Compile, attempt: int = 0, record: str | None = None) -> Occurrence:

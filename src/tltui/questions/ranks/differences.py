@@ -19,7 +19,6 @@ from tltui.model.run import Run
 from tltui.questions.compare.comparable_lines import GraphText, graph_text, rules_for
 from tltui.questions.compare.pairing import code_of, owns_of
 from tltui.questions.passes.node_changes import ADDED, REMOVED, RETARGETED, RETYPED, NodeChange, node_changes
-from tltui.questions.question import result_of
 from tltui.questions.ranks.compile_facets import PhasesOf, bare, estimates_fact
 from tltui.questions.ranks.function_names import compile_of, function_name, named_pace
 from tltui.questions.ranks.lanes import read_lanes, with_hosts
@@ -50,6 +49,7 @@ from tltui.questions.ranks.rank_course import Code, Lane, Stage, compile_ref, gr
 from tltui.questions.stacks.tracebacks import display_name, is_ambiguous
 from tltui.text.frozen import frozen
 from tltui.text.normalisation import RankIdentity, normalised, own_rules
+from tltui.text.steps import run_steps
 from tltui.trace.files import Gone
 
 KEPT = 200
@@ -491,7 +491,7 @@ ARTIFACTS = {
 
 def differences_of(run: Run) -> Differing | None:
     """Return the differences between the ranks of a run; None without two comparable ranks."""
-    return result_of(read_differences(run))
+    return run_steps(read_differences(run))
 
 
 def read_differences(run: Run) -> Generator[None, None, Differing | None]:
@@ -502,10 +502,10 @@ def read_differences(run: Run) -> Generator[None, None, Differing | None]:
 
 def differences_and_pace(run: Run) -> tuple[Differing | None, Pace]:
     """Return the differences and the pace of the ranks of a run; for large runs only the clock offsets."""
-    lanes = result_of(_read_several(run))
+    lanes = run_steps(_read_several(run))
     if len(lanes) < 2:
         return None, Pace(len(lanes), (), (), (), (), ())
-    differences = result_of(read_between(run, lanes))
+    differences = run_steps(read_between(run, lanes))
     lanes = with_hosts(run, lanes)
     if sum(len(lane.course.steps) for lane in lanes) <= PACE_LIMIT:
         return differences, named_pace(run, pace_of(lanes, PhasesOf(run)))

@@ -18,7 +18,6 @@ from tltui.model.nodes import Process, Rank
 from tltui.model.ref import Ref
 from tltui.model.run import Run
 from tltui.questions.hang.open_phases import begun, last_record, launch_number
-from tltui.questions.question import result_of
 from tltui.questions.ranks.compile_facets import course_of, times_of
 from tltui.questions.ranks.pace import written_us
 from tltui.questions.ranks.rank_course import (
@@ -326,11 +325,6 @@ def with_hosts(run: Run, lanes: Sequence[Lane]) -> tuple[Lane, ...]:
 
 PIECE = 16
 """Ranks that are read without a pause."""
-
-
-def lanes_of(run: Run) -> tuple[Lane, ...]:
-    """Return the ranks of a run; () if they are not comparable."""
-    return result_of(read_lanes(run))
 
 
 def read_lanes(run: Run, course: Callable[[Process], Course] = course_of) -> Generator[None, None, tuple[Lane, ...]]:

@@ -13,7 +13,6 @@ from tltui.model.id_epochs import INNER, OUTERMOST
 from tltui.model.ref import Ranks
 from tltui.model.status import Status
 from tltui.questions.hang.open_phases import WRAPPERS
-from tltui.questions.question import result_of
 from tltui.questions.ranks.pace import (
     LATE_S,
     MORE_S,
@@ -38,6 +37,7 @@ from tltui.questions.ranks.pace import (
 )
 from tltui.questions.ranks.rank_course import Lane, Step, classes, compile_ref, groups_of
 from tltui.text.frozen import frozen, mutable
+from tltui.text.steps import run_steps
 
 FEW = 50
 """One rank of as many with another clock leaves the middle one where it is."""
@@ -511,7 +511,7 @@ def indexed_phases(lane: Lane, place: int) -> Mapping[str, float]:
 
 def pace_of(lanes: Sequence[Lane], phases: Phases = indexed_phases) -> Pace:
     """Return the pace of ranks."""
-    return result_of(read_pace(lanes, phases))
+    return run_steps(read_pace(lanes, phases))
 
 
 def read_pace(lanes: Sequence[Lane], phases: Phases = indexed_phases) -> Generator[None, None, Pace]:

@@ -24,7 +24,6 @@ from tltui.model.ref import NO_ID, CompileId, Ref
 from tltui.model.run import Node, Run
 from tltui.questions.coverage.input_sections import add_conflicts
 from tltui.questions.coverage.job_inputs import Conflict, conflicts, is_plain
-from tltui.questions.question import result_of
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Hit, Line, Link, Options, Piece, Section, Span
@@ -362,13 +361,8 @@ def _by_reason(page: Page, items: list[DamagedRecord]) -> Generator[None, None, 
             yield from add_named(page, plural(len(rest), "more record"), [], links, "    ")
 
 
-def damage_report(run: Run, check: bool) -> DamageReport:
-    """Return the damage that the scan noticed; with `check` every payload is compared with its md5 as well."""
-    return result_of(read_damage(run, check))
-
-
 def read_damage(run: Run, check: bool) -> Generator[None, None, DamageReport]:
-    """Compute the report as `damage_report` does, with a pause after each part."""
+    """Find the damage that the scan noticed; with `check` compare every payload with its md5 as well. Yields after each part."""
     damaged: list[DamagedRecord] = []
     for model in run.models:
         places = list(model.log.damage)

@@ -500,17 +500,27 @@ class Walk:
                 self.nested.outside.append(item)
                 self.nested.outside_of.append(BENCHMARK if by.state == COMPILE else by.eager)
 
+    def _busiest(self) -> Iterable[tuple[int, int]]:
+        """Return the times at which the busiest thread does something else, and what."""
+        if len(self._changes) == 1:
+            return zip(*self._changes[0], strict=True)
+        streams = [zip(times, repeat(number), new_states) for number, (times, new_states) in enumerate(self._changes)]
+        return self._of_threads(heapq.merge(*streams))
+
+    def _of_threads(self, changes: Iterable[tuple[int, int, int]]) -> Iterator[tuple[int, int]]:
+        states = [IDLE] * len(self._changes)
+        for time, number, kind in changes:
+            states[number] = kind
+            yield time, max(states)
+
     def _sum(self) -> None:
         """Sum up time by kind; of several threads the busiest counts."""
         total = [0] * 8
-        states = [IDLE] * len(self._changes)
-        streams = [zip(times, repeat(number), new_states) for number, (times, new_states) in enumerate(self._changes)]
         begin, end = self._profile.window
         before, state = begin, IDLE
-        for time, number, kind in heapq.merge(*streams):
-            time = min(max(time, begin), end)
+        for time, kind in self._busiest():
+            time = begin if time < begin else end if time > end else time
             total[state] += time - before
-            states[number] = kind
-            before, state = time, max(states)
+            before, state = time, kind
         self.nested.us_of = [ns / 1000 for ns in total]
         self.nested.us_of[IDLE] = max((end - begin) / 1000 - sum(self.nested.us_of[COLLECTIVES:]), 0.0)

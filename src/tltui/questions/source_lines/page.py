@@ -159,17 +159,6 @@ def source_line_steps(compiles: Sequence[Compile], file: str, line: int) -> Gene
     return SourceLine(file, line, search.distinct(), search.code, tuple(compile_trails), searched)
 
 
-def source_line(compiles: Sequence[Compile], file: str, line: int) -> SourceLine:
-    """Search all compiles at once."""
-    steps = source_line_steps(compiles, file, line)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as stop:
-            result: SourceLine = stop.value
-            return result
-
-
 Finder = Callable[[_Search, Compile, Reader], Iterator[Trail]]
 
 

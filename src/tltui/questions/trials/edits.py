@@ -15,7 +15,6 @@ from tltui.model.node_answers import reader_of
 from tltui.model.nodes import Compile
 from tltui.model.record_reader import list_in, records_of
 from tltui.model.run import Run
-from tltui.questions.problems.problem_list import run_steps
 from tltui.questions.recompiles.explanations import explained_of
 from tltui.questions.recompiles.frame_recompiles import frame_recompiles, frames_of, prediction_for, recompiles_of
 from tltui.questions.recompiles.guard_table import guards_of
@@ -24,6 +23,7 @@ from tltui.questions.recompiles.variations import Variation
 from tltui.questions.stacks.tracebacks import StackFrame, start_stack
 from tltui.questions.stacks.tracebacks import frames_of as stack_frames
 from tltui.text.frozen import frozen, mutable
+from tltui.text.steps import run_steps
 from tltui.text.torch_names import PREFIX
 
 SIMPLE = (ast.Expr, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return, ast.Assert)

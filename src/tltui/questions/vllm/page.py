@@ -238,11 +238,6 @@ class Vllm:
     """Start-up of each engine, from the log that vLLM or SGLang prints."""
 
 
-def vllm_of(compiles: Iterable[Compile]) -> Vllm:
-    """Return the compile calls."""
-    return Vllm(tuple(call for call in read_calls(compiles) if call is not None))
-
-
 def read_calls(compiles: Iterable[Compile]) -> Generator[Call | None, None, None]:
     """Yield compile calls in order, and None in between so that reading can be cancelled."""
     number = 0

@@ -7,6 +7,7 @@ import json
 import keyword
 import math
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -61,6 +62,7 @@ NOT_COMPILED = {
 RESUMED = "after a graph break: a call of the function compiles it too"
 LIBRARY = "a library function: calling your code that uses it compiles it"
 NO_GUARDS = "the log has no guards of this compile"
+EQUAL = "its arguments are those of a listed call: attributes, globals or settings differed, which the script does not set"
 OLD_GUARDS = "its guards do not record the arguments (those of torch 2.10 and later do)"
 
 
@@ -431,6 +433,8 @@ class Planning:
 
     def __init__(self) -> None:
         self._calls: list[RecordedCall] = []
+        self._frames: list[int] = []
+        """The function (the `id` of its frame) of each call."""
         self._latest: dict[tuple[int, str, str | None], int] = {}
         """Process (its `id`), function and file → the place of its latest call."""
         self._uncalled: list[UncalledCompile] = []
@@ -442,6 +446,7 @@ class Planning:
         if isinstance(recorded, RecordedCall):
             self._latest[id(compile_.process), recorded.function, file] = len(self._calls)
             self._calls.append(recorded)
+            self._frames.append(id(compile_.frame))
             return
         self._uncalled.append(recorded)
         match = _RESUMED.fullmatch(name or "")
@@ -458,11 +463,22 @@ class Planning:
         if any(name in merged and merged[name] != argument for name, argument in later.items()):
             seconds = compile_.tally.compile_s
             self._calls.append(replace(call, ref=str(compile_.ref), duration_s=seconds, later=tuple((merged | later).values())))
+            self._frames.append(self._frames[place])
         else:
             self._calls[place] = replace(call, later=tuple((merged | later).values()))
 
     def result(self) -> WarmupPlan:
-        """Return the calls, those of several ranks with equal arguments once."""
-        distinct = {replace(call, ref="", duration_s=0.0): call for call in reversed(self._calls)}
-        calls = sorted(distinct.values(), key=self._calls.index)
-        return WarmupPlan(tuple(calls), tuple(self._uncalled))
+        """Return the calls, those of several ranks with equal arguments once.
+
+        Of several compiles of one function with equal arguments, the call repeats one.
+        """
+        distinct: dict[RecordedCall, RecordedCall] = {}
+        functions: dict[RecordedCall, set[int]] = defaultdict(set)
+        equal = []
+        for call, frame in zip(self._calls, self._frames, strict=True):
+            plain = replace(call, ref="", duration_s=0.0)
+            distinct.setdefault(plain, call)
+            if frame in functions[plain]:
+                equal.append(UncalledCompile(call.ref, call.function, EQUAL))
+            functions[plain].add(frame)
+        return WarmupPlan(tuple(distinct.values()), (*self._uncalled, *equal))

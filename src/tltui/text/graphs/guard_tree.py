@@ -58,18 +58,6 @@ class GuardTree:
     unknown: tuple[int, ...]
     """Lines that are no part of the grammar."""
 
-    def last_line(self, n: int) -> int:
-        """Return the last line of the subtree of node `n` (the guards at the margin are outside the root's lines)."""
-        last = n
-        while last + 1 < len(self.nodes) and self._is_below(last + 1, n):
-            last += 1
-        return self.nodes[last].line
-
-    def _is_below(self, n: int, top: int) -> bool:
-        while n > top:
-            n = self.nodes[n].parent
-        return n == top
-
 
 def parse(lines: Iterable[str]) -> GuardTree:
     """Parse the lines of a guard tree."""

@@ -20,9 +20,10 @@ from tltui.model import process_evidence
 from tltui.model.follow import Follower, open_run
 from tltui.model.input_joining import process_records
 from tltui.model.nodes import Process
-from tltui.model.process_evidence import finish, span
+from tltui.model.process_evidence import span
 from tltui.model.run import Run, settle, settle_joined
 from tltui.sources.discover import discover
+from tltui.text.steps import run_steps
 
 JOBS = ["breaks", "cache_hit", "crash", "dyn", "errors", "killed", "mlp", "recompiles", "tty_stdout"]
 RANKS = ["ranks_merged", "ranks_tee"]
@@ -211,7 +212,7 @@ def test_a_batch_between_two_steps_is_joined_the_next_time(tmp_path: Path, monke
             pass
         for event in events[len(events) // 2 :]:
             run.update(event)
-        settle_joined(run, finish(steps))
+        settle_joined(run, run_steps(steps))
         settle(run)
         assert facts(run) == facts(whole)
 
@@ -222,7 +223,7 @@ def test_the_times_of_a_process_ignore_plain_lines(tmp_path: Path) -> None:
 
     def spans(run: Run) -> list[object]:
         members: list[Process] = [process for model in run.models for process in model.processes if model.form == "text"]
-        return [finish(span(process)) for process in members if process.pid]
+        return [run_steps(span(process)) for process in members if process.pid]
 
     before = spans(fresh(path))
     path.write_bytes(b"hello\n" * 5 + path.read_bytes() + b"bye\n" * 5)

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from real import copy_as_edit
 from terminal import Terminal
 
 T213 = Path(__file__).parents[1] / "traces" / "torch-2.13"
@@ -18,8 +19,9 @@ SIZES = [(80, 24), (120, 40)]
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    for name in RUNS:
+    for name in ("breaks", "train"):
         shutil.copytree(T213 / name, tmp_path / "runs" / name)
+    copy_as_edit(tmp_path / "runs" / "errors")
     return tmp_path / "runs"
 
 

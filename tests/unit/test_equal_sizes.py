@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tltui.questions.recompiles import guard_requirements as required
-from tltui.questions.recompiles.equal_sizes import Equal, _by_value, _shared
+from tltui.questions.recompiles.equal_sizes import Equal, _by_value, _fresh, _shared, _sizes_in
 from tltui.questions.recompiles.guard_comparison import Comparison
 from tltui.questions.recompiles.guard_grammar import CONDITION, FLOAT, INT, SIZE, STRIDE
 from tltui.questions.recompiles.guard_requirements import Property, numbers_removed
@@ -40,12 +40,12 @@ def size(source: str, dim: int) -> tuple[str, str]:
 def test_a_size_that_equals_one_that_does_not_vary_with_it(sizes: dict[tuple[str, str], str], shared: list[object]) -> None:
     differences = (difference(SIZE, "x", 0, "8", "6"), difference(SIZE, "y", 0, "8", "6"))
     compared = Comparison(0, differences[: 1 + (size("y", 0) in sizes)], frozenset(), True)
-    assert sorted(set(_shared(compared, _by_value(sizes, {})))) == shared
+    assert sorted(set(_shared(compared, _by_value(sizes)))) == shared
 
 
 def test_sizes_of_parameters_stay_static() -> None:
     changes: Any = {Property(required.SIZE, "self._parameters['weight']", "0"): "8", Property(required.SIZE, "x", "1"): "4"}
-    assert _by_value({size("x", 0): "8"}, changes) == {"8": [size("x", 0)], "4": [size("x", 1)]}
+    assert _by_value(_sizes_in({size("x", 0): "8"}, changes)) == {"8": [size("x", 0)], "4": [size("x", 1)]}
 
 
 @pytest.mark.parametrize(("equal", "predicted"), [
@@ -65,6 +65,22 @@ def test_a_size_that_had_changed_has_a_symbol_of_its_own() -> None:
     frame = [*calls(first), Call("0/2", comparisons, True, True)]
     sizes = {("0/2", 1): Equal(frozenset({(SIZE, "x", 0)}), frozenset())}
     assert Predictor([FrameCauses((), frame, sizes)]).predicted(ALL).predicted == (1, 2)
+
+
+def test_a_size_that_a_version_has_first_may_share_a_symbol_with_a_constant_size() -> None:
+    """`replay_memory` of tests/live/corpus: with dynamic=True a mask of 4 rows gets the symbol of a width of 4, which is fixed."""
+    groups = {"4": [size("mask", 0), size("x", 1), size("x", 0)]}
+    older = [{size("x", 1): "4", size("x", 0): "2"}]
+    mask = frozenset({(SIZE, "mask", 0)})
+    assert set(_fresh(mask, groups, older)) == mask
+    assert not set(_fresh(mask, groups, [{size("x", 1): "5", size("x", 0): "2"}]))  # each had changed, and has a symbol
+    assert not set(_fresh(mask, groups, [*older, {size("mask", 0): "3"}]))
+    absent = difference("type", "mask", None, "NoneType", "Tensor")
+    grown = Comparison(1, (difference(SIZE, "mask", 0, "4", "6"),), frozenset(), True)
+    frame = [*calls(absent), Call("0/2", (grown,), True, True)]
+    sizes = {("0/2", 1): Equal(mask, frozenset(), mask)}
+    ends = [Predictor([FrameCauses((), frame, each)]).predicted(ALL).predicted for each in (sizes, {})]
+    assert ends == [(2, 2), (1, 1)]
 
 
 def test_a_condition_of_the_call_that_the_older_version_would_not_meet() -> None:

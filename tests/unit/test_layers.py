@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 from real import TRACES, trace
 
-from tltui.questions.layers.layer_costs import Layers, UnitLayers, is_below, merged, signature_of, source_path
+from tltui.questions.layers.layer_costs import Layers, UnitLayers, is_below, merged, modules_in_lists, signature_of, source_path
 from tltui.questions.layers.layer_kernels import captured_layers, layers_of
 from tltui.questions.layers.node_layers import frames_of_guards
 from tltui.questions.layers.page import chosen, layer_names, layers_in, matches, near
@@ -179,6 +179,13 @@ def test_paths() -> None:
     assert source_path("L['self']._modules['blocks']._modules['0']") == ("self", ("blocks", "0"))
     assert source_path("L['self'].blocks[0].attn") == ("self", ("blocks", "0", "attn")) and source_path("f()") is None
     assert source_path("L['self'].tails[0]._modules['fc']") == ("self", ("tails", "0", "fc"))
+    assert source_path("G['MODELS']['net']._modules['0']._parameters['weight']") == ("MODELS", ("net", "0"))
+    assert source_path("L['holder'].net._modules['0']._parameters['bias']") == ("holder", ("net", "0"))
+    assert source_path("L['args'][0]._modules['fc']") == ("args", ("fc",)), "an argument without a name"
+    guards = "source=G['MODELS']['net']._modules['0'] source=L['holder'].net._parameters source=L['self'].layers[0]._modules"
+    assert modules_in_lists(guards) == {
+        "MODELS_net": ("MODELS", ("net",)), "holder_net": ("holder", ("net",)), "self_layers_0": ("self", ("layers", "0")),
+    }  # fmt: skip
 
 
 def test_modules_in_a_python_list_are_layers_like_others() -> None:

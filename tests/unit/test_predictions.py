@@ -20,14 +20,14 @@ from tltui.questions.recompiles.frame_recompiles import recompiles_of
 from tltui.questions.recompiles.guard_comparison import (
     Comparison,
     Version,
-    _specialized_by_equals,
+    _specialized_by,
     compared,
     distinct_values,
     strides_for,
 )
 from tltui.questions.recompiles.guard_grammar import BOOL, CONDITION, FLOAT, GRAD, INT, LENGTH, RANK, SIZE, STRIDE
 from tltui.questions.recompiles.guard_requirements import Property, requirements_in
-from tltui.questions.recompiles.guard_table import Call, _parameters, varying_views
+from tltui.questions.recompiles.guard_table import Call, _alike, _parameters, returned_sizes, varying_views
 from tltui.questions.recompiles.predictions import (
     AFTER_LIMIT,
     BRANCHED,
@@ -186,13 +186,16 @@ def test_sizes_of_parameters_stay_static_with_dynamic_true() -> None:
 
 def both(older: list[str], call: list[str]) -> Comparison:
     """Compare a call with an older version, each given by the lines of its guards."""
+    return compared(*versions(older, call), 0, (), False, {})
+
+
+def versions(*trees: list[str]) -> list[Version]:
+    """Return versions, each given by the lines of its guards."""
     compile_ = next(iter(trace("torch-2.13/recompiles").compiles()))
-    trees = [version(*lines).first for lines in (older, call)]
-    one, other = (
+    return [
         Version(compile_, {}, ({key: value for key, (value, _) in tree.items()}, {key: line for key, (_, line) in tree.items()}))
-        for tree in trees
-    )  # fmt: skip
-    return compared(one, other, 0, (), False, {})
+        for tree in (version(*lines).first for lines in trees)
+    ]
 
 
 def test_an_added_key_is_expected_to_have_a_tensor_of_its_own() -> None:
@@ -250,6 +253,16 @@ def test_a_number_that_decides_a_branch_is_expected_to_need_a_version_for_each_s
     assert both([calls_are.format(1)], [calls_are.format(2), sets]).is_branched
     assert not both([calls_are.format(1)], [calls_are.format(2)]).is_branched
     assert outcome(calls(is_branched=True)) == (0, 1, 1, BRANCHED)
+
+
+def test_versions_with_other_operations_traced_another_branch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`tagger_pipeline` of tests/live/corpus: an even number of steps is printed, which breaks the graph."""
+    even, odd = versions(*([f"EQUALS_MATCH: L['self'].steps == {n}"] for n in (2, 3)))
+    assert not compared(even, odd, 0, (), False, {}).is_branched
+    monkeypatch.setattr(odd, "compile_", SimpleNamespace(facts=SimpleNamespace(graph_op_count=1)))
+    for name in ("fixed_in", "symbols_of"):
+        monkeypatch.setattr(f"tltui.questions.recompiles.guard_comparison.{name}", lambda _: {})
+    assert compared(even, odd, 0, (), False, {}).is_branched
 
 
 def test_an_entry_for_unbacked_sizes_is_about_all_tensors_that_it_names() -> None:
@@ -396,7 +409,7 @@ def test_a_specialized_size_has_the_constants_that_equal_it(tmp_path: Path) -> N
     tensor = "TENSOR_MATCH: check_tensor({}, Tensor, DispatchKeySet(CPU), torch.float32, device=None, requires_grad=False, {})"
     tree = version(tensor.format("x", "size=[8], stride=[1]"), tensor.format("y", "size=[8, 4], stride=[4, 1]")).first
     specialized = Version(compile_, tree, ({}, {}))
-    assert dict(_specialized_by_equals([KEY], [specialized])) == {KEY: {(SIZE, "y", 0)}}
+    assert dict(_specialized_by([KEY], [specialized])) == {KEY: {(SIZE, "y", 0)}}
 
 
 def test_a_view_of_another_branch_serves_no_plain_tensor_anyway() -> None:
@@ -407,17 +420,49 @@ def test_a_view_of_another_branch_serves_no_plain_tensor_anyway() -> None:
     other = frame[1]._replace(comparisons=(pair._replace(differences=(*pair.differences, failed)),))
     viewed = frame[0]._replace(views=frozenset({"x"}))
     assert _with_both([viewed, frame[1]]) == {0} and _with_both([viewed, other]) == set()
+    plain_first = [frame[0], frame[1]._replace(views=frozenset({"x"}))]
+    assert _with_both(plain_first) == set()  # `contrastive_pairs`: the version for plain tensors serves the later ones too
+
+
+TENSOR = "TENSOR_MATCH: check_tensor({}, Tensor, DispatchKeySet(CPU), torch.float32, device=None, requires_grad=False, {})"
+
+
+def test_a_size_that_was_returned_is_dynamic_where_that_of_the_call_before_is() -> None:
+    """`growing_cache` of docs/advice-corpus.md: a prompt of 5, then one token and a cache of 5."""
+    prompt, token = (TENSOR.format("x", f"size=[1, {n}, 16], stride=[{16 * n}, 16, 1]") for n in (5, 1))
+    cache = TENSOR.format("cache[0]", "size=[1, 5, 16], stride=[80, 16, 1]")
+    assert returned_sizes(versions([prompt], [token, cache])) == {(SIZE, "x", 1): {(SIZE, "cache[0]", 1)}}
+    assert returned_sizes(versions([prompt], [prompt, cache])) == {}  # a size of the same call
+    assert returned_sizes(versions([prompt, cache], [token, cache])) == {}
+
+
+def test_a_call_at_the_limit_is_expected_to_be_like_the_versions_that_only_a_size_told_apart() -> None:
+    """`stacked_layers` of tests/live/corpus: layers that differ in an index and in a width."""
+    first, second, third = versions(*(
+        [f"EQUALS_MATCH: L['self'].index == {n}", TENSOR.format("w", f"size=[{wide}], stride=[1]"),
+         TENSOR.format("x", "size=[6], stride=[1]")]
+        for n, wide in ((1, 16), (2, 16), (3, 32))
+    ))  # fmt: skip
+    refused = Version(first.compile_, {}, None)
+    other, size = (SimpleNamespace(cause=cause) for cause in (INT, SIZE))
+    assert _alike([first], {first.ref: [size]}) == [first]  # type: ignore[list-item]
+    assert _alike([first], {first.ref: [size, other]}) == _alike([first], {}) == []  # type: ignore[list-item]
+    likely = compared(first, refused, 0, (), False, {}, alike=[third]).likely
+    assert (SIZE, "w", 0) in likely and (SIZE, "x", 0) not in likely
+    assert (SIZE, "w", 0) not in compared(first, refused, 0, (), False, {}, alike=[second]).likely
 
 
 def test_a_set_of_remedies_names_each_size_for_one_mark() -> None:
     """`qa_windows` of docs/advice-corpus.md: mark_dynamic marks the size of ids with that of mask, mark_unbacked that of ids."""
-    mask = (SIZE, "mask", 0)
-    facts = [CauseFacts(*KEY), CauseFacts(CONDITION, "x", 0), CauseFacts(*mask)]
-    dynamic = Candidate("x dim 0", "mark dynamic", frozenset({KEY, mask}), DYNAMIC)
-    candidates = [dynamic, Candidate("x dim 0", "mark unbacked", frozenset({KEY}), REMOVED), dynamic]
+    mask, wide = (SIZE, "mask", 0), (SIZE, "x", 1)
+    facts = [CauseFacts(*KEY), CauseFacts(CONDITION, "x", 0), CauseFacts(*mask), CauseFacts(*wide)]
+    dynamic = Candidate("x dim 0", "mark dynamic", frozenset({KEY, mask, wide}), DYNAMIC)
+    candidates = [dynamic, Candidate("x dim 0", "mark unbacked", frozenset({KEY}), REMOVED), dynamic, dynamic]
     chosen = Prediction(("x dim 0", "x dim 0"), ("mark dynamic", "mark unbacked"), 3, 0, 0, 0)
     groups = {each.key: (each.key,) for each in facts}
-    assert _marked_once(chosen, facts, candidates, groups).names == ("mask dim 0", "x dim 0")
+    found = _marked_once(chosen, facts, candidates, groups)
+    assert found.names == ("mask dim 0", "x dim 1", "x dim 0")
+    assert found.remedies == ("mark dynamic", "mark dynamic", "mark unbacked")
     alone = replace(chosen, names=("x dim 0",), remedies=("mark dynamic",))
     assert _marked_once(alone, facts, candidates, groups).names == ("x dim 0",)
 

@@ -8,7 +8,17 @@ from real import trace
 from viewed import text
 
 from tltui.questions.recompiles.failed_guard_text import cause_of
-from tltui.questions.recompiles.guard_grammar import CAUSES, asked, comment_of, condition_of, split_comment, without_numpy
+from tltui.questions.recompiles.guard_comparison import Difference
+from tltui.questions.recompiles.guard_grammar import (
+    CAUSES,
+    CONDITION,
+    asked,
+    comment_of,
+    condition_of,
+    split_comment,
+    without_numpy,
+)
+from tltui.questions.recompiles.recompile_sections import _difference
 
 BRANCH = "if n < 9:  # m.py:4 in f (_dynamo/variables/tensor.py:1 in evaluate_expr)"
 BOUND = ("user code shown is first use of this value--the guard itself is not due user code but due to 0/1 specialization in the "
@@ -186,3 +196,10 @@ def test_a_numpy_array_has_the_name_of_the_argument() -> None:
     assert "tensor size x dim 1: 8 → 12" in text(page(run, "@recompiles"))
     assert "dim 0 of L['x'] varied: 4, then 6" in text(page(run, "@shapes:0/3"))
     assert without_numpy("2 <= ___from_numpy(L['d'].get('x')).size()[0]") == "2 <= L['d'].get('x').size()[0]"
+
+
+def test_a_long_condition_keeps_the_last_part_of_its_source() -> None:
+    source = "self.__dict__['_modules']['encoder'].__dict__['_modules']['normalization']._buffers['total']"
+    key = (CONDITION, source, 0)
+    shown = _difference(Difference(key, "", "1", f"2 <= {source}.size()[0]  # in forward"), 1)
+    assert shown.startswith("size condition 2 <= self.") and shown.endswith("._buffers['total'].size()[0] did not hold"), shown

@@ -104,8 +104,11 @@ _SIGNATURE = re.compile(r"^\s*#?\s*(?P<name>\w+): (?:PARAMETER|BUFFER)\b[^\n]*?t
 _MODULE = re.compile(r"_modules\['([^'\]]+)'\]")
 _SOURCE = re.compile(r"^[LG]\['(\w+)'\]")
 _STEP = re.compile(r"\.(\w+)|\['([^'\]]+)'\]|\[(\d+)\]")
-_IN_LIST = re.compile(r"\.(?!_)(\w+)\[(\d+)\](?=\._)")
-_LISTED = re.compile(r"[LG]\['(\w+)'\]\.(?!_)(\w+)\[(\d+)\]\._(?:modules|parameters|buffers)\b")
+_NAMED = r"(?:\.(?!_)\w{1,200}|\['(?!_)[^'\]\n]{1,200}'\])"
+_HELD = rf"({_NAMED}(?:{_NAMED}|\[\d{{1,9}}\]){{0,7}})"
+"""The steps from a variable to a module in a list, a dictionary or an attribute of an object that is no module."""
+_IN_OBJECT = re.compile(rf"{_HELD}(?=\._)")
+_IN_OBJECTS = re.compile(rf"[LG]\['(\w+)'\]{_HELD}\._(?:modules|parameters|buffers)\b")
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9]+")
 IN_DICTIONARY = ".__dict__['_modules']"
 """Modules in guards of a class with a `__getattr__`, like the models of diffusers."""
@@ -125,23 +128,29 @@ def signature_of(text: str) -> dict[str, Parameter]:
 def source_path(source: str) -> tuple[str, tuple[str, ...]] | None:
     """Split a source into variable and module path; None if no variable holds it.
 
-    `L['self']._modules['layers']._modules['0']` → `self` and `layers`, `0`; so is a module in a Python list: `L['self'].layers[0]`.
+    `L['self']._modules['layers']._modules['0']` → `self` and `layers`, `0`; so is a module in a Python list: `L['self'].layers[0]`,
+    and one in a dictionary or in an attribute of an object.
     """
     root = _SOURCE.match(source)
     if root is None:
         return None
     rest = source[root.end() :]
     if not rest or "_modules[" in rest:
-        held = in_list.groups() if (in_list := _IN_LIST.match(rest)) is not None else ()
+        held = _steps(in_object[1]) if (in_object := _IN_OBJECT.match(rest)) is not None else ()
         return root[1], unwrapped(tuple(_as_in_names(word) for word in (*held, *_MODULE.findall(rest))))
-    steps = [a or b or c for a, b, c in _STEP.findall(rest)]
-    return root[1], unwrapped(tuple(map(_as_in_names, steps)))
+    return root[1], unwrapped(tuple(map(_as_in_names, _steps(rest))))
 
 
 def modules_in_lists(guards: str) -> dict[str, tuple[str, tuple[str, ...]]]:
-    """Return the modules in a Python list that is an attribute: name in graphs (`self_layers_0`) → `self` and `layers`, `0`."""
-    held = {match.groups() for match in _LISTED.finditer(guards)}
-    return {f"{root}_{_as_in_names(name)}_{n}": (root, (_as_in_names(name), n)) for root, name, n in held}
+    """Return the modules in lists, dictionaries and plain objects: name in graphs (`self_layers_0`) → `self` and `layers`, `0`."""
+    held = {match.groups() for match in _IN_OBJECTS.finditer(guards)}
+    paths = {(root, tuple(map(_as_in_names, _steps(steps)))) for root, steps in held}
+    return {"_".join((root, *path)): (root, path) for root, path in paths}
+
+
+def _steps(text: str) -> list[str]:
+    """Return the names, keys and numbers of `.layers['first'][0]`."""
+    return [a or b or c for a, b, c in _STEP.findall(text)]
 
 
 def _as_in_names(word: str) -> str:

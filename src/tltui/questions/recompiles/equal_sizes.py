@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
-from tltui.model.nodes import Frame
+from tltui.model.nodes import Compile, Frame
 from tltui.questions.recompiles import guard_requirements as required
 from tltui.questions.recompiles.explanations import Key
 from tltui.questions.recompiles.guard_comparison import Comparison
@@ -34,10 +34,14 @@ class Equal(NamedTuple):
     apart: frozenset[Key]
     """Those that may have a symbol each: they equal another one in the call too, where its version has a symbol for each, so that
     other calls may have divided them; or they come after a graph break, perhaps from another compiled graph."""
+    fresh: frozenset[Key] = frozenset()
+    """Those of `divided` that no earlier version has: only a size that had changed before has a symbol of its own."""
 
 
 EqualSizes = Mapping[tuple[str, int], Equal]
 """(address of the call, number of the older version) → sizes."""
+MOST_OLDER = 64
+"""Versions that are searched for sizes."""
 
 
 def equal_sizes(frame: Frame, guards: FrameGuards) -> EqualSizes:
@@ -59,14 +63,14 @@ def equal_sizes(frame: Frame, guards: FrameGuards) -> EqualSizes:
                 continue
             number = comparison.version
             if number not in by_value:
-                changes = changes_of(compiles[number])
-                by_value[number] = _by_value(first, changes[0] if changes is not None else {})
+                by_value[number] = _by_value(_sizes_in(first, _changed(compiles[number])))
             groups = by_value[number]
             if divided := frozenset(_shared(comparison, groups)):
-                results[(call.ref, number)] = Equal(frozenset(), divided) if is_resumed else Equal(divided, frozenset())
+                older = [_sizes_in(first, _changed(each)) for each in compiles[: min(number, MOST_OLDER)]]
+                fresh = frozenset(_fresh(divided, groups, older)) if older else frozenset()
+                results[(call.ref, number)] = Equal(frozenset(), divided) if is_resumed else Equal(divided, frozenset(), fresh)
             elif together := [group for group in _varying(comparison, groups) if len(group) > 1]:
-                free = changes_of(compile_)
-                apart = frozenset(_apart(together, requirements, free[0] if free is not None else {}))
+                apart = frozenset(_apart(together, requirements, _changed(compile_)))
                 if apart:
                     results[(call.ref, number)] = Equal(frozenset(), apart)
     return results
@@ -101,17 +105,37 @@ def _sizes(requirements: Mapping[required.Property, tuple[str, str]]) -> Iterato
             yield (key.source, key.name), value
 
 
-def _by_value(first: Mapping[Size, str], changes: Mapping[required.Property, str | None]) -> Mapping[str, Sequence[Size]]:
-    """Group the sizes of a version by value."""
+def _changed(compile_: Compile) -> Mapping[required.Property, str | None]:
+    changes = changes_of(compile_)
+    return changes[0] if changes is not None else {}
+
+
+def _sizes_in(first: Mapping[Size, str], changes: Mapping[required.Property, str | None]) -> dict[Size, str | None]:
+    """Return the sizes that a version requires. `first`: those of the first one with guards; `changes`: what differs from that."""
     sizes: dict[Size, str | None] = dict(first)
     for key, value in changes.items():
         if key.kind == required.SIZE and not is_parameter(key.source):
             sizes[(key.source, key.name)] = value
+    return sizes
+
+
+def _by_value(sizes: Mapping[Size, str | None]) -> Mapping[str, Sequence[Size]]:
+    """Group the sizes of a version by value."""
     groups: dict[str, list[Size]] = defaultdict(list)
     for size, value in sizes.items():
         if value is not None and value != ANY and value not in SPECIAL:
             groups[value].append(size)
     return groups
+
+
+def _fresh(
+    divided: Set[Key], by_value: Mapping[str, Sequence[Size]], older: Sequence[Mapping[Size, str | None]]
+) -> Iterator[Key]:  # fmt: skip
+    """Yield the sizes that no older version has and that equal a size which had not changed before."""
+    for value, group in by_value.items():
+        fresh = [size for size in group if not any(sizes.get(size) for sizes in older)]
+        if any(all(sizes.get(size) in (None, value) for sizes in older) for size in group if size not in fresh):
+            yield from divided & {(SIZE, source, int(dim)) for source, dim in fresh}
 
 
 def _shared(comparison: Comparison, by_value: Mapping[str, Sequence[Size]]) -> Iterator[Key]:

@@ -70,7 +70,7 @@ class Comparison(NamedTuple):
     specialized: tuple[tuple[Key, frozenset[Key]], ...] = ()
     """Sizes and numbers that differ, and that one of the two compiles specialized, although its code did not need the number.
 
-    Each with the sizes that equal it and were constants there: those may be the reason."""
+    Each with constant sizes there that may be the reason."""
     free: frozenset[Key] = frozenset()
     """Sizes and numbers that differ and are symbols in the compile of the call, if it traced the same code as the older one."""
     needed: frozenset[Key] = frozenset()
@@ -158,6 +158,11 @@ class Version:
             )  # fmt: skip
         return self._equalities
 
+    def is_constant(self, size: Key) -> bool:
+        """Return whether a size is a constant that was not specialized."""
+        _, source, dim = size
+        return self.value(Property(required.SIZE, source, str(dim))) != ANY and sized(source, dim) not in fixed_in(self.compile_)
+
     def constant_sizes(self, value: str) -> Iterator[Key]:
         """Yield the sizes that are a constant of this value."""
         for key in dict.fromkeys((*self.first, *(self.changes or ()))) if value else ():
@@ -186,16 +191,18 @@ class Version:
 
 def compared(
     older: Version, call: Version, number: int, reasons: Sequence[Reason], modes: bool, properties: dict[Key, Property],
-    failed: Collection[tuple[Key, str]] = (), distinct: Collection[Property] = (),
+    failed: Collection[tuple[Key, str]] = (), distinct: Collection[Property] = (), alike: Sequence[Version] = (),
 ) -> Comparison:  # fmt: skip
     """Compare a call with an older version; `reasons`, torch's for that version, are certain.
 
     `failed`: the guards of all older versions that failed for this call, as cause and required value.
-    `distinct`: the values that differ in all older versions.
+    `distinct`: the values that differ in all older versions; `alike`: the versions that a call without guards resembles.
     """
     differences = {key: Difference(key, r.expected, r.actual, r.text) for r in reasons for key in r.keys}
     if older.changes is None or call.changes is None:
-        likely = frozenset(_likely(older, distinct)) - differences.keys() if older.changes is not None else frozenset()
+        likely: frozenset[Key] = frozenset()
+        if older.changes is not None:
+            likely = frozenset((*_likely(older, distinct), *_unlike(older, alike))) - differences.keys()
         return Comparison(number, tuple(differences.values()), frozenset(), False, likely=likely)
     comparing = _Comparing(older, call, differences, failed)
     comparing.run()
@@ -214,12 +221,13 @@ def compared(
     unknown = frozenset((*comparing.unknown, *comparing.new_aliases()))
     result = Comparison(
         number, tuple(differences.values()), unknown, is_complete, comparing.branches(), frozenset(comparing.laid),
-        frozenset(comparing.relaid), frozenset(comparing.loose), tuple(_specialized_by_equals(differences, (older, call))),
+        frozenset(comparing.relaid), frozenset(comparing.loose), tuple(_specialized_by(differences, (older, call))),
     )  # fmt: skip
     if not all(map(_is_measure, differences.values())):
         aliased, reshaped = comparing.aliased(differences), filter(comparing.is_reshaped, differences)
         return result._replace(aliased=frozenset(aliased), reshaped=frozenset(reshaped))
-    is_branched = all(map(_is_constant, differences.values())) and comparing.is_branched()
+    numbers = [_is_constant(difference) for difference in differences.values()]
+    is_branched = (all(numbers) and comparing.has_other_guards()) or (any(numbers) and comparing.has_other_operations())
     needed = frozenset(_specialized(differences, call, True))
     return result._replace(free=frozenset(comparing.free), needed=needed, is_same_code=True, is_branched=is_branched)
 
@@ -233,12 +241,16 @@ def _specialized(keys: Collection[Key], version: Version, needs_number: bool) ->
             yield key
 
 
-def _specialized_by_equals(keys: Collection[Key], versions: Sequence[Version]) -> Iterator[tuple[Key, frozenset[Key]]]:
-    """Yield the sizes and numbers that one of the versions specialized, each with the constant sizes that equal it there."""
+def _specialized_by(keys: Collection[Key], versions: Sequence[Version]) -> Iterator[tuple[Key, frozenset[Key]]]:
+    """Yield the sizes and numbers that one of the versions specialized, each with constant sizes that may be the reason.
+
+    These equal it, or differ too: `mask.size()[1] == 1 + cache.size()[1]` for a constant size of the cache.
+    """
     for version in versions:
         for key in _specialized(keys, version, False):
             value = version.size(key[1], key[2]) if key[2] is not None else version.value(Property(required.VALUE, key[1]))
-            yield key, frozenset(version.constant_sizes(value or "")) - {key}
+            differing = (other for other in keys if other[0] == guard_grammar.SIZE and version.is_constant(other))
+            yield key, frozenset((*version.constant_sizes(value or ""), *differing)) - {key}
 
 
 def _likely(older: Version, distinct: Collection[Property]) -> Iterator[Key]:
@@ -250,6 +262,14 @@ def _likely(older: Version, distinct: Collection[Property]) -> Iterator[Key]:
         value = older.value(key)
         if value is not None:
             yield from keys_of(cause_of_value(older, key, value))
+
+
+def _unlike(older: Version, alike: Sequence[Version]) -> Iterator[Key]:
+    """Yield the sizes, numbers and texts of a version that differ from those of all versions which a call resembles."""
+    for key in dict.fromkeys(key for version in (older, *alike) for key in version.changes or ()) if alike else ():
+        value = older.value(key) if key.kind in (required.SIZE, required.VALUE) else None
+        if value not in (None, ANY) and not any(version.value(key) in (value, None, ANY) for version in alike):
+            yield from keys_of(cause_of_value(older, key, value or ""))
 
 
 def distinct_values(versions: Sequence[Version]) -> tuple[Property, ...]:
@@ -548,7 +568,12 @@ class _Comparing:
         elements = [_elements(version, key[1]) for version in (self._older, self._call)] if key[0] == guard_grammar.RANK else [0, 0]
         return elements[0] != elements[1]
 
-    def is_branched(self) -> bool:
+    def has_other_operations(self) -> bool:
+        """Return whether the graphs have different numbers of operations, and no size or number is dynamic in one of them only."""
+        counts = {version.compile_.facts.graph_op_count for version in (self._older, self._call)}
+        return self.is_complete and not self.free and len(counts - {None}) > 1
+
+    def has_other_guards(self) -> bool:
         """Return whether one of the two guards objects, types or keys that the other one does not guard."""
         if self.free:
             return False

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Generator, Mapping, Sequence
+from itertools import pairwise
+from types import MappingProxyType
 from typing import NamedTuple
 
 from tltui.model.derived_cache import MISSING
@@ -15,7 +17,7 @@ from tltui.questions.guards.guard_report import LIMIT, TREE
 from tltui.questions.recompiles import guard_requirements as required
 from tltui.questions.recompiles.explanations import Explained, Key, Reason, tensors_in
 from tltui.questions.recompiles.guard_comparison import MODES, Comparison, Values, Version, compared, distinct_values
-from tltui.questions.recompiles.guard_grammar import DEVICE, FLOAT, SIZE, condition_of, value_kind
+from tltui.questions.recompiles.guard_grammar import DEVICE, FLOAT, SIZE, SPECIAL, condition_of, value_kind
 from tltui.questions.recompiles.guard_requirements import (
     Property,
     has_ordered_keys,
@@ -80,6 +82,8 @@ class FrameGuards(NamedTuple):
     """Floats that the first guards fix."""
     parameters: frozenset[str] = frozenset()
     """Arguments that are parameters of a module: their sizes are static also with dynamic=True."""
+    returned: Mapping[Key, frozenset[Key]] = MappingProxyType({})
+    """Size → those of later calls that the function probably returned with it: they are dynamic where it is."""
 
 
 class Base(NamedTuple):
@@ -193,8 +197,9 @@ def table_of(frame: Frame, explained: Sequence[Explained]) -> Generator[None, No
             reasons.setdefault(reason.earlier, []).append(reason)
         failed = {(key, reason.expected) for each in reasons.values() for reason in each for key in reason.keys if reason.expected}
         distinct = distinct_values([versions[number] for number in tried]) if version.changes is None else ()
+        alike = _alike([versions[number] for number in tried], reasons) if version.changes is None else ()
         pairs = tuple(
-            compared(older, version, number, reasons.get(older.ref, ()), modes, properties, failed, distinct)
+            compared(older, version, number, reasons.get(older.ref, ()), modes, properties, failed, distinct, alike)
             for number in tried for older in (versions[number],)
         )  # fmt: skip
         calls.append(Call(version.ref, pairs, compile_.is_recompile, is_every, compile_.facts.recompile_limit_hit, views[n]))
@@ -208,7 +213,36 @@ def table_of(frame: Frame, explained: Sequence[Explained]) -> Generator[None, No
     rows = _rows(calls, shown, properties)
     table = GuardTable(tuple(version.ref for version in shown), rows, len(firsts), without, limit, _callees(versions))
     floats = sum(key.kind == required.VALUE and value_kind(value) == FLOAT for key, (value, _) in first.items())
-    return FrameGuards(table, tuple(calls), _related(versions), floats, _parameters(versions))
+    return FrameGuards(table, tuple(calls), _related(versions), floats, _parameters(versions), returned_sizes(versions))
+
+
+def returned_sizes(versions: Sequence[Version]) -> dict[Key, frozenset[Key]]:
+    """Return size → sizes of tensors that a later call has first, as a cache: equal to it in the call before, and not in that call.
+
+    What a compiled graph returns keeps its dynamic sizes (mark_dynamo_propagated_dynamic_indices in
+    torch/_functorch/_aot_autograd/runtime_wrappers.py).
+    """
+    results: dict[Key, set[Key]] = defaultdict(set)
+    for before, now in pairwise(versions):
+        if before.changes is None or now.changes is None:
+            continue
+        sizes = {Property(key.kind, key.source, key.name) for key in (*before.changes, *now.changes) if key.kind == required.SIZE}
+        dims = {size: (SIZE, size.source, int(size.name)) for size in sizes}
+        values = {size: (before.size(*key[1:]), now.size(*key[1:])) for size, key in dims.items()}
+        for new, (old_value, value) in values.items():
+            if old_value is None and value and value not in SPECIAL:
+                for size, (first, second) in values.items():
+                    if first == value and second not in (None, first):
+                        results[dims[size]].add(dims[new])
+    return {size: frozenset(others) for size, others in results.items()}
+
+
+def _alike(versions: Sequence[Version], reasons: Mapping[str | None, Sequence[Reason]]) -> list[Version]:
+    """Return the versions that a call without guards failed by the size of a tensor only, as torch's reasons have it."""
+    return [
+        version for version in versions
+        if version.changes is not None and (found := reasons.get(version.ref)) and all(reason.cause == SIZE for reason in found)
+    ]  # fmt: skip
 
 
 def _parameters(versions: Sequence[Version]) -> frozenset[str]:

@@ -146,6 +146,8 @@ _NUMBERS = (guard_grammar.INT, guard_grammar.FLOAT, guard_grammar.CONDITION)
 """Causes that are a number: each call may have another one."""
 
 
+OFFSET = ".storage_offset()"
+"""A number that has a symbol, and conditions, only in versions for tensors that start behind the start of their memory."""
 MOST_DIMS = 8
 """Dimensions of a reshaped tensor whose remedies count."""
 
@@ -170,6 +172,8 @@ class _Pair(NamedTuple):
     """Sizes that share a symbol in the older version, if all are dynamic, and differ in the call."""
     apart: int
     """Sizes that share a symbol, and may differ in calls that the log does not have."""
+    fresh: int
+    """Those of `divided` that no earlier version has."""
     laid: int
     """Strides that do not follow from the sizes."""
     relaid: int
@@ -248,7 +252,7 @@ class Simulation:
             bit = self._bit(difference.key)
             differing |= bit
             if difference.cause == guard_grammar.CONDITION:
-                conditions |= bit
+                conditions |= bit if OFFSET not in difference.expected else 0
             elif difference.cause == guard_grammar.SIZE:
                 if difference.actual in SPECIAL:
                     special_actual |= bit
@@ -263,10 +267,10 @@ class Simulation:
         sizes = self._equal.get((ref, comparison.version))
         reshaped = tuple((self._bit(key), self._union((guard_grammar.SIZE, key[1], dim) for dim in range(MOST_DIMS)))
                          for key in comparison.reshaped)  # fmt: skip
-        divided, apart = map(self._union, sizes) if sizes is not None else (0, 0)
+        divided, apart, fresh = map(self._union, sizes) if sizes is not None else (0, 0, 0)
         strides = self._union(comparison.laid), self._union(comparison.relaid), self._union(comparison.loose)
         return _Pair(comparison.version, differing, special_actual, special, unknown, is_decided, conditions, branches, divided,
-                     apart, *strides,
+                     apart, fresh, *strides,
                      tuple((self._bit(key), self._union(equal)) for key, equal in comparison.specialized),
                      self._union(comparison.free), self._union(comparison.needed),
                      self._union(comparison.aliased), reshaped, self._union(comparison.likely),
@@ -400,13 +404,11 @@ class Simulation:
 
 
 def _with_both(calls: Sequence[Call]) -> frozenset[int]:
-    """Return the versions for a view that could serve a call without one, or the other way round, if sizes were dynamic."""
-    results: set[int] = set()
-    for n, call in enumerate(calls):
-        for pair in call.comparisons:
-            if calls[pair.version].views != call.views and _may_serve(pair):
-                results.add(pair.version if calls[pair.version].views else n)
-    return frozenset(results)
+    """Return the versions for a view that would serve a later call without one, if only sizes and numbers counted."""
+    return frozenset(
+        pair.version for call in calls for pair in call.comparisons
+        if not calls[pair.version].views <= call.views and _may_serve(pair)
+    )  # fmt: skip
 
 
 def _may_serve(pair: Comparison) -> bool:
@@ -493,7 +495,8 @@ def _takes_another_branch(pair: _Pair, masks: _Masks, is_first: bool) -> bool:
     if not pair.differing & free:
         return False
     is_shared = SHARED in masks.worst
-    if masks.shares and ((pair.divided & masks.dynamic and (is_first or is_shared)) or (is_shared and pair.apart)):
+    divided = pair.divided if is_first or is_shared else pair.fresh
+    if masks.shares and (divided & masks.dynamic or (is_shared and pair.apart)):
         return True
     if BRANCHED in masks.worst and pair.is_branched:
         return True

@@ -219,10 +219,10 @@ class RecompileLines:
                     if difference.key not in reported:
                         sources[(difference.cause, without_index(difference.source), difference.dim)][difference.source] = None
         names = [
-            f"{cause} {name_of(alike if len(members) > 1 else next(iter(members)), dim)}"
+            (cause, name_of(alike if len(members) > 1 else next(iter(members)), dim))
             for (cause, alike, dim), members in sources.items()
         ]
-        texts = [fmt.clip(fmt.one_line(sanitize(name)), 60) for name in names[:ALSO_SHOWN]]
+        texts = [f"{cause} {fmt.clip_middle(fmt.one_line(sanitize(name)), NAME_WIDTH)}" for cause, name in names[:ALSO_SHOWN]]
         return [*texts, f"{fmt.count(len(names) - ALSO_SHOWN)} more"] if len(names) > ALSO_SHOWN else texts
 
     def _same(self, same: Sequence[Reason], recompile: Explained) -> None:
@@ -285,6 +285,10 @@ class RecompileLines:
             self.folded += inner.folded
 
 
+NAME_WIDTH, CONDITION_WIDTH = 45, 60
+"""Cells of a source and of a condition: the last part of a long source is the one that matters, so its middle is left out."""
+
+
 def _alike(differences: Iterable[Difference]) -> list[tuple[Difference, int]]:
     """Group equal differences whose sources differ only in an index: the first of each group and how many there are."""
     groups: dict[tuple[object, ...], list[Difference]] = defaultdict(list)
@@ -301,7 +305,7 @@ def _difference(difference: Difference, count: int) -> str:
     change = " → ".join(fmt.clip(value, 40) for value in (difference.expected, difference.actual) if value)
     if difference.cause == guard_grammar.CONDITION:
         condition = guard_grammar.without_numpy(difference.text.partition("  # ")[0])
-        change = f"{fmt.clip(condition, 60)} did not hold"
+        change = f"{fmt.clip_middle(condition, CONDITION_WIDTH)} did not hold"
         name = ""
     number = f"({count} guards)" if count > 1 else ""
     return fmt.one_line(sanitize(" ".join(part for part in (difference.cause, name, change, number) if part)))

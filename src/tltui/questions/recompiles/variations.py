@@ -364,6 +364,8 @@ def _candidates(
         if not effect:
             continue
         keys = _removed(each, given.remedy, frozenset(groups[each.key]), every)
+        if given.remedy in _MARKS:
+            keys = keys.union(*(guards.returned.get(key, ()) for key in keys))
         if "unbacked" not in given.remedy and given.remedy != "tensor":
             keys -= constant
         if (given.remedy, keys) not in candidates:
@@ -397,20 +399,25 @@ def _marked_once(
 ) -> Prediction:
     """Return a set of remedies with each size named for one mark only.
 
-    A remedy that marks several sizes as dynamic, of which another one marks the first as unbacked, is named by the next.
+    Of a remedy that marks several sizes as dynamic, of which another one marks some as unbacked, the other sizes are named.
     """
-    chosen = set(zip(together.names, together.remedies, strict=True))
+    chosen = tuple(zip(together.names, together.remedies, strict=True))
     meant = [
         (each, candidate) for each, candidate in zip(facts, candidates, strict=True)
         if candidate is not None and (candidate.name, candidate.remedy) in chosen
     ]  # fmt: skip
     unbacked = {(each.source, each.dim) for each, candidate in meant if candidate.remedy == "mark unbacked"}
-    names: dict[tuple[str, str], str] = {}
-    for each, candidate in meant:
-        if candidate.remedy == "mark dynamic" and (each.source, each.dim) not in unbacked:
-            names.setdefault((candidate.name, candidate.remedy), name_of_cause(each.cause, each.source, each.dim, groups[each.key]))
-    fixes = zip(together.names, together.remedies, strict=True)
-    return replace(together, names=tuple(names.get(fix, fix[0]) for fix in fixes))
+    named: list[tuple[str, str]] = []
+    for name, remedy in chosen:
+        is_mark = remedy == "mark dynamic"
+        marked = [each for each, candidate in meant if is_mark and (candidate.name, candidate.remedy) == (name, remedy)]
+        others = [each for each in marked if (each.source, each.dim) not in unbacked]
+        if others and len(others) < len(marked):
+            named += [(name_of_cause(each.cause, each.source, each.dim, groups[each.key]), remedy) for each in others]
+        else:
+            named.append((name, remedy))
+    names, remedies = zip(*named, strict=True)
+    return replace(together, names=names, remedies=remedies)
 
 
 def _doubt(facts: CauseFacts, advice: Advice, keys: frozenset[Key], guards: FrameGuards) -> str:
@@ -431,6 +438,8 @@ def _constant(facts: Sequence[CauseFacts], groups: Mapping[Key, tuple[Key, ...]]
     return frozenset(key for each in facts if each.is_constant for key in groups[each.key])
 
 
+_MARKS = ("mark dynamic", "mark unbacked", "dynamic sources", "unbacked sources")
+"""Remedies that make single sizes dynamic."""
 _STATIC = ("no mark_static", "dynamic parameters")
 """Remedies of sizes that are static also with dynamic=True."""
 

@@ -45,7 +45,7 @@ Browser._begin = begin
 app = TltuiApp(Run(discover([sys.argv[1]])), Config(), theme="dark", ascii_only=False, mouse=True)
 print(*app.run(headless=True, size=(120, 40)))
 """
-MODULES, OURS = 542, 145
+MODULES, OURS = 543, 146
 """Modules at most that are imported before the first frame, and how many of them are ours. Before you allow one more, see
 whether it can wait until it is needed."""
 
@@ -56,7 +56,7 @@ def test_how_many_modules_the_first_frame_imports(tmp_path: Path) -> None:
     assert len(loaded) <= MODULES and sum(name.partition(".")[0] == "tltui" for name in loaded) <= OURS
 
 
-@pytest.mark.parametrize(("command", "most"), [("ls", 107), ("summary", 197)])
+@pytest.mark.parametrize(("command", "most"), [("ls", 108), ("summary", 197)])
 def test_how_many_modules_a_command_imports(command: str, most: int) -> None:
     code = "import sys; from tltui.cli import main; main(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", code, command, str(DEMO)], check=True, capture_output=True, text=True)

@@ -39,10 +39,8 @@ from tltui.trace.log import Check
 
 PIECE = 8 << 20
 """Bytes that are read at a time."""
-
 WIDTH = 100
 """Columns of a page, as of a command that prints into a file."""
-
 Processes = Callable[[ModelRun], Iterable[model.Process]]
 
 

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from tltui.questions.trials.outcomes import Outcome, Series, TrialReport
     from tltui.running.trial import Surroundings, TrialRun
 
-
 EXAMPLES = """\
 The job runs twice unchanged, then once with each change that tltui recompiles and tltui problems propose without an edit. Such
 changes are variables, options of torch and arguments of torch.compile. Arguments that the program passes itself take precedence.

@@ -14,9 +14,7 @@ from tltui.text.torch_names import short
 ALL = "(--all)"
 """The option that prints the lines below a folded line, after that line in print."""
 _BLANKS = re.compile(r"[ \t\n]+")
-
 _DIRECTION = re.compile(r"(?:^|(?<= ))(forward|backward|inference)(?=$| #?[0-9]+$)")
-
 _SENTENCE = re.compile(r"[.!?](?= +[A-Z])")
 
 _URL = re.compile(r"\W{0,2}https?://")

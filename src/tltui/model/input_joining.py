@@ -42,9 +42,7 @@ REST = 2.0
 """Seconds between two times that the processes of a run that goes on are put together."""
 ORDER = tuple(FORMS)
 """The forms of input, the one that tells most first."""
-
 Member = tuple[LogModel, Process]
-
 State = tuple[object, ...]
 
 

@@ -30,7 +30,6 @@ from tltui.trace.files import Identity, identity_of
 JOB = "job.json"
 MAX_BYTES = 1 << 20
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
-
 PYTHONS = ("python", "python3")
 
 TRACE, DTRACE, PROVENANCE = "TORCH_TRACE", "TORCH_DTRACE", "INDUCTOR_PROVENANCE"
@@ -39,7 +38,6 @@ DEBUG, DEBUG_DIRECTORY = "TORCH_COMPILE_DEBUG", "TORCH_COMPILE_DEBUG_DIR"
 LOGS, LOGS_OUT = "TORCH_LOGS", "TORCH_LOGS_OUT"
 LOGS_FILE = "torch_logs.txt"
 """File of TORCH_LOGS text in the trace directory: all ranks append to it, and each line names its rank."""
-
 ANOTHER = "give a new or empty directory"
 
 OFF = ("TORCHDYNAMO_DISABLE", "TORCH_COMPILE_DISABLE")

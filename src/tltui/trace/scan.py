@@ -51,7 +51,6 @@ MD5_TAIL = len(MD5) + AFTER_MD5
 CACHED = 700  # longer envelopes do not repeat
 SHAPED = 1 << 15  # the longest envelope of which only the syntax is checked
 CACHE_SIZE = 8192
-
 Place = tuple[int, int, bool]
 """Kind, context, whether the record is notable."""
 
@@ -68,7 +67,6 @@ HELD = 1 << 20
 """Bytes of an incomplete record that are kept; of a longer one the bytes are read again when its end is found."""
 CHECKED_TAIL = 16 << 20
 LONGEST_REST = 8  # how often the rest of a torn line is tried as one record
-
 T = TypeVar("T", Kind, Context)
 
 FACTS = METRICS | {"str", "dynamo_start"}

@@ -43,7 +43,6 @@ MOST_COMPILES = 20_000
 """Compiles up to which ranks are folded: comparing them takes 12 µs each before the tree opens."""
 LEAST_FOLDED = 3
 """Ranks with the same outcomes that are folded."""
-
 Key = tuple[str, CompileId]
 
 LIMIT = 5000

@@ -32,7 +32,6 @@ from tltui.widgets.themes import part_style
 
 WHEEL = 6
 """Cells that a step of the wheel scrolls."""
-
 _NAME = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 _WORD = re.compile(r"\w+")
 
@@ -47,7 +46,6 @@ BETWEEN = " · "
 """Between the parts of a title."""
 TITLE_EDGES = 4
 """Cells of the border that a title leaves free at both sides."""
-
 MARGIN = 12
 """Cells that stay free right of the caret when a long line is scrolled."""
 

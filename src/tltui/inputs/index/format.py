@@ -44,7 +44,6 @@ _DAMAGED = "damaged index: invalid texts of a log"
 
 _ARRAYS = ("start", "size", "pooled")
 _BLOCKS = ("stored", "length", "crc")
-
 _BIG = array("I", (1,)).tobytes()[0] == 0
 
 

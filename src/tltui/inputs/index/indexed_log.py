@@ -37,10 +37,8 @@ POOL_ROW = 36
 
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252})?")
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-
 NO_EXTENTS = bytes(12)
 """What the section of a log without texts would be."""
-
 UNPACKED = 16 << 20
 """Bytes of unpacked blocks that are kept, of all indexes together."""
 

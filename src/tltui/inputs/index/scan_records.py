@@ -19,9 +19,7 @@ Row = TypeVar("Row", bound=NamedTuple)
 _COLUMNS = (("offset", "Q"), ("head", "I"), ("size", "Q"), ("kind", "I"), ("context", "I"), ("flags", "B"))
 _LITTLE = sys.byteorder == "little"
 _DAMAGED = "damaged index: invalid records of a log"
-
 _BYTES = sum(array(code).itemsize for _, code in _COLUMNS)
-
 Checks = Sequence[Callable[[Any], Any]]
 
 

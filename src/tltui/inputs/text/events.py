@@ -49,10 +49,8 @@ PGO = "torch/_dynamo/pgo.py"
 TRANSLATOR = "torch/_dynamo/symbolic_convert.py"
 INFERENCE = (b"graph_capture.py", b"dispatch_and_compile_graph.py")
 """Files of torch/_functorch/_aot_autograd in which graphs without a backward are logged (2.8 and later; before)."""
-
 AUTOMATIC = "automatic_dynamic"
 """What torch makes dynamic as it varied: in a trace an event of this name (`update_automatic_dynamic` of torch/_dynamo/pgo.py)."""
-
 GROUP = re.compile(r"\(\?P<\w+>")
 
 

@@ -39,15 +39,12 @@ HEAD = 1 << 20
 """Leading bytes of a graph that have its inputs."""
 _FORWARD = re.compile(r"def forward\(self, ([^\n]*)\):")
 _INPUT = re.compile(r"(\w+)\s*(?::\s*(?:\"[^\"]*\"|[^,\"]*))?(?:, |$)")
-
 GAP = 11
 
 CHECKED_AT_ONCE = 8 << 20
 """Stored bytes up to which the md5 is compared before the first page is shown (15 ms)."""
 UNCHECKED = "md5 ?"
-
 PIECE = 4 << 20
-
 SUFFIX = {"fx": ".py", "output_code": ".py", "python": ".py", "cpp": ".cpp", "json": ".json"}
 
 

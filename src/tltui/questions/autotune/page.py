@@ -31,7 +31,6 @@ from tltui.text.formatting import micros
 from tltui.text.sanitize import sanitize
 
 REFUSED_SHOWN = 5
-
 _STYLES = {UNCHANGED: tokens.WARN, CHANGED: tokens.OK, UNKNOWN: tokens.DIM}
 TABLES_SHOWN = 30
 """Searches whose choices are listed."""

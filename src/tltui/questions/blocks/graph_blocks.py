@@ -19,7 +19,6 @@ from tltui.text.graphs.fx_graph import FxNode
 
 LEAST_NODES = 4
 """Nodes of the smallest block: calling a compiled block costs more than fewer operations in eager mode."""
-
 _WORD = re.compile(r"\"(?:[^\"\\]|\\.)*(?:\"|$)|'(?:[^'\\]|\\.)*(?:'|$)|(?<![\w.])([A-Za-z_]\w*)(?!\s=[^=])(?!\w)")
 
 DICTIONARY = "torch.nn.modules.container.ModuleDict"
@@ -32,13 +31,10 @@ _Call = tuple[str, int]
 """A module and the number of its call."""
 _Kind = tuple[str, tuple[str, ...]]
 """A class and the statements of its graph: modules of one kind are equal."""
-
 _CLASS = re.compile(r"___check_type_id\(([LG]\[[^\n]*?), \d+\), type=<class '([^']+)'>")
-
 _VALUE = re.compile(
     r"EQUALS_MATCH: ([LG]\['\w+'\](?:\._modules\['[^'\]]+'\])*)\.(\w+) == ([^\n]*?)  +# ([^\n]*?)  # (\S[^\n]*?:\d{1,9}) in "
 )
-
 _Values = dict[str, tuple[str | None, ...]]
 """Module → values of the guarded attributes."""
 

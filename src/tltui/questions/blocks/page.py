@@ -35,7 +35,6 @@ BASIS = (
     "The prediction scales the times of this compile with its numbers of nodes and kernels. docs/blocks-measured.md compares it"
     " with measurements."
 )
-
 Line = tuple[BlockGroup, GroupCost, int, str]
 """A group, its cost, the nodes of the graph, and its list, with its modules where the list has several groups."""
 

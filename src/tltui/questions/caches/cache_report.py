@@ -65,7 +65,6 @@ COMPONENTS_LIMIT = 32 << 20
 Code = tuple["str | None", "str | None", "int | None"]
 LOWERED = frozenset(("fx_graph_runnable", "inductor_output_code"))
 WANTED = frozenset(NAMES.keys() | OLD_NAMES.keys() | PROFILES.keys() | BYPASSES.keys() | {"triton_kernel_info"})
-
 _COUNTS = {
     f"{key}_{where}_cache_{state}_count": (cache, where, state)
     for cache, key in ((AOT, "aotautograd"), (FX, "inductor_fx")) for where in ("local", "remote") for state in (HIT, MISS)

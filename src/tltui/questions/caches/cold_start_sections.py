@@ -68,10 +68,8 @@ SHORTEST_S = 0.001
 """Seconds of a row, at least."""
 AT_ONCE = 300
 """Compiles up to which the page `timing` has the sums."""
-
 Line = tuple[float, str, str, str]
 """Seconds, share, label, note."""
-
 SizeRow = tuple[Sequence[NewSize], list[Piece]]
 
 

@@ -63,7 +63,6 @@ REASONS = 3
 """Reasons of Inductor that a change lists."""
 Measured = tuple[Costs, Costs] | None
 """What profiles measured on both sides; None without a joined profile on either."""
-
 N = TypeVar("N", int, float)
 
 

@@ -72,7 +72,6 @@ RECORDED = 3
 """Recorded differences there."""
 NAMED = 2
 """Kernels of a side that a line names."""
-
 _COUNTED = {
     SPLIT: "split", MERGED: "merged", REGROUPED: "regrouped", IMPLEMENTATION: "with another implementation",
     MORE: "with more bytes", FEWER: "with fewer bytes", CONFIGURATION: "with another configuration", CODE: "with other code",
@@ -87,15 +86,11 @@ FIELDS = (
     ("pytorch_version", "torch"),
 )  # fmt: skip
 """Metrics that are shown where they differ."""
-
 SHOWN = 24
 """Guards that differ, and inputs: more are folded."""
-
 Attempts = tuple[int | None, int | None]
-
 HEAD = 24
 """Leading columns of a line that is cut to show its changed part."""
-
 NOT_ALIKE = "are not of the same kind. Compare two artifacts, two compiles, two frames, two ranks or two runs"
 
 

@@ -49,7 +49,6 @@ _NAMES = (START, PROGRAM, PARTIAL, SYMBOL, *FAILURES)
 _EVIDENCE = frozenset({START, PROGRAM, GUESS, MISSING, MISMATCHED, UNDECIDED})
 _EVAL = "eval"
 PROGRAM_LIMIT = 16 << 20
-
 NumberedCompile = tuple[int, str, Compile]
 """A record, its name, and whose it is."""
 

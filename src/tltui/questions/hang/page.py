@@ -63,7 +63,6 @@ NAME_WIDTH = 40
 OTHERS_SHOWN = 3
 PID_MAX = 1 << 22
 """No process of Linux has a greater number."""
-
 Line = tuple[str, str]
 """A text, and the address that it leads to; '' for none."""
 

@@ -39,7 +39,6 @@ _FUNCTION = "autograd_function_apply"
 """Runs the `forward` of an own `torch.autograd.Function`, the first of its graphs; the second one is its `backward`."""
 _RUNS = re.compile(r"\bhigher_order\.(?:cond|while_loop|invoke_subgraph)$")
 """Operators that run graphs inside of the graph, which take the last arguments."""
-
 _CALL = re.compile(r"^\s*(?:\w+ = |return )?\w+\.(\w+)\([\w., =]*\)\s*$")
 """A line that calls an attribute of a module with names for arguments, and does nothing else."""
 

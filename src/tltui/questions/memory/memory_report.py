@@ -59,12 +59,9 @@ NO_PAIR = "the trace lacks AOTAutograd's forward or backward graph, which name t
 NO_SIZES = "the trace has no value for a size symbol"
 MAX_DIGITS = 16
 _NAME = re.compile(r"[A-Za-z_]\w*")
-
 _GRAPHS = (FORWARD, OUTPUT_CODE)
-
 Place = tuple[str, int | None]
 """An artifact within its compile: its name, and its number if the name is not unique. Compiles with equal texts share answers."""
-
 _WITH_VALUE = ("create_symbol",)
 """Records that have the value of a symbol."""
 

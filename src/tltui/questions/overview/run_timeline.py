@@ -37,7 +37,6 @@ from tltui.text.frozen import frozen
 
 FINEST = 2000
 """Spans shorter than this fraction of a compile belong to the span before them."""
-
 LARGEST_PART = 4
 """At most one cell of so many is a gap."""
 

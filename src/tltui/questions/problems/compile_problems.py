@@ -65,7 +65,6 @@ BACKWARD = "eager_compile_backwards_failure"
 FAILURE_LIMIT = 1 << 18
 INTERRUPTED = "interrupted"
 INTERRUPTION = "by Ctrl-C, an exit or a timeout of the test runner, not by an error; torch logs nothing further"
-
 _ABOUT_THE_FUNCTION = lazy_pattern(r"\n\s*\n\s*(?:from user code:|Set TORCHDYNAMO_VERBOSE)")
 """The end of a message: the code that torch was compiling, and a hint on logging, follow."""
 

@@ -81,18 +81,13 @@ from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 
 CauseGroup = TypeVar("CauseGroup", FailedGroup, EagerGroup)
-
 INDENT = "    "
 OCCURRENCES_SHOWN = 6
 USER_FRAMES = 4
-
 TRACEBACK = "traceback"
-
 SHOWN = 8
-
 PHASES_SHOWN = 8
 """Maximum number of unfinished compiles shown with their current phase."""
-
 Group = TypeVar("Group", FailedGroup, EagerGroup, LimitGroup, BreakGroup, RestartGroup, SkippedGroup)
 
 

@@ -26,7 +26,6 @@ from tltui.text.line_correspondence import LineGroups
 TITLES = ("source", *(PANE_TITLES[name] for name in PANES[1:]), "layers")
 HASH_TAIL = 7
 """Last characters of the name of a generated file, whose name is a hash."""
-
 NOT_MAPPED = "no mapping for this line; . and , go to the next and previous mapped line"
 
 STRIP_LINES = 3

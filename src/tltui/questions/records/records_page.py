@@ -35,7 +35,6 @@ from tltui.trace.log import Check, Log
 from tltui.trace.scan import NO_PAYLOAD
 
 CACHED_LINES = 4096
-
 LAST = "last"
 """Nothing stands behind it yet that could tell how to read it: to be asked again."""
 _MD5 = re.compile(rb'"has_payload": ?"([0-9a-f]{32})"\}$')

@@ -54,12 +54,9 @@ _OTHERS = re.compile(
     r"^(?:Optimizer\.|DistributedDataParallel\.|FullyShardedDataParallel\.|FSDP::|enumerate\(DataLoader\)|[a-z0-9_]+:\w+$|## )"
 )
 """Annotations by torch: optimizers, wrappers, loaders, `gloo:all_reduce`."""
-
 MOST_STEPS = 0.5
 """The least share of annotations in the time from the first to the last, for them to be steps."""
-
 MOST_OPS = 50
-
 BEFORE = 5.0
 """Seconds by which a profile may have begun before the first record of its process."""
 

@@ -45,7 +45,6 @@ SHORTER = 0.2
 """Share of the longest time by which the shortest must be shorter than all others."""
 WAITED = 0.02
 """Share of the window that the others must have waited."""
-
 CPP = "cpp_"
 """The prefix of Inductor's C++ kernels (torch/_inductor/codegen/cpp.py)."""
 
@@ -63,7 +62,6 @@ OUTLIER = 10
 KERNEL_SHARE = 0.05
 EAGER_SHARE = 0.2
 """Share of operators outside of regions in the total time, from which on they are a finding."""
-
 DEVICE = "device"
 
 

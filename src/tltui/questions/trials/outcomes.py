@@ -21,10 +21,8 @@ _LOG = re.compile(r"(?:\[rank\d+\]:)?[VIWEF]\d{4} \d\d:\d\d:|tltui: ")
 _WARNING = re.compile(r"\S.*:\d+: (?:[A-Za-z_]\w*\.)*[A-Za-z]\w*Warning: ")
 """First line of a warning as Python's `warnings.formatwarning` writes it; a second line, indented by two blanks, holds the code."""
 EXAMPLES = 3
-
 Series = dict[tuple[str, int], list[float]]
 """Form of the line and place of the number in it → its values in the order of the lines."""
-
 LEAST_NOISE, LEAST_NOISE_S = 0.1, 0.001
 """Share of a duration and seconds below which a difference is noise, however alike the unchanged runs were: there are only two."""
 

@@ -24,7 +24,6 @@ MODEL, WEIGHTS, DYNAMO, COMPILE, LOAD, AOT_LOAD, TOTAL, WARM_UP, CAPTURE, ENGINE
 """Steps. `torch.compile` contains Dynamo, compiles and cache loads; `engine start` contains `torch.compile` and the capture."""
 LINE_LIMIT = 4000
 """Bytes of a line that are matched: these messages are short."""
-
 _SECONDS = r"(?P<seconds>\d{1,9}(?:\.\d{1,9})?)"
 
 _BACKENDS, _MONITOR, _CORE = "vllm/compilation/backends.py", "vllm/compilation/monitor.py", "vllm/v1/engine/core.py"
@@ -37,11 +36,8 @@ _VLLM_LINE = re.compile(
 _SGLANG_LINE = re.compile(
     r"\[(?P<clock>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(?:\.\d{1,6})?(?P<writer>(?: [A-Z]{2,4}\d{1,6}){0,6})\] (?P<message>[^\n]*)"
 )
-
 _RANGE = re.compile(r"\((\d{1,10}), (\d{1,10})\)")
-
 BLOCK = 1 << 20
-
 BEGINNING = 8
 """Blocks of the outputs of a run in which an engine's start-up is looked for: it is at the beginning."""
 

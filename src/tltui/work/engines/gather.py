@@ -26,7 +26,6 @@ from tltui.writers.index import log_part
 
 BEGINNING = 4096
 """Bytes at the beginning by which a log is recognised."""
-
 IN_MEMORY = 64 << 20
 """Bytes of pieces in memory. Beyond that they are in a file without a name, which ends with this process."""
 
@@ -39,7 +38,6 @@ EVERY = 0.2
 """Seconds between two reports of the progress, also without a result."""
 PATIENCE = 2.0
 """Seconds in which a broken executor reports the state of each part."""
-
 Executors = Callable[[], AbstractContextManager[Executor]]
 """Makes an executor. Leaving it ends its workers, at once after an exception in the block."""
 

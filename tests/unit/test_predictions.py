@@ -458,12 +458,16 @@ def test_sizes_that_are_always_equal_are_marked_together() -> None:
         CauseFacts(SIZE, name, 0, refs=["0/1", "0/2"], values=dict.fromkeys(values))
         for name, values in (("tokens", "612"), ("weight", "612"), ("x", "62"), ("self._parameters['w']", "612"))
     )
-    _add_equal_sizes([tokens, weight, other, parameter])
+    _add_equal_sizes([tokens, weight, other], frozenset())
     assert (tokens.co_dynamic, weight.co_dynamic, other.co_dynamic) == ((("weight", 0),), (("tokens", 0),), ())
     advice = advice_for(tokens, Settings())
     assert advice is not None and "In this log weight dim 0 always equals it: mark both." in advice.text
     assert advice.code == ("torch._dynamo.mark_dynamic(tokens, 0)", "torch._dynamo.mark_dynamic(weight, 0)")
     assert (SIZE, "weight", 0) in _removed(tokens, advice.remedy, frozenset({tokens.key}), frozenset())
+    for facts, parameters in (([tokens, parameter], frozenset[str]()), ([tokens, weight], frozenset({"weight"}))):
+        _add_equal_sizes(facts, parameters)  # `muon_optimizer`: a parameter, its gradient and what belongs to it
+        advice = advice_for(tokens, Settings())
+        assert tokens.co_dynamic == () and advice is not None and not advice.remedy and "of a parameter" in advice.text
 
 
 def test_a_set_of_remedies_names_each_size_for_one_mark() -> None:

@@ -111,6 +111,8 @@ class CauseFacts:
     co_dynamic: tuple[tuple[str, int], ...] = ()
     """The other sizes that became dynamic in the same compile, equal to this one or not; of one that did not, those that always
     equal it."""
+    equals_parameter: bool = False
+    """Whether it always equals the size of a parameter, which is static."""
     sources: dict[str, None] = field(default_factory=dict)
     """Its source, or several that differ only in an index."""
     arguments_vary: bool = False
@@ -217,6 +219,8 @@ def size(facts: CauseFacts, settings: Settings) -> Advice:
     where = f"{python_of(facts.source)}, {facts.dim}"
     if "_parameters[" in facts.source or "_buffers[" in facts.source or "force_parameter_static_shapes" in facts.hints:
         return _parameter(facts, settings)
+    if facts.equals_parameter:
+        return Advice("In this log it always equals the size of a parameter. Those are static: each is compiled separately.")
     if any(reason.value == "static" for reason in facts.reasons):
         return Advice("It is marked static (mark_static). Without the mark, a changing size becomes dynamic.", "no mark_static")
     if settings.automatic_dynamic is False:

@@ -53,8 +53,8 @@ from tltui.questions.recompiles.predictions import (
     has_unseen_floats,
     other_outcomes,
 )
-from tltui.questions.recompiles.remedies import Advice, CauseFacts
-from tltui.questions.recompiles.variations import _doubt, _marked_once, _removed
+from tltui.questions.recompiles.remedies import Advice, CauseFacts, Settings, advice_for
+from tltui.questions.recompiles.variations import _add_equal_sizes, _doubt, _marked_once, _removed
 from tltui.questions.trials.changes import Change, FrameCauses, Predictor, _options
 
 KEY = (SIZE, "x", 0)
@@ -450,6 +450,24 @@ def test_a_call_at_the_limit_is_expected_to_be_like_the_versions_that_only_a_siz
     likely = compared(first, refused, 0, (), False, {}, alike=[third]).likely
     assert (SIZE, "w", 0) in likely and (SIZE, "x", 0) not in likely
     assert (SIZE, "w", 0) not in compared(first, refused, 0, (), False, {}, alike=[second]).likely
+
+
+def test_sizes_that_are_always_equal_are_marked_together() -> None:
+    """`expert_tokens` of tests/live/corpus: torch raises an error if only one of two equal sizes is marked."""
+    tokens, weight, other, parameter = (
+        CauseFacts(SIZE, name, 0, refs=["0/1", "0/2"], values=dict.fromkeys(values))
+        for name, values in (("tokens", "612"), ("weight", "612"), ("x", "62"), ("self._parameters['w']", "612"))
+    )
+    _add_equal_sizes([tokens, weight, other], frozenset())
+    assert (tokens.co_dynamic, weight.co_dynamic, other.co_dynamic) == ((("weight", 0),), (("tokens", 0),), ())
+    advice = advice_for(tokens, Settings())
+    assert advice is not None and "In this log weight dim 0 always equals it: mark both." in advice.text
+    assert advice.code == ("torch._dynamo.mark_dynamic(tokens, 0)", "torch._dynamo.mark_dynamic(weight, 0)")
+    assert (SIZE, "weight", 0) in _removed(tokens, advice.remedy, frozenset({tokens.key}), frozenset())
+    for facts, parameters in (([tokens, parameter], frozenset[str]()), ([tokens, weight], frozenset({"weight"}))):
+        _add_equal_sizes(facts, parameters)  # `muon_optimizer`: a parameter, its gradient and what belongs to it
+        advice = advice_for(tokens, Settings())
+        assert tokens.co_dynamic == () and advice is not None and not advice.remedy and "of a parameter" in advice.text
 
 
 def test_a_set_of_remedies_names_each_size_for_one_mark() -> None:

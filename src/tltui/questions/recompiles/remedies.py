@@ -109,7 +109,10 @@ class CauseFacts:
     needs_number: bool = True
     """Whether code needed the number itself in each compile in which it became dynamic."""
     co_dynamic: tuple[tuple[str, int], ...] = ()
-    """The other sizes that became dynamic in the same compile: equal to this one, or not."""
+    """The other sizes that became dynamic in the same compile, equal to this one or not; of one that did not, those that always
+    equal it."""
+    equals_parameter: bool = False
+    """Whether it always equals the size of a parameter, which is static."""
     sources: dict[str, None] = field(default_factory=dict)
     """Its source, or several that differ only in an index."""
     arguments_vary: bool = False
@@ -216,6 +219,8 @@ def size(facts: CauseFacts, settings: Settings) -> Advice:
     where = f"{python_of(facts.source)}, {facts.dim}"
     if "_parameters[" in facts.source or "_buffers[" in facts.source or "force_parameter_static_shapes" in facts.hints:
         return _parameter(facts, settings)
+    if facts.equals_parameter:
+        return Advice("In this log it always equals the size of a parameter. Those are static: each is compiled separately.")
     if any(reason.value == "static" for reason in facts.reasons):
         return Advice("It is marked static (mark_static). Without the mark, a changing size becomes dynamic.", "no mark_static")
     if settings.automatic_dynamic is False:
@@ -246,9 +251,14 @@ def size(facts: CauseFacts, settings: Settings) -> Advice:
     if facts.became is not None:
         return _became(facts, call, note)
     text = f"{call} before the first call lets one compiled version serve all sizes{' from 2 on' if has_special else ''}.{note}"
-    sources = [source for source in facts.sources if source != facts.source]
-    others = tuple(f"{facts.mark}({python_of(source)}, {facts.dim})" for source in sources)
-    text += " The same applies to the other indices." if others else ""
+    equal = [(source, dim) for source, dim in facts.co_dynamic if dynamic_sources.is_argument(source, facts.is_foreign)]
+    if equal:
+        is_one = len(equal) == 1
+        names = " and ".join(name_of(source, dim) for source, dim in equal)
+        text += f" In this log {names} always equal{'s' if is_one else ''} it: mark {'both' if is_one else 'all of them'}."
+    sources = [(source, facts.dim) for source in facts.sources if source != facts.source]
+    others = tuple(f"{facts.mark}({python_of(source)}, {dim})" for source, dim in dict.fromkeys((*sources, *equal)))
+    text += " The same applies to the other indices." if sources else ""
     return Advice(text + _why_maybe(facts), "mark dynamic", (call, *others))
 
 

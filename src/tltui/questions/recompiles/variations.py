@@ -155,6 +155,7 @@ def variations_of(
     for number, (recompile, causes) in enumerate(zip(recompiles, every, strict=True)):
         gathering.add(number, recompile, causes, differences.get(recompile.ref, ()), reason_of)
     facts = list(gathering.causes.values())
+    _add_equal_sizes(facts, guards.parameters if guards is not None else frozenset())
     arguments_vary = any(map(_is_other_argument, facts))
     for each in facts:
         each.arguments_vary = arguments_vary
@@ -176,6 +177,23 @@ def variations_of(
     return Variations(
         ordered, together, tuple(every) if guards is not None else (), all_dynamic, tuple(candidates[n] for n in order)
     )
+
+
+def _add_equal_sizes(facts: Sequence[CauseFacts], parameters: frozenset[str]) -> None:
+    """Add to each size that did not become dynamic those with equal values: torch raises if one of two equal sizes is marked.
+
+    `parameters`: arguments that are parameters.
+    """
+    alike: dict[tuple[tuple[str, ...], ...], list[CauseFacts]] = {}
+    for each in facts:
+        if each.cause == guard_grammar.SIZE and each.became is None:
+            alike.setdefault((tuple(each.values), tuple(each.refs)), []).append(each)
+    for members in alike.values():
+        of_tensors = [each for each in members if not is_parameter(each.source) and each.source not in parameters]
+        for each in of_tensors:
+            each.equals_parameter = len(of_tensors) < len(members)
+            others = (other for other in of_tensors if other is not each)
+            each.co_dynamic = tuple((other.source, other.dim) for other in others if other.dim is not None)
 
 
 def _none_sources(recompiles: Iterable[Explained], guards: FrameGuards | None) -> frozenset[str]:

@@ -117,8 +117,8 @@ def row_of(run: Run, path: str) -> RunRow:
 def _functions(processes: Iterable[Process]) -> tuple[str, ...]:
     """Return the compiled functions. The code after a graph break is left out: it comes and goes with the break."""
     codes = {frame.code[:2] for process in processes for frame in process.frames.values()}
-    named = {(name, file) for name, file in codes if name and file and not name.startswith(PREFIX)}
-    names = (f"{os.path.basename(file)}:{name}" for name, file in named if owner_of(file) is not Owner.TORCH)
+    functions = {(name, file) for name, file in codes if name and file and not name.startswith(PREFIX)}
+    names = (f"{os.path.basename(file)}:{name}" for name, file in functions if owner_of(file) is not Owner.TORCH)
     return tuple(sorted(set(names))[:FUNCTIONS])
 
 

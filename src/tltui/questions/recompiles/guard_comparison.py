@@ -475,10 +475,10 @@ class _Comparing:
             return
         self._compared_layouts.add(source)
         (sizes, strides), (new_sizes, new_strides) = self._older.layout(source), self._call.layout(source)
-        known = [stride for stride in strides if stride is not None]
-        if not sizes or not len(known) == len(sizes) == len(new_sizes):
+        old_strides = [stride for stride in strides if stride is not None]
+        if not sizes or not len(old_strides) == len(sizes) == len(new_sizes):
             return
-        expected = strides_for(new_sizes, new_strides, sizes, known)
+        expected = strides_for(new_sizes, new_strides, sizes, old_strides)
         others = [n for n, pair in enumerate(zip(expected, new_strides, strict=True)) if None not in pair and pair[0] != pair[1]]
         free = [n for n, now in enumerate(expected) if now is None and strides[n] != new_strides[n]]
         proven = [n for n in others if new_sizes[n] != 1]  # a size of one may have any stride

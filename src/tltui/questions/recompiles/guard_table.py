@@ -241,7 +241,7 @@ def _alike(versions: Sequence[Version], reasons: Mapping[str | None, Sequence[Re
     """Return the versions that a call without guards failed by the size of a tensor only, as torch's reasons have it."""
     return [
         version for version in versions
-        if version.changes is not None and (found := reasons.get(version.ref)) and all(reason.cause == SIZE for reason in found)
+        if version.changes is not None and (causes := reasons.get(version.ref)) and all(reason.cause == SIZE for reason in causes)
     ]  # fmt: skip
 
 

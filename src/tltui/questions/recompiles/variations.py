@@ -425,16 +425,16 @@ def _marked_once(
         if candidate is not None and (candidate.name, candidate.remedy) in chosen
     ]  # fmt: skip
     unbacked = {(each.source, each.dim) for each, candidate in meant if candidate.remedy == "mark unbacked"}
-    named: list[tuple[str, str]] = []
+    pairs: list[tuple[str, str]] = []
     for name, remedy in chosen:
         is_mark = remedy == "mark dynamic"
         marked = [each for each, candidate in meant if is_mark and (candidate.name, candidate.remedy) == (name, remedy)]
         others = [each for each in marked if (each.source, each.dim) not in unbacked]
         if others and len(others) < len(marked):
-            named += [(name_of_cause(each.cause, each.source, each.dim, groups[each.key]), remedy) for each in others]
+            pairs += [(name_of_cause(each.cause, each.source, each.dim, groups[each.key]), remedy) for each in others]
         else:
-            named.append((name, remedy))
-    names, remedies = zip(*named, strict=True)
+            pairs.append((name, remedy))
+    names, remedies = zip(*pairs, strict=True)
     return replace(together, names=names, remedies=remedies)
 
 

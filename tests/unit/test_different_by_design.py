@@ -75,6 +75,12 @@ def test_ranks_of_one_stage_are_compared(tmp_path: Path) -> None:
     assert gates(run, parse_limits("diverge=0")).limits[0].value == 1
 
 
+def test_stages_of_one_function_are_not_called_one_stage() -> None:
+    kinds = flat_text(trace("jobs/pipeline_one_class"), "@matrix", 120)
+    for ranks in ("2 ranks: 1, 2", "rank 0", "rank 3"):
+        assert f"{ranks} own stage: forward jobs.py:333" in kinds
+
+
 def test_functions_that_have_nothing_in_common_are_groups(tmp_path: Path) -> None:
     for rank, name in enumerate(("actor", "critic", "critic")):
         Log(tmp_path / f"dedicated_log_torch_trace_rank_{rank}_x.log").start(name=name).metrics().open()

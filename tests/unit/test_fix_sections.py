@@ -74,10 +74,16 @@ def test_the_first_change_is_clipped_rather_than_left_out() -> None:
         assert first.startswith("Make 2 changes: activation.") and "(dynamic=True)" in first and len(first) <= width >= len(second)
 
 
+def test_what_to_do_with_the_first_value_is_left_out_rather_than_clipped() -> None:
+    changes = ("x dim 0 (mark dynamic)", "tensor rank of x (reshape)", "tensor dtype of x (one dtype)", "requires_grad (detach)")
+    fix = Fix(f"Make 4 changes: {', '.join(changes)}", "predicted: 4 → 1 recompilation (up to 2)", changes=changes)
+    assert fix_lines(fix, 58) == ["Make 4 changes: x dim 0 and 3 more → recompiles;", "predicted: 4 → 1 recompilation (up to 2)"]
+
+
 def test_a_set_without_room_for_any_change_is_not_read_as_further_changes() -> None:
     changes = ("self.calls (dynamic attribute)", "tensor stride of x dim 0 (contiguous)")
     fix = Fix(f"Make 2 changes: {changes[0]}, {changes[1]}", "predicted: 6 → 3 recompilations (up to 6)", changes=changes)
-    assert fix_lines(fix, 53) == ["Make 2 changes: more → recompiles; predicted: 6 → 3", "recompilations (up to 6)"]
+    assert fix_lines(fix, 44) == ["Make 2 changes: more → recompiles;", "predicted: 6 → 3 recompilations (up to 6)"]
 
 
 @pytest.mark.parametrize("room", [20, 60, 90, 400])

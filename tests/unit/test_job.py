@@ -14,7 +14,7 @@ import pytest
 
 from tltui.questions.records.output_page import OutputDocument, job_status
 from tltui.running import keeper
-from tltui.running.job import Job, NotStarted, start
+from tltui.running.job import OUTPUT_TAIL_BYTES, Job, NotStarted, OutputFile, save_output_tail, start
 from tltui.sources.discover import NothingFound, discover, without_logs
 from tltui.sources.job_output import JobState, is_recorded_job, process_began, read_state, state_path
 
@@ -118,6 +118,20 @@ def test_who_does_not_hear_ctrl_c_is_killed_with_what_it_started(started: Starte
     job.kill()
     assert ended(job).code == -9
     until(lambda: process_began(child) is None, "the end of what it started")
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="no /proc here")
+@pytest.mark.parametrize("printed_bytes", [6, OUTPUT_TAIL_BYTES + 6])
+def test_the_stored_end_of_a_redirected_output_has_how_the_job_ended(tmp_path: Path, printed_bytes: int) -> None:
+    with open(tmp_path / "job.log", "wb") as stream:
+        stream.write(b"x" * (printed_bytes - 6) + b"\nlast\n")
+        stream.flush()
+        output = save_output_tail(OutputFile(stream.fileno(), 0), str(tmp_path), ["python"], 0.0, 3)
+    state = read_state(output)
+    assert state is not None
+    how, sentence, _ = job_status(state)
+    assert how == "exit code 3" and sentence.startswith("The job ended with exit code 3 at ")
+    assert ("of its output is missing" in sentence) == (printed_bytes > OUTPUT_TAIL_BYTES)
 
 
 def test_what_is_left_behind_goes_on_and_is_kept(started: Started, tmp_path: Path) -> None:

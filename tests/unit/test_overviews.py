@@ -233,12 +233,15 @@ def first_finding(output: Path, text: str) -> str:
 
 
 def test_the_error_that_ended_the_job_comes_before_those_that_were_caught(tmp_path: Path) -> None:
-    """The trace has three failed compiles; the output ends with the traceback of the second, or with another one."""
+    """The trace has three failed compiles; the output ends with the traceback of the second, or with another one.
+
+    The sentence must hold for a program that caught the last error, too, printed its traceback and succeeded.
+    """
     run, output = real.trace("torch-2.13/errors"), tmp_path / "job.err"
     error = real.compile_at(run, "1/0")
     record = next(number for number in error.records if error.process.log.kind(number).name == "dynamo_error")
     raised = error.process.log.text(record)
-    ended = "[1/0]  BackendCompilerFailed in g ended the job; 2 other compiles failed"
+    ended = "[1/0]  the output of the job ends with BackendCompilerFailed in g; 2 other compiles failed"
     assert first_finding(output, raised).startswith(ended)
     caught = f"{raised}\nthe program goes on\n"
     assert first_finding(output, caught).startswith("[0/0]  3 compiles failed, the first with Unsupported in f")

@@ -78,6 +78,16 @@ def test_who_only_reads_it_does_not_count(log: Path, local: None) -> None:
     process.communicate()
 
 
+def test_a_descriptor_that_was_closed_since_it_was_listed_does_not_count(log: Path, local: None, tmp_path: Path) -> None:
+    place = tmp_path / "proc" / "77"
+    (place / "fd").mkdir(parents=True)
+    (place / "fd" / "5").symlink_to(log)
+    look = Writers(proc=str(tmp_path / "proc"))
+    assert not ended(log, look), "without fdinfo it may be a writer"
+    (place / "fdinfo").mkdir()
+    assert ended(log, look)
+
+
 def test_of_a_file_of_another_host_nothing_is_known(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for kind in ("nfs4", "lustre", "fuse.sshfs", ""):
         monkeypatch.setattr(Writers, "_file_system", lambda self, path, kind=kind: kind)

@@ -46,7 +46,7 @@ def held(identities: Set[Identity], proc: str = PROC) -> Held | None:
                 identity = identity_of(os.stat(f"{place}/fd/{descriptor}"))
             except OSError:
                 continue
-            if identity in identities and pid not in by[identity] and _writes(f"{place}/fdinfo/{descriptor}"):
+            if identity in identities and pid not in by[identity] and _writes(place, descriptor):
                 by[identity].append(pid)
     return Held({file: tuple(numbers) for file, numbers in by.items() if numbers}, frozenset(hidden))
 
@@ -56,7 +56,7 @@ def holds(pid: int, file: Identity, proc: str = PROC) -> bool:
     place = f"{proc}/{pid}"
     try:
         for descriptor in os.listdir(f"{place}/fd"):
-            if identity_of(os.stat(f"{place}/fd/{descriptor}")) == file and _writes(f"{place}/fdinfo/{descriptor}"):
+            if identity_of(os.stat(f"{place}/fd/{descriptor}")) == file and _writes(place, descriptor):
                 return True
     except OSError:  # it has ended, a descriptor has gone, or it is somebody else's
         pass
@@ -79,16 +79,19 @@ def owner(place: str) -> int | None:
         return None
 
 
-def _writes(path: str) -> bool:
-    """Return whether a descriptor is open for writing, from its octal flags (proc(5), fdinfo).
+def _writes(place: str, descriptor: str) -> bool:
+    """Return whether a process has a descriptor open for writing, from its octal flags (proc(5), fdinfo).
 
-    Returns True where the flags cannot be read.
+    Returns True where the flags cannot be read, False for a descriptor that was closed since it was listed.
     """
+    flags = f"{place}/fdinfo"
     try:
-        with open(path, encoding="ascii", errors="replace") as file:
+        with open(f"{flags}/{descriptor}", encoding="ascii", errors="replace") as file:
             for line in file:
                 if line.startswith("flags:"):
                     return int(line.split()[1], 8) & os.O_ACCMODE != os.O_RDONLY
+    except (FileNotFoundError, ProcessLookupError):
+        return os.path.isdir(place) and not os.path.isdir(flags)
     except (OSError, ValueError, IndexError):
         pass
     return True

@@ -553,7 +553,10 @@ REST = 1 << 10
 
 
 def ending_failure(run: Run) -> RunFailure | None:
-    """Return the exception that ended the job: no message names a rank, and its output ends with the traceback."""
+    """Return the exception that probably ended the job: no message names a rank, and its output ends with the traceback.
+
+    A program that caught it and printed the traceback writes the same, and may even succeed.
+    """
     if not run.finished:
         return None
     failures = [item for item in run_failures(run) if item.is_fatal and not item.ranks]

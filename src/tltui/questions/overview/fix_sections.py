@@ -86,8 +86,8 @@ class Fix(NamedTuple):
 
 
 NO_FIX = Fix("")
-LEAST_CHANGE = 16
-"""Characters of a clipped change."""
+LEAST_NAME = 12
+"""Characters of the clipped name of a changed value."""
 UNBROKEN = "\u00a0"
 """A blank at which no line is broken."""
 
@@ -126,14 +126,17 @@ def _advice_of(changes: tuple[str, ...]) -> str:
 
 
 def _advices_of(changes: tuple[str, ...], more: str) -> Iterator[str]:
-    """Yield shorter forms of this advice: with the first changes, the first change clipped, none; then `more`."""
+    """Yield shorter forms of this advice: the first changes, the first with a clipped name, its name alone, none; `more`."""
     make = f"Make {fmt.plural(len(changes), 'change')}: "
     for shown in range(len(changes) - 1, 0, -1):
         yield f"{make}{fmt.joined(changes[:shown])} and {len(changes) - shown} {more}"
-    for length in range(len(changes[0]) - 1, LEAST_CHANGE - 1, -1) if changes else ():
-        yield f"{make}{fmt.clip_middle(changes[0], length)} and {len(changes) - 1} {more}"
-    if changes:
-        yield f"{make}{more}"
+    if not changes:
+        return
+    name, bracket, action = changes[0].partition(" (")
+    for length in range(len(name) - 1, LEAST_NAME - 1, -1):
+        yield f"{make}{fmt.clip_middle(name, length)}{bracket}{action} and {len(changes) - 1} {more}"
+    yield f"{make}{fmt.clip_middle(name, LEAST_NAME)} and {len(changes) - 1} {more}"
+    yield f"{make}{more}"
 
 
 def _predicted(prediction: Prediction) -> str:
@@ -154,7 +157,7 @@ MORE = "more → recompiles"
 def fix_lines(fix: Fix, room: int, more: str = MORE) -> list[str]:
     """Break a fix into at most two lines of `room` columns. Code is never broken or cut: its line may be longer.
 
-    Of a set of changes, those that do not fit whole are counted, and the first is clipped; `more`: `MORE` as it is drawn.
+    Of a set of changes, those that do not fit are counted, and the first is shortened; `more`: `MORE` as it is drawn.
     """
     text = f"{fix.advice}; {fix.effect}" if fix.effect else fix.advice
     if len(text) <= room:

@@ -412,7 +412,7 @@ def _ended(run: Run, culprits: Sequence[RunFailure]) -> list[Hint]:
 
 
 def _failed(summary: Summary, last: RunFailure | None = None) -> list[Hint]:
-    """Return links to the first failed compile and to fallbacks to eager mode. `last`: the exception that ended the job."""
+    """Return links to the first failed compile and to fallbacks to eager mode. `last`: the exception at the end of the output."""
     hints: list[Hint] = []
     if summary.errors:
         first = summary.errors[0]
@@ -430,7 +430,8 @@ def _failed(summary: Summary, last: RunFailure | None = None) -> list[Hint]:
         ending = next((error for error in summary.errors if last is not None and error.ref == last.compile), None)
         if ending is not None and count > 1:
             name = f" in {ending.function}" if ending.function else ""
-            ref, text = ending.ref, f"{ending.type}{name} ended the job; {fmt.plural(count - 1, 'other compile')} failed"
+            others = fmt.plural(count - 1, "other compile")
+            ref, text = ending.ref, f"the output of the job ends with {ending.type}{name}; {others} failed"
         hints.append(Hint(ref, text, "tltui problems", ERROR, "failure"))
     fallen_back = [line for line in summary.eager if not line.recompile_limit_hit]
     limits = [line for line in summary.eager if line.recompile_limit_hit]

@@ -210,7 +210,7 @@ def _output(output: Any) -> str:
 T = TypeVar("T")
 
 CONFIGS = (b'"dynamo_config": "', b'"inductor_config": "', b'"functorch_config": "', b'"compiler_config": "')
-"""Whole configurations: JSON in a string (`tltui.questions.metrics.compile_metrics.CONFIGS`)."""
+"""Whole configurations: JSON in a string (`tltui.questions.metrics.metric_sums.CONFIGS`)."""
 FLAGS = (b'"config_suppress_errors": ', b'"config_inline_inbuilt_nn_modules": ', b'"specialize_float": ')
 _END = b'", "'
 VALUE = 80

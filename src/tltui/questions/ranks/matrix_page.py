@@ -433,9 +433,12 @@ class Grid:
         stage = next((stage for stage in self._stages if row.reference_rank in stage.ranks), None)
         if stage is not None:  # a log has no numbers of stages
             place = f" {sanitize(fmt.place(stage.file, stage.line))}" if stage.file is not None else ""
-            name = "stage" if stage.is_pipeline else "group"
+            name = kind = "stage" if stage.is_pipeline else "group"
+            code = (stage.function, stage.file, stage.line)
             if any(other.reference_rank == row.reference_rank for other in self._rows if other is not row):
-                name = f"reference of the {name} of {with_noun(stage.ranks)}"
+                name = f"reference of the {kind} of {with_noun(stage.ranks)}"
+            elif sum((other.function, other.file, other.line) == code for other in self._stages) > 1:
+                name = f"own {kind}"  # the stages of one class share the function
             return f"{name}: {fmt.clip_middle(sanitize(stage.function), 40)}{place}"
         is_majority = 2 * len(row.ranks) > sum(len(other.ranks) for other in self._rows)
         return "reference (most ranks)" if is_majority else "reference (closest to the other ranks)"

@@ -158,7 +158,7 @@ def job_status(state: JobState | None) -> tuple[str, str, str]:
         host = "" if is_recorded_job(state) else f" on {sanitize(state.host)}, probably"
         return f"runs, pid {state.pid}{host}{' - output is missing' * bool(lost)}", lost.strip(), tokens.WARN
     how = how_it_ended(state)
-    if not state.pid:
+    if state.keeper and not state.pid:  # who stored only the end of an output does not know the number of the job
         return how, f"The job could not be started: {sanitize(state.why)}.", tokens.ERROR
     last = " Processes that it started are still running and may print." if state.held else ""
     took = seconds(max(state.ended - state.began, 0.0))

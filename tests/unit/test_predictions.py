@@ -255,6 +255,16 @@ def test_a_number_that_decides_a_branch_is_expected_to_need_a_version_for_each_s
     assert outcome(calls(is_branched=True)) == (0, 1, 1, BRANCHED)
 
 
+def test_a_number_that_is_dynamic_explains_no_other_branch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`growing_generator` of tests/live/corpus: a depth, a constant, adds layers; the heads of `layer_plans` are dynamic."""
+    monkeypatch.setattr(Version, "hint", lambda _, source: {"share": "0.25"}.get(source, ""))
+    depth, share = "EQUALS_MATCH: depth == {}", "EQUALS_MATCH: share == 1.0"
+    layer = "DICT_CONTAINS: not ___dict_contains('a', self.b)"
+    assert not both([depth.format(0), share], [depth.format(1)]).is_branched
+    assert both([depth.format(0), share], [depth.format(1), layer]).is_branched
+    assert not both([depth.format(0), share], [depth.format(0), layer]).is_branched
+
+
 def test_versions_with_other_operations_traced_another_branch(monkeypatch: pytest.MonkeyPatch) -> None:
     """`tagger_pipeline` of tests/live/corpus: an even number of steps is printed, which breaks the graph."""
     even, odd = versions(*([f"EQUALS_MATCH: L['self'].steps == {n}"] for n in (2, 3)))

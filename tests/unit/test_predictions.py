@@ -54,7 +54,7 @@ from tltui.questions.recompiles.predictions import (
     other_outcomes,
 )
 from tltui.questions.recompiles.remedies import Advice, CauseFacts, Settings, advice_for
-from tltui.questions.recompiles.variations import _add_equal_sizes, _doubt, _marked_once, _removed
+from tltui.questions.recompiles.variations import _add_equal_sizes, _candidates, _doubt, _marked_once, _removed
 from tltui.questions.trials.changes import Change, FrameCauses, Predictor, _options
 
 KEY = (SIZE, "x", 0)
@@ -478,6 +478,26 @@ def test_sizes_that_are_always_equal_are_marked_together() -> None:
         _add_equal_sizes(facts, parameters)  # `muon_optimizer`: a parameter, its gradient and what belongs to it
         advice = advice_for(tokens, Settings())
         assert tokens.co_dynamic == () and advice is not None and not advice.remedy and "of a parameter" in advice.text
+
+
+def test_a_guard_that_failed_for_a_refused_call_fails_for_each_version_that_has_it() -> None:
+    """`shifted_windows`: torch names one size for each version, and another one for a version that has both."""
+    older, wider = versions([TENSOR.format("x", "size=[8, 8], stride=[8, 1]")], [TENSOR.format("x", "size=[8, 9], stride=[9, 1]")])
+    refused, size = Version(older.compile_, {}, None), (SIZE, "x", 1)
+    assert {each.key for each in compared(older, refused, 0, (), False, {}, {(size, "8")}).differences} == {size}
+    assert not compared(wider, refused, 0, (), False, {}, {(size, "8")}).differences
+
+
+def test_dynamic_parameters_free_the_sizes_that_were_specialized_to_theirs() -> None:
+    """`class_widths` of docs/advice-corpus.md: the channels of an image equal those of a weight."""
+    weight = CauseFacts(SIZE, "self._parameters['weight']", 1)
+    channels = CauseFacts(SIZE, "x", 1, became="0/1", fixed="0/2", needs_number=False)
+    guards: Any = SimpleNamespace(table=SimpleNamespace(versions=("0/0",)), related=frozenset(), returned={})
+    groups = {each.key: (each.key,) for each in (weight, channels)}
+    advice = [Advice("", "dynamic parameters"), Advice("")]
+    found, none = _candidates([weight, channels], advice, groups, guards)
+    assert none is None and found is not None and found.keys == {weight.key, channels.key}
+    assert dict(found.doubts) == {channels.key: SPECIALIZED}
 
 
 def test_a_set_of_remedies_names_each_size_for_one_mark() -> None:

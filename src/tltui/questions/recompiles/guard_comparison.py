@@ -202,6 +202,7 @@ def compared(
     if older.changes is None or call.changes is None:
         likely: frozenset[Key] = frozenset()
         if older.changes is not None:
+            differences |= {each.key: each for each in _failed_too(older, failed) if each.key not in differences}
             likely = frozenset((*_likely(older, distinct), *_unlike(older, alike))) - differences.keys()
         return Comparison(number, tuple(differences.values()), frozenset(), False, likely=likely)
     comparing = _Comparing(older, call, differences, failed)
@@ -252,6 +253,17 @@ def _specialized_by(keys: Collection[Key], versions: Sequence[Version]) -> Itera
             value = version.size(key[1], key[2]) if key[2] is not None else version.value(Property(required.VALUE, key[1]))
             differing = (other for other in keys if other[0] == guard_grammar.SIZE and version.is_constant(other))
             yield key, frozenset((*version.constant_sizes(value or ""), *differing)) - {key}
+
+
+def _failed_too(older: Version, failed: Collection[tuple[Key, str]]) -> Iterator[Difference]:
+    """Yield the guards of a version that are those of other versions, and failed there for the same call."""
+    sources = {source for (_, source, _), _ in failed}
+    for key in dict.fromkeys((*older.first, *(older.changes or ()))) if failed else ():
+        value = older.value(key) if key.source in sources and key.kind in (required.SIZE, required.VALUE) else None
+        if value is not None and value != ANY:
+            for cause in keys_of(cause_of_value(older, key, value)):
+                if (cause, value) in failed:
+                    yield Difference(cause, value, "")
 
 
 def _likely(older: Version, distinct: Collection[Property]) -> Iterator[Key]:

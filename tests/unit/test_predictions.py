@@ -54,7 +54,7 @@ from tltui.questions.recompiles.predictions import (
     other_outcomes,
 )
 from tltui.questions.recompiles.remedies import Advice, CauseFacts, Settings, advice_for
-from tltui.questions.recompiles.variations import _add_equal_sizes, _doubt, _marked_once, _removed
+from tltui.questions.recompiles.variations import _add_equal_sizes, _candidates, _doubt, _marked_once, _removed
 from tltui.questions.trials.changes import Change, FrameCauses, Predictor, _options
 
 KEY = (SIZE, "x", 0)
@@ -253,6 +253,16 @@ def test_a_number_that_decides_a_branch_is_expected_to_need_a_version_for_each_s
     assert both([calls_are.format(1)], [calls_are.format(2), sets]).is_branched
     assert not both([calls_are.format(1)], [calls_are.format(2)]).is_branched
     assert outcome(calls(is_branched=True)) == (0, 1, 1, BRANCHED)
+
+
+def test_a_number_that_is_dynamic_explains_no_other_branch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`growing_generator` of tests/live/corpus: a depth, a constant, adds layers; the heads of `layer_plans` are dynamic."""
+    monkeypatch.setattr(Version, "hint", lambda _, source: {"share": "0.25"}.get(source, ""))
+    depth, share = "EQUALS_MATCH: depth == {}", "EQUALS_MATCH: share == 1.0"
+    layer = "DICT_CONTAINS: not ___dict_contains('a', self.b)"
+    assert not both([depth.format(0), share], [depth.format(1)]).is_branched
+    assert both([depth.format(0), share], [depth.format(1), layer]).is_branched
+    assert not both([depth.format(0), share], [depth.format(0), layer]).is_branched
 
 
 def test_versions_with_other_operations_traced_another_branch(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -468,6 +478,26 @@ def test_sizes_that_are_always_equal_are_marked_together() -> None:
         _add_equal_sizes(facts, parameters)  # `muon_optimizer`: a parameter, its gradient and what belongs to it
         advice = advice_for(tokens, Settings())
         assert tokens.co_dynamic == () and advice is not None and not advice.remedy and "of a parameter" in advice.text
+
+
+def test_a_guard_that_failed_for_a_refused_call_fails_for_each_version_that_has_it() -> None:
+    """`shifted_windows`: torch names one size for each version, and another one for a version that has both."""
+    older, wider = versions([TENSOR.format("x", "size=[8, 8], stride=[8, 1]")], [TENSOR.format("x", "size=[8, 9], stride=[9, 1]")])
+    refused, size = Version(older.compile_, {}, None), (SIZE, "x", 1)
+    assert {each.key for each in compared(older, refused, 0, (), False, {}, {(size, "8")}).differences} == {size}
+    assert not compared(wider, refused, 0, (), False, {}, {(size, "8")}).differences
+
+
+def test_dynamic_parameters_free_the_sizes_that_were_specialized_to_theirs() -> None:
+    """`class_widths` of docs/advice-corpus.md: the channels of an image equal those of a weight."""
+    weight = CauseFacts(SIZE, "self._parameters['weight']", 1)
+    channels = CauseFacts(SIZE, "x", 1, became="0/1", fixed="0/2", needs_number=False)
+    guards: Any = SimpleNamespace(table=SimpleNamespace(versions=("0/0",)), related=frozenset(), returned={})
+    groups = {each.key: (each.key,) for each in (weight, channels)}
+    advice = [Advice("", "dynamic parameters"), Advice("")]
+    found, none = _candidates([weight, channels], advice, groups, guards)
+    assert none is None and found is not None and found.keys == {weight.key, channels.key}
+    assert dict(found.doubts) == {channels.key: SPECIALIZED}
 
 
 def test_a_set_of_remedies_names_each_size_for_one_mark() -> None:

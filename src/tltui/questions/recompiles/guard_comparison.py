@@ -202,6 +202,7 @@ def compared(
     if older.changes is None or call.changes is None:
         likely: frozenset[Key] = frozenset()
         if older.changes is not None:
+            differences |= {each.key: each for each in _failed_too(older, failed) if each.key not in differences}
             likely = frozenset((*_likely(older, distinct), *_unlike(older, alike))) - differences.keys()
         return Comparison(number, tuple(differences.values()), frozenset(), False, likely=likely)
     comparing = _Comparing(older, call, differences, failed)
@@ -226,8 +227,9 @@ def compared(
     if not all(map(_is_measure, differences.values())):
         aliased, reshaped = comparing.aliased(differences), filter(comparing.is_reshaped, differences)
         return result._replace(aliased=frozenset(aliased), reshaped=frozenset(reshaped))
-    numbers = [_is_constant(difference) for difference in differences.values()]
-    is_branched = (all(numbers) and comparing.has_other_guards()) or (any(numbers) and comparing.has_other_operations())
+    is_branched = any(_is_constant(each) and key not in comparing.free for key, each in differences.items()) and (
+        comparing.has_other_guards(differences) or comparing.has_other_operations()
+    )
     needed = frozenset(_specialized(differences, call, True))
     return result._replace(free=frozenset(comparing.free), needed=needed, is_same_code=True, is_branched=is_branched)
 
@@ -251,6 +253,17 @@ def _specialized_by(keys: Collection[Key], versions: Sequence[Version]) -> Itera
             value = version.size(key[1], key[2]) if key[2] is not None else version.value(Property(required.VALUE, key[1]))
             differing = (other for other in keys if other[0] == guard_grammar.SIZE and version.is_constant(other))
             yield key, frozenset((*version.constant_sizes(value or ""), *differing)) - {key}
+
+
+def _failed_too(older: Version, failed: Collection[tuple[Key, str]]) -> Iterator[Difference]:
+    """Yield the guards of a version that are those of other versions, and failed there for the same call."""
+    sources = {source for (_, source, _), _ in failed}
+    for key in dict.fromkeys((*older.first, *(older.changes or ()))) if failed else ():
+        value = older.value(key) if key.source in sources and key.kind in (required.SIZE, required.VALUE) else None
+        if value is not None and value != ANY:
+            for cause in keys_of(cause_of_value(older, key, value)):
+                if (cause, value) in failed:
+                    yield Difference(cause, value, "")
 
 
 def _likely(older: Version, distinct: Collection[Property]) -> Iterator[Key]:
@@ -573,14 +586,17 @@ class _Comparing:
         counts = {version.compile_.facts.graph_op_count for version in (self._older, self._call)}
         return self.is_complete and not self.free and len(counts - {None}) > 1
 
-    def has_other_guards(self) -> bool:
-        """Return whether one of the two guards objects, types or keys that the other one does not guard."""
-        if self.free:
-            return False
+    def has_other_guards(self, differences: Collection[Key]) -> bool:
+        """Return whether one of the two guards objects, types or keys that the other one does not guard.
+
+        `differences`: what differs. Of a number that is dynamic in one of them, only the other one guards the value.
+        """
+        numbers = {source for _, source, _ in (*differences, *self.unknown)}
         keys = dict.fromkeys((*(self._older.changes or ()), *(self._call.changes or ())))
         return any(
-            key.kind in _OF_CODE and (self._older.value(key) is None) != (self._call.value(key) is None) for key in keys
-        )
+            key.kind in _OF_CODE and key.source not in numbers
+            and (self._older.value(key) is None) != (self._call.value(key) is None) for key in keys
+        )  # fmt: skip
 
     def _condition(self, key: Property, expected: str) -> None:
         """Evaluate a condition of the older version with the values of the call."""

@@ -382,6 +382,8 @@ def _candidates(
         if not effect:
             continue
         keys = _removed(each, given.remedy, frozenset(groups[each.key]), every)
+        if given.remedy == "dynamic parameters":  # a size that was specialized to that of a parameter is no longer
+            keys |= {key for key in fixed if key[0] == guard_grammar.SIZE}
         if given.remedy in _MARKS:
             keys = keys.union(*(guards.returned.get(key, ()) for key in keys))
         if "unbacked" not in given.remedy and given.remedy != "tensor":

@@ -1,4 +1,4 @@
-"""A forecast from a dict of series: a tuple of lags, a horizon, and covariates of which one is missing at times."""
+"""A forecast from a dict of series: a tuple of lags, a horizon, and covariates; one of them is missing at times."""
 import torch
 
 torch.manual_seed(0)

@@ -1,4 +1,4 @@
-"""A masked autoencoder: a share of the patches is kept, the number of which is computed from a float; images of two sizes."""
+"""A masked autoencoder: a share of the patches is kept, and their number is computed from a float; images of two sizes."""
 import torch
 
 torch.manual_seed(0)

@@ -1,4 +1,4 @@
-"""Boxes of several images: IoU of predictions and targets, of which there may be one or none, and a threshold per call."""
+"""Boxes of several images: IoU of predictions with one target, several or none, and a threshold per call."""
 import torch
 
 torch.manual_seed(0)

@@ -29,9 +29,9 @@ EDITS: dict[tuple[str, str, str], list[tuple[str, str]]] = {
     ("kwargs_keys", "list(batch)[0]", "same keys"): _BATCH,
     ("kwargs_keys", "list(batch)[1]", "same keys"): _BATCH,
     ("kwargs_keys", "length of extra", "same keys"): _EXTRA,
-    ("layer_index", "requires_grad of x", "detach"): [("x = torch.ones(2, 16)", "x = torch.ones(2, 16, requires_grad=True)")],
-    ("threads_predict", "requires_grad of args[0]", "detach"): [("x = x.requires_grad_()", "x = x.detach()")],
-    ("dcgan_example", "requires_grad of args[0]", "detach"): [
+    ("layer_index", "requires_grad of x", "one value"): [("x = torch.ones(2, 16)", "x = torch.ones(2, 16, requires_grad=True)")],
+    ("threads_predict", "requires_grad of args[0]", "one value"): [("x = x.requires_grad_()", "x = x.detach()")],
+    ("dcgan_example", "requires_grad of args[0]", "one value"): [
         ("netD(real)", "netD(real.requires_grad_())"), ("netD(fake.detach())", "netD(fake.detach().requires_grad_())"),
         ("netG(noise)", "netG(noise.requires_grad_())"), ("netG(fixed_noise)", "netG(fixed_noise.requires_grad_())"),
     ],

@@ -75,7 +75,7 @@ def test_the_first_change_is_clipped_rather_than_left_out() -> None:
 
 
 def test_what_to_do_with_the_first_value_is_left_out_rather_than_clipped() -> None:
-    changes = ("x dim 0 (mark dynamic)", "tensor rank of x (reshape)", "tensor dtype of x (one dtype)", "requires_grad (detach)")
+    changes = ("x dim 0 (mark dynamic)", "tensor rank of x (reshape)", "tensor dtype of x (one dtype)", "requires_grad (one value)")
     fix = Fix(f"Make 4 changes: {', '.join(changes)}", "predicted: 4 → 1 recompilation (up to 2)", changes=changes)
     assert fix_lines(fix, 58) == ["Make 4 changes: x dim 0 and 3 more → recompiles;", "predicted: 4 → 1 recompilation (up to 2)"]
 

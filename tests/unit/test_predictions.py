@@ -228,8 +228,8 @@ def test_a_call_at_the_limit_is_expected_to_differ_from_all_versions_alike() -> 
         Call("0/0", (), False, True),
         Call("0/1", (Comparison(0, (other,), frozenset(), False, likely=frozenset({key})),), True, True),
     ]
-    detach = Candidate("x", "detach", frozenset({other.key}), REMOVED)
-    assert Simulation(frame).outcome(dict.fromkeys(detach.keys, REMOVED), {}, False) == (0, 1, 1, LIMIT)
+    one_value = Candidate("x", "one value", frozenset({other.key}), REMOVED)
+    assert Simulation(frame).outcome(dict.fromkeys(one_value.keys, REMOVED), {}, False) == (0, 1, 1, LIMIT)
 
 
 def test_equal_sizes_have_the_bound_of_two_together() -> None:

@@ -201,7 +201,7 @@ def dtype(variant):
         f(x.float() if variant.after else x)
 
 
-@case("detach")
+@case("one value")
 def gradient(variant):
     f = compiled("gradient", "x: x.sin()")
     for x in (ones(4), ones(4, requires_grad=True)):

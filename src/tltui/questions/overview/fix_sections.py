@@ -49,7 +49,7 @@ INSTRUCTIONS = {
     "reshape": "pass {} always with the same number of dimensions",
     "one dtype": "pass {} always with the same dtype",
     "one device": "pass {} always on the same device",
-    "detach": "always detach {}, or always set requires_grad",
+    "one value": "give {} the same requires_grad in each call; detach() would stop its gradients",
     "no inference tensor": "clone {} outside of torch.inference_mode",
     "resolve": "call resolve_conj() or resolve_neg() on {} before the call",
     "dense": "pass {}.to_dense()",

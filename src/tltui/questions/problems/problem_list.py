@@ -28,8 +28,7 @@ from tltui.questions.problems.compile_problems import (
     from_restart,
     headline_of,
 )
-from tltui.questions.recompiles.limit_warnings import limit_warning
-from tltui.questions.recompiles.recompile_reasons import cached_recompile
+from tltui.questions.recompiles.recompile_reasons import cached_recompile, limit_warning
 from tltui.questions.stacks.tracebacks import display_name
 from tltui.text.frozen import frozen
 from tltui.text.steps import run_steps

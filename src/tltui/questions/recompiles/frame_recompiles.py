@@ -14,8 +14,8 @@ from tltui.questions.recompiles.explanations import Explained, Reason, explained
 from tltui.questions.recompiles.guard_comparison import Difference
 from tltui.questions.recompiles.guard_grammar import whose
 from tltui.questions.recompiles.guard_table import FrameGuards, GuardTable
-from tltui.questions.recompiles.limit_warnings import limit_warning
 from tltui.questions.recompiles.predictions import Prediction, Simulation
+from tltui.questions.recompiles.recompile_reasons import limit_warning
 from tltui.questions.recompiles.remedies import Settings
 from tltui.questions.recompiles.variations import RecompileCauses, Variation, Variations, variations_of
 from tltui.text.frozen import frozen

@@ -1,4 +1,4 @@
-"""Recompile reasons: the failed guards of earlier compiles of a frame."""
+"""Recompile reasons: the failed guards of earlier compiles of a frame, and the warning of torch at the recompile limit."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from tltui.model.record_reader import (
     whole_in,
 )
 from tltui.model.ref import BadAddress, Ref, parse_ref
+from tltui.model.status import LIMIT
 from tltui.model.torch_version import version_by_metrics
 from tltui.questions.recompiles.failed_guard_text import cause_of
 from tltui.questions.recompiles.guard_grammar import NO_COMMENT, Comment, comment_of, split_comment
-from tltui.questions.recompiles.limit_warnings import limit_warning
 from tltui.questions.shapes.shape_env import Value, value_of
 from tltui.questions.stacks.tracebacks import StackFrame, traceback_frames, user_frames
 from tltui.questions.timing.timing_events import Event
@@ -48,6 +48,10 @@ _MARKED = re.compile(r"marking (.+) as dynamic \(from automatic dynamic/PGO\)$")
 _VARIED = re.compile(r"automatic dynamic (?:int (.+) val|(size|stride) (.+) (?:(?:size|stride)\((\d+)\)|dim|other)) (.+) != (.+)$")
 _SIZE = re.compile(r"(.+)\.size\(\)\[(\d+)\]")
 _STACK = re.compile(r"\n\s*User stack trace:\s*\n")
+_HIT = re.compile(r"torch\._dynamo hit config\.(?P<setting>\w+) \((?P<limit>\d{1,18})\)")
+_REASON = re.compile(r"^ +last reason: (?P<reason>.*?)(?=^To log all recompilation reasons|\Z)", re.DOTALL | re.MULTILINE)
+_WARNING_STACK = "User stack trace:"
+_NONE = frozenset(("", "None", "Unable to find recompilation reasons"))
 
 
 @frozen
@@ -399,3 +403,34 @@ def _user_contexts(compile_: Compile, reader: Reader) -> tuple[str, ...]:
 
 
 _CONTEXTS = "recompile_user_contexts"
+
+
+@frozen
+class LimitWarning:
+    """One such warning."""
+
+    ref: str
+    """The address of the record."""
+    setting: str
+    """`recompile_limit`, `accumulated_recompile_limit`; `cache_size_limit` before torch 2.7."""
+    limit: int
+    reason: str
+    """The guard that failed last, with its user stack, as `recompile_reasons` has it; '' where torch found none."""
+
+
+@part
+def limit_warning(compile_: Compile, reader: Reader) -> LimitWarning | None:
+    """Return the warning that torch refused a compile; None for none."""
+    for record, _ in records_of(compile_, (LIMIT,)):
+        text = reader.payload(record).decode("utf-8", "replace")
+        if hit := _HIT.match(text):
+            match = _REASON.search(text)
+            reason = _stripped(match["reason"]) if match else ""
+            return LimitWarning(address(compile_, record, LIMIT), hit["setting"], int(hit["limit"]), reason)
+    return None
+
+
+def _stripped(reason: str) -> str:
+    """Remove blanks at the end; '' for torch's words that no reason is known."""
+    text = reason.rstrip()
+    return "" if text.partition(_WARNING_STACK)[0].strip() in _NONE else text

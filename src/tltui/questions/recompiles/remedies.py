@@ -29,7 +29,7 @@ PROVEN, QUOTED = "proven", "quoted"
 REMEDIES: dict[str, str] = {
     "mark dynamic": PROVEN, "dynamic=True": PROVEN, "no mark_static": PROVEN, "dynamic parameters": PROVEN,
     "mark unbacked": PROVEN, "wider mark": PROVEN, "mark first": PROVEN, "no duck sizing": PROVEN, "pad": PROVEN,
-    "contiguous": PROVEN, "reshape": PROVEN, "one dtype": PROVEN, "one device": QUOTED, "detach": PROVEN,
+    "contiguous": PROVEN, "reshape": PROVEN, "one dtype": PROVEN, "one device": QUOTED, "one value": PROVEN,
     "no inference tensor": PROVEN, "resolve": PROVEN, "dense": PROVEN, "one type": PROVEN, "tensor": PROVEN,
     "specialize_float": PROVEN, "argument": PROVEN, "keep strings out": PROVEN, "stack": PROVEN, "same keys": PROVEN,
     "hooks first": PROVEN, "clone": PROVEN, "one backend": PROVEN, "keep alive": PROVEN, "same mode": PROVEN, "set first": PROVEN,
@@ -765,8 +765,8 @@ _ADVICE: dict[str, Advice | Callable[[CauseFacts, Settings], Advice | None]] = {
     guard_grammar.MARK: _mark,
     guard_grammar.GRAD: Advice(
         "Inputs with and without requires_grad are compiled separately. "
-        "If this is unintended, always detach() or requires_grad_().",
-        "detach",
+        "If this is unintended, give it one value: requires_grad_() keeps gradients, detach() stops them.",
+        "one value",
     ),
     guard_grammar.INT: _int,
     guard_grammar.FLOAT: _float,

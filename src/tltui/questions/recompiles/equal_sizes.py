@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
@@ -11,19 +10,13 @@ from tltui.model.nodes import Compile, Frame
 from tltui.questions.recompiles import guard_requirements as required
 from tltui.questions.recompiles.explanations import Key
 from tltui.questions.recompiles.guard_comparison import Comparison
-from tltui.questions.recompiles.guard_grammar import EQUAL, SIZE, SPECIAL, condition_of
+from tltui.questions.recompiles.guard_grammar import EQUAL, SIZE, SPECIAL, condition_of, is_parameter
 from tltui.questions.recompiles.guard_requirements import ANY
 from tltui.questions.recompiles.guard_table import FrameGuards, base_guards, base_of, changes_of, compiles_of
 from tltui.text.torch_names import PREFIX
 
 Size = tuple[str, str]
 """A source and its dimension."""
-_PARAMETER = re.compile(r"\._(?:parameters|buffers)\[")
-
-
-def is_parameter(source: str) -> bool:
-    """Return whether a source is a parameter or a buffer: their sizes are static also with dynamic=True."""
-    return bool(_PARAMETER.search(source))
 
 
 class Equal(NamedTuple):

@@ -103,6 +103,7 @@ class Version:
         self.changes = changes[0] if changes is not None else None
         self._lines = changes[1] if changes is not None else {}
         self._modules: dict[str, bool] = {}
+        self._constants: dict[str, frozenset[Key]] = {}
         self._equalities: tuple[Condition, ...] | None = None
         self._aliases: tuple[Property, ...] | None = None
 
@@ -163,11 +164,14 @@ class Version:
         _, source, dim = size
         return self.value(Property(required.SIZE, source, str(dim))) != ANY and sized(source, dim) not in fixed_in(self.compile_)
 
-    def constant_sizes(self, value: str) -> Iterator[Key]:
-        """Yield the sizes that are a constant of this value."""
-        for key in dict.fromkeys((*self.first, *(self.changes or ()))) if value else ():
-            if key.kind == required.SIZE and self.value(key) == value:
-                yield (guard_grammar.SIZE, key.source, int(key.name))
+    def constant_sizes(self, value: str) -> frozenset[Key]:
+        """Return the sizes that are a constant of this value."""
+        if value not in self._constants:
+            self._constants[value] = frozenset(
+                (guard_grammar.SIZE, key.source, int(key.name)) for key in (*self.first, *(self.changes or ()))
+                if key.kind == required.SIZE and self.value(key) == value
+            )  # fmt: skip
+        return self._constants[value]
 
     def aliases(self) -> tuple[Property, ...]:
         """Return the requirements that two sources are one object."""
@@ -252,7 +256,8 @@ def _specialized_by(keys: Collection[Key], versions: Sequence[Version]) -> Itera
         for key in _specialized(keys, version, False):
             value = version.size(key[1], key[2]) if key[2] is not None else version.value(Property(required.VALUE, key[1]))
             differing = (other for other in keys if other[0] == guard_grammar.SIZE and version.is_constant(other))
-            yield key, frozenset((*version.constant_sizes(value or ""), *differing)) - {key}
+            equal = version.constant_sizes(value) if value else ()
+            yield key, frozenset((*equal, *differing)) - {key}
 
 
 def _failed_too(older: Version, failed: Collection[tuple[Key, str]]) -> Iterator[Difference]:

@@ -82,6 +82,14 @@ def strip_modules(source: str) -> str:
     return _MODULE_PART.sub(r".\1", without_numpy(source))
 
 
+_PARAMETER = re.compile(r"\._(?:parameters|buffers)\[")
+
+
+def is_parameter(source: str) -> bool:
+    """Return whether a source is a parameter or a buffer: their sizes are static also with dynamic=True."""
+    return bool(_PARAMETER.search(source))
+
+
 NUMPY = "___from_numpy("
 """Start of the source of a NumPy array: torch's name for its conversion to a tensor."""
 _FROM_NUMPY = re.compile(r"___from_numpy\(((?:[^()]|\([^()]*\))*)\)")

@@ -17,7 +17,7 @@ from tltui.questions.guards.guard_report import LIMIT, TREE
 from tltui.questions.recompiles import guard_requirements as required
 from tltui.questions.recompiles.explanations import Explained, Key, Reason, tensors_in
 from tltui.questions.recompiles.guard_comparison import MODES, Comparison, Values, Version, compared, distinct_values
-from tltui.questions.recompiles.guard_grammar import DEVICE, FLOAT, SIZE, SPECIAL, condition_of, value_kind
+from tltui.questions.recompiles.guard_grammar import DEVICE, FLOAT, SIZE, SPECIAL, condition_of, is_parameter, value_kind
 from tltui.questions.recompiles.guard_requirements import (
     Property,
     has_ordered_keys,
@@ -226,14 +226,17 @@ def returned_sizes(versions: Sequence[Version]) -> dict[Key, frozenset[Key]]:
     for before, now in pairwise(versions):
         if before.changes is None or now.changes is None:
             continue
-        sizes = {Property(key.kind, key.source, key.name) for key in (*before.changes, *now.changes) if key.kind == required.SIZE}
-        dims = {size: (SIZE, size.source, int(size.name)) for size in sizes}
-        values = {size: (before.size(*key[1:]), now.size(*key[1:])) for size, key in dims.items()}
-        for new, (old_value, value) in values.items():
-            if old_value is None and value and value not in SPECIAL:
-                for size, (first, second) in values.items():
-                    if first == value and second not in (None, first):
-                        results[dims[size]].add(dims[new])
+        keys = dict.fromkeys(key for key in (*before.changes, *now.changes) if key.kind == required.SIZE)
+        sizes = [(SIZE, key.source, int(key.name)) for key in keys if not is_parameter(key.source)]
+        values = {size: (before.size(*size[1:]), now.size(*size[1:])) for size in sizes}
+        by_value: dict[str | None, list[Key]] = defaultdict(list)
+        for size, (value, other) in values.items():
+            if other not in (None, value):
+                by_value[value].append(size)
+        for size, (value, other) in values.items():
+            if value is None and other and other not in SPECIAL:
+                for returned in by_value.get(other, ()):
+                    results[returned].add(size)
     return {size: frozenset(others) for size, others in results.items()}
 
 

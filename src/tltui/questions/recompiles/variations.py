@@ -8,9 +8,10 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from tltui.questions.recompiles import guard_grammar
-from tltui.questions.recompiles.equal_sizes import EqualSizes, is_parameter
+from tltui.questions.recompiles.equal_sizes import EqualSizes
 from tltui.questions.recompiles.explanations import Explained, Key, Reason
 from tltui.questions.recompiles.guard_comparison import Difference
+from tltui.questions.recompiles.guard_grammar import is_parameter
 from tltui.questions.recompiles.guard_table import FrameGuards
 from tltui.questions.recompiles.predictions import (
     AUTOMATIC,

@@ -12,9 +12,9 @@ from typing import Any, Protocol
 
 from tltui.questions.problems.problem_list import Problems
 from tltui.questions.recompiles.dynamic_sources import VARIABLE, assignment, entry_of, full_source
-from tltui.questions.recompiles.equal_sizes import EqualSizes, is_parameter
+from tltui.questions.recompiles.equal_sizes import EqualSizes
 from tltui.questions.recompiles.explanations import Key
-from tltui.questions.recompiles.guard_grammar import ATTRIBUTE, FLOAT, INT, NAMED, SIZE, STRIDE
+from tltui.questions.recompiles.guard_grammar import ATTRIBUTE, FLOAT, INT, NAMED, SIZE, STRIDE, is_parameter
 from tltui.questions.recompiles.guard_table import Call
 from tltui.questions.recompiles.predictions import (
     BRANCHES,

@@ -9,7 +9,7 @@ from real import compile_at, trace
 
 from tltui.model.nodes import Compile
 from tltui.model.record_reader import metrics_fields
-from tltui.questions.problems.compile_problems import breaks_of, failures_of, from_restart, parse_break
+from tltui.questions.problems.compile_problems import breaks_of, failures_of, from_restart, headline_of, parse_break
 from tltui.questions.recompiles.recompile_reasons import parse_payload, parse_reason, recompile_of
 from tltui.questions.timing.timing_events import events_of
 
@@ -238,3 +238,16 @@ def test_fields_of_wrong_types_do_not_raise(tmp_path: Path) -> None:
     (found,) = failures(log.compile())
     assert found.type == "E" and found.file is None
     assert json.dumps(found.reason) == '""'
+
+
+def test_the_headline_of_an_operator_on_fake_tensors_is_its_error() -> None:
+    (found,) = failures(compile_at(trace("torch-2.13/texts"), "2/0"))
+    assert found.reason.startswith("RuntimeError when making fake tensor call\n  Explanation: Dynamo failed to run FX node")
+    assert headline_of(found.reason) == "a and b must have same reduction dim, but got [2, 5] X [3, 4]."
+
+
+def test_the_headline_of_an_error_of_several_lines_is_its_first() -> None:
+    call = "Dynamo failed to run FX node with fake tensors: call_function f(*(FakeTensor(..., size=(3,)),), **{}): got "
+    assert headline_of(call + r"""ValueError("it's\n2 lines")""") == "it's"
+    assert headline_of(call + "ValueError('cut off") == call + "ValueError('cut off"
+    assert headline_of(call + "KeyError(3)") == call + "KeyError(3)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from ast import literal_eval
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -65,6 +66,10 @@ BACKWARD = "eager_compile_backwards_failure"
 FAILURE_LIMIT = 1 << 18
 INTERRUPTED = "interrupted"
 INTERRUPTION = "by Ctrl-C, an exit or a timeout of the test runner, not by an error; torch logs nothing further"
+_FAKE_ERROR = lazy_pattern(
+    r"\bwith fake tensors: .*\): got \w+\((?P<message>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")\)\s*(?=\n  Hint:|\Z)", re.DOTALL
+)
+"""An error of an operator on fake tensors, behind a call with all its arguments (`run_node` in torch/_dynamo/utils.py)."""
 _ABOUT_THE_FUNCTION = lazy_pattern(r"\n\s*\n\s*(?:from user code:|Set TORCHDYNAMO_VERBOSE)")
 """The end of a message: the code that torch was compiling, and a hint on logging, follow."""
 
@@ -354,12 +359,26 @@ def from_restart(reason: str) -> GraphBreak:
 
 
 def headline_of(message: str) -> str:
-    """Return the first line of a failure in torch's words: of a graph break its reason, of a backend's failure its error."""
+    """Return the first line of a failure in torch's words.
+
+    Of a graph break it is the reason, of a backend's failure its error, of an operator on fake tensors the operator's error.
+    """
+    if error := _FAKE_ERROR.search(message_of(message)):
+        return _text_in(error["message"])
     if "Explanation:" in message and (headline := read_reason(message).first.headline):
         return headline
     lines = (stripped for line in message.split("\n") if (stripped := line.strip()) and not stripped.startswith(_WEB))
     first = next(lines, "")
     return f"{first} {next(lines, '')}".rstrip() if first.endswith(" raised:") else first
+
+
+def _text_in(literal: str) -> str:
+    """Return the first line of a string literal."""
+    try:
+        text = literal_eval(literal)
+    except (ValueError, SyntaxError):
+        text = literal[1:-1]
+    return next(filter(None, map(str.strip, str(text).split("\n"))), "")
 
 
 def parse_break(text: str, ref: str | None = None, attempt: int = 0) -> GraphBreak:

@@ -77,7 +77,7 @@ async def test_a_section_that_is_higher_than_the_screen_begins_at_its_top() -> N
 
 @pytest.mark.parametrize(("frames", "begins", "says"), [
     ([(0, 1, "f"), (1, 2, "break_"), (2, 2, "bad")], "2/1", "failed with Error in bad"),
-    ([(0, 1, "f"), (1, 3, "g"), (2, 2, "break_")], "2/0", "graph breaks, most common"),
+    ([(0, 1, "f"), (1, 3, "g"), (2, 2, "break_")], "2/0", "2 graph breaks, Graph break"),
     ([(0, 1, "f"), (1, 3, "g")], "1/2", "g was recompiled twice"),
     ([(0, 1, "f"), (1, 1, "g")], "0/0", "No error, graph break or recompile."),
 ])  # fmt: skip

@@ -496,7 +496,7 @@ def _slowed(summary: Summary) -> list[Hint]:
         at = f", {fmt.place(*location)}" if location[0] else ""
         breaks = summary.tally.breaks
         is_first = len(summary.breaks) == 1 or place.count > summary.breaks[1].count
-        how = "" if breaks == 1 else "most common: " if breaks == summary.breaks_read and is_first else "for example: "
+        how = "" if place.count == breaks else "most common: " if breaks == summary.breaks_read and is_first else "for example: "
         text = f"{fmt.plural(breaks, 'graph break')}, {how}{place.headline}{at}"
         hints.append(Hint(place.first_ref, text, "tltui problems", BREAK, "break", place.headline))
     worst = summary.most_recompiled

@@ -120,7 +120,10 @@ def test_an_option_for_printed_text_prints(options: tuple[str, ...], directory: 
 
 
 def test_runs_that_were_left_leave_the_memory(directory: Path, tmp_path: Path) -> None:
-    """Measured: 0.5 MB a visit for what is imported meanwhile; 3.5 MB where an app of such a small run stays."""
+    """Measured: 0.5 MB a visit for what is imported meanwhile; 3.5 MB where an app of such a small run stays.
+
+    On a busy machine the first visits are left before all of a page is there: what a page imports comes in a later one.
+    """
 
     def memory() -> int:
         [line] = [line for line in Path(f"/proc/{terminal.pid}/status").read_text().splitlines() if line.startswith("VmRSS:")]
@@ -135,4 +138,4 @@ def test_runs_that_were_left_leave_the_memory(directory: Path, tmp_path: Path) -
             terminal.wait_for("Start here")
             terminal.press("q")
         list_is_shown(terminal)
-        assert memory() - sizes[1] < 9_000, sizes
+        assert memory() - sizes[3] < 7_000, sizes

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from ast import literal_eval
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -374,11 +373,8 @@ def headline_of(message: str) -> str:
 
 def _text_in(literal: str) -> str:
     """Return the first line of a string literal."""
-    try:
-        text = literal_eval(literal)
-    except (ValueError, SyntaxError):
-        text = literal[1:-1]
-    return next(filter(None, map(str.strip, str(text).split("\n"))), "")
+    lines = (re.sub(r"\\(.)", r"\1", line).strip() for line in literal[1:-1].split("\\n"))
+    return next(filter(None, lines), "")
 
 
 def parse_break(text: str, ref: str | None = None, attempt: int = 0) -> GraphBreak:

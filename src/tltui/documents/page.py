@@ -67,7 +67,7 @@ class Table(Generic[Row]):
 
     columns: tuple[Column[Row], ...]
     noun: str = "rows"
-    """Many of the rows, as the line says that stands for those that are folded: `12 more functions`."""
+    """The plural for rows, in the line in place of folded ones: `12 more functions`."""
     shown: int = 0
     """Rows above that line; 0: all. One or two more are not folded."""
     folded: int = 0

@@ -107,7 +107,7 @@ class Pending:
     missing_ranks: Ranks
     """The ranks that have not entered it."""
     unknown_ranks: Ranks
-    """The ranks of which there is no dump, or none that is new enough."""
+    """The ranks without a dump that is new enough."""
     last_calls: tuple[Call, ...]
     """What the missing ranks entered last in this group."""
     first_missing: int | None
@@ -151,7 +151,7 @@ class WhereReport:
     stacks: tuple[StackGroup, ...] = ()
     """Their Python stacks in groups, the odd one first, where these were asked for."""
     collectives: Collectives | None = None
-    """What torch's flight recorder wrote of collectives; None where there is no dump of it."""
+    """The collectives in dumps of torch's flight recorder; None without a dump."""
     failures: tuple[RunFailure, ...] = ()
     """How the processes of an ended job failed, as its output reports it: causes before consequences."""
 

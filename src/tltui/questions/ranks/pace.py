@@ -376,7 +376,7 @@ class Pace:
 
     ranks: int
     clocks: tuple[Clock, ...]
-    """Those that are off; put right in all that follows."""
+    """Clocks that are off. All later times are corrected by them."""
     late: tuple[Late, ...]
     """In the order in which they began."""
     slow: tuple[Slow, ...]

@@ -420,7 +420,7 @@ def _marked_once(
 ) -> Prediction:
     """Return a set of remedies with each size named for one mark only.
 
-    Of a remedy that marks several sizes as dynamic, of which another one marks some as unbacked, the other sizes are named.
+    If one remedy marks several sizes as dynamic, and another marks some of them as unbacked, the first names only the others.
     """
     chosen = tuple(zip(together.names, together.remedies, strict=True))
     meant = [

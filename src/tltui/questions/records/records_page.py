@@ -36,7 +36,7 @@ from tltui.trace.scan import NO_PAYLOAD
 
 CACHED_LINES = 4096
 LAST = "last"
-"""Nothing stands behind it yet that could tell how to read it: to be asked again."""
+"""The bytes behind it do not show yet how to read it: look again later."""
 _MD5 = re.compile(rb'"has_payload": ?"([0-9a-f]{32})"\}$')
 
 EVERY = 64
